@@ -44,7 +44,6 @@ _FROM_ENVIRONMENT_ONLY = {"api_url": "OPENAI_BASE_URL", **_SECRETS}
 _SERVER_OF = {"token": "store", "auth": "store", "qdrant_key": "notes"}
 _LONGEST_FILE = 1 << 16
 _IS_LINUX = sys.platform.startswith("linux")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
 _CONFIGURATIONS = "configurations"
@@ -172,12 +171,15 @@ class Settings:
         from urllib.parse import urlsplit
 
         parts = urlsplit(url)
-        hosts = (*_LOOPBACK, *(host.strip() for host in self.http_hosts.split(",")))
+        hosts = [host.strip() for host in self.http_hosts.split(",")]
         if secret and parts.scheme == "http" and parts.hostname not in hosts:
-            raise SettingsError(
-                f"{mask_secrets(url)} would get a secret over http, which others can read on the "
-                f"way: use https, or set CONTEXTGRAPH_HTTP_HOSTS={parts.hostname}"
-            )
+            from contextgraph.remote import is_loopback
+
+            if not is_loopback(parts.hostname or ""):
+                raise SettingsError(
+                    f"{mask_secrets(url)} would get a secret over http, which others can read on "
+                    f"the way: use https, or set CONTEXTGRAPH_HTTP_HOSTS={parts.hostname}"
+                )
         return secret
 
     @property

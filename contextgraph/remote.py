@@ -13,6 +13,7 @@ from enum import Enum
 from functools import partial
 from http import HTTPStatus
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -231,6 +232,31 @@ def limit_answer(response: "Response") -> None:
     response.stream = Limited()
 
 
+Client = TypeVar("Client")
+
+
+def with_proxies(url: str, client: Callable[..., Client]) -> Client:
+    """Return the *client* of *url*, which uses the proxies of the environment but for loopback.
+
+    Raises `MissingExtraError` where a proxy needs SOCKS and its support is not installed.
+    """
+    try:
+        return client(trust_env=not is_loopback(urlsplit(url).hostname or ""))
+    except ImportError as error:
+        raise MissingExtraError(
+            "a proxy in the environment (ALL_PROXY, HTTPS_PROXY or HTTP_PROXY) needs SOCKS; "
+            "install its support with: pip install socksio; or unset the variable"
+        ) from error
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether *host*, a name or an address, is this machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 DEFAULT_URL = "https://api.openai.com/v1"
 _MAX_REASON_CHARS = 300
 _NO_CREDIT = "insufficient_quota"
@@ -264,14 +290,13 @@ class Endpoint(Remote["OpenAI"]):
             raise RemoteError(f"{self.name}: no API key; set OPENAI_API_KEY")
         from openai import DefaultHttpxClient, OpenAI
 
+        hooks = {"response": [_refuse_untrusted, limit_answer]}
         return OpenAI(
             api_key=self._key or "none",  # self-hosted servers often need no key
             base_url=self.url,
             # A compressed answer of a few kilobytes could fill the memory.
             default_headers={"Accept-Encoding": "identity"},
-            http_client=DefaultHttpxClient(
-                event_hooks={"response": [_refuse_untrusted, limit_answer]}
-            ),
+            http_client=with_proxies(self.url, partial(DefaultHttpxClient, event_hooks=hooks)),
         )
 
 

@@ -75,7 +75,9 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
       contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
       contextgraph serve --no-auth --port 8080
     """
-    if no_auth and not _is_loopback(host):
+    from contextgraph.remote import is_loopback
+
+    if no_auth and not is_loopback(host):
         raise click.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
     settings = common.settings()
     if settings.is_service:
@@ -176,15 +178,6 @@ def _need_extra() -> None:
         from contextgraph.errors import MissingExtraError
 
         raise MissingExtraError(f"the service needs {', '.join(missing)}: {_SERVER_EXTRA}")
-
-
-def _is_loopback(host: str) -> bool:
-    from ipaddress import ip_address
-
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @common_options(without=("as_json",))

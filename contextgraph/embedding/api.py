@@ -6,9 +6,10 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from msgspec import Struct
@@ -27,10 +28,6 @@ from contextgraph.remote import (
 )
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 from contextgraph.values import replace
-
-if TYPE_CHECKING:
-    from openai import OpenAI
-
 
 # 100,000 vectors of 1,536 dimensions are 0.6 GB; beyond that the oldest tenth is deleted.
 MAX_VECTORS = 100_000
@@ -179,6 +176,28 @@ MAX_TOKENS = 7_000
 _MAX_BATCH_TEXTS = 256
 _MAX_BATCH_TOKENS = 60_000
 _PARALLEL_REQUESTS = 4
+# No model has a context this small: a server that refuses such a text refuses something else.
+_SHORT_TOKENS = 16
+# Statuses with which servers refuse too many texts, too long ones, and unknown arguments; servers
+# of llama.cpp fail where a text exceeds their batch.
+_REFUSALS = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+
+
+class Accepted(Struct):
+    """The form of request that a server accepts: changed where it refuses more.
+
+    *texts* of one request, *tokens* of one text, and the names of optional arguments that it
+    refused.
+    """
+
+    texts: int = _MAX_BATCH_TEXTS
+    tokens: int = MAX_TOKENS
+    refused: frozenset[str] = frozenset()
 
 
 class EmbeddingCosts(Struct, frozen=True):
@@ -199,12 +218,14 @@ class RemoteEmbedder:
         costs: EmbeddingCosts,
         policy: RetryPolicy,
         similarity_threshold: float | None = None,
+        accepted: Accepted | None = None,
     ) -> None:
         self.model = model
         self.endpoint = endpoint
         self.costs = costs
         self.policy = policy
         self.similarity_threshold = similarity_threshold
+        self.accepted = accepted or Accepted()
 
     @property
     def space(self) -> str:
@@ -213,7 +234,8 @@ class RemoteEmbedder:
 
     def calibrated(self, threshold: float | None) -> "RemoteEmbedder":
         """This embedder with another similarity threshold."""
-        return type(self)(self.model, self.endpoint, self.costs, self.policy, threshold)
+        parts = (self.model, self.endpoint, self.costs, self.policy)
+        return type(self)(*parts, threshold, self.accepted)
 
     @property
     def is_remote(self) -> bool:
@@ -262,24 +284,99 @@ class RemoteEmbedder:
         costs, model = self.costs, self.model
         with costs.budget.reserve(model.cost(sum(map(count_tokens, texts)))) as settle:
             answer = self.endpoint.call(lambda client: self._embed(client, texts), self.policy)
-            usage = Usage(1, answer.tokens, model.cost(answer.tokens))
+            usage = Usage(1, answer.tokens, model.cost(answer.tokens), answer.cut)
             settle(usage)
         costs.usage_log.add(self.space, usage)
         costs.cache.put(self.space, answer.vectors)
         vectors.update(answer.vectors)
         return usage
 
-    def _embed(self, client: "OpenAI", texts: Sequence[str]) -> "EmbeddingAnswer":
-        from openai import omit
+    def _embed(self, client: Any, texts: Sequence[str]) -> "EmbeddingAnswer":
+        """The vectors of *texts*, requested in a form that the server accepts."""
+        accepted = self.accepted
+        clipped = [clip_tokens(text, accepted.tokens, at="end") for text in texts]
+        vectors: dict[str, Vector] = {}
+        tokens = start = 0
+        while start < len(texts):
+            some = clipped[start : start + accepted.texts]
+            answer = self._sent(client, some)
+            if answer is None:  # *accepted* has changed
+                return self._embed(client, texts)
+            vectors.update(zip(texts[start:], answer.vectors, strict=False))
+            tokens += answer.tokens
+            start += len(some)
+        cut = sum(whole != text for whole, text in zip(texts, clipped, strict=True))
+        return EmbeddingAnswer(vectors, tokens, cut)
 
-        # Compatible servers disagree on the base64 encoding.
-        response = client.embeddings.with_raw_response.create(
-            input=list(texts),
-            model=self.model.name,
-            encoding_format="float",
-            dimensions=self.model.dimensions if self.model.send_dimensions else omit,
-        )
-        return answer_in(response.content, texts, self.space)
+    def _sent(self, client: Any, texts: Sequence[str]) -> "_Rows | None":
+        """The vectors of *texts*; None where the server refused them and accepts another form."""
+        from openai import APIStatusError
+
+        try:
+            return self._send(client, texts, self._optional())
+        except APIStatusError as error:
+            if error.status_code not in _REFUSALS or not self._adapted(client, texts):
+                raise
+            return None
+
+    def _adapted(self, client: Any, texts: Sequence[str]) -> bool:
+        """Find a form in which the server accepts *texts*, which it refused; False: there is none.
+
+        A single text, a short one, and one without optional arguments show what it refuses.
+        """
+        accepted, once = self.accepted, self._without_retries(client)
+        longest = max(texts, key=count_tokens)
+        if len(texts) > 1 and self._accepts(once, longest):
+            accepted.texts = min(accepted.texts, len(texts) // 2)
+            _log.info("%s accepts at most %d texts a request", self.endpoint.name, accepted.texts)
+            return True
+        short = clip_tokens(longest, _SHORT_TOKENS, at="end")
+        if short != longest and self._accepts(once, short):
+            tokens = count_tokens(longest)
+            while not self._accepts(once, clip_tokens(longest, tokens, at="end")):
+                tokens = max(tokens * 3 // 4, _SHORT_TOKENS)
+            accepted.tokens = min(accepted.tokens, tokens)
+            _log.warning("%s: texts are cut at about %d tokens", self.endpoint.name, tokens)
+            return True
+        for name in self._optional():
+            if self._accepts(once, short, without=name):
+                accepted.refused |= {name}
+                _log.info("%s is asked without the argument %s", self.endpoint.name, name)
+                return True
+        return False
+
+    def _accepts(self, client: Any, text: str, without: str = "") -> bool:
+        """Whether the server answers a request for *text* alone."""
+        from openai import APIStatusError
+
+        arguments = self._optional()
+        arguments.pop(without, None)
+        try:
+            self._send(client, [text], arguments)
+        except APIStatusError as error:
+            if error.status_code not in _REFUSALS:
+                raise
+            return False
+        return True
+
+    def _optional(self) -> dict[str, object]:
+        """The arguments of a request that a server may not know, without those that it refused."""
+        arguments: dict[str, object] = {"encoding_format": "float"}
+        if self.model.send_dimensions:
+            arguments["dimensions"] = self.model.dimensions
+        refused = self.accepted.refused
+        return {name: value for name, value in arguments.items() if name not in refused}
+
+    def _without_retries(self, client: Any) -> Any:
+        return client.with_options(max_retries=0)
+
+    def _send(self, client: Any, texts: Sequence[str], arguments: Mapping[str, object]) -> "_Rows":
+        """The vectors of *texts*; the client's own method always names an encoding."""
+        from httpx2 import Response
+
+        body = {"input": [*texts], "model": self.model.name, **arguments}
+        response = client.post("/embeddings", cast_to=Response, body=body)
+        return answer_in(response.content, len(texts), self.space)
 
 
 def _prepared(texts: Sequence[str]) -> tuple[list[str], int]:
@@ -308,36 +405,45 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 class EmbeddingAnswer(Struct, frozen=True):
-    """The vectors by text, and the tokens that the server counted."""
+    """The vectors by text, the tokens that the server counted, and how many texts were cut."""
 
     vectors: Mapping[str, Vector]
     tokens: int
+    cut: int = 0
 
 
-def answer_in(body: bytes, texts: Sequence[str], space: str) -> EmbeddingAnswer:
-    """The vectors of *texts* in the *body* of an answer; raises `UnusableAnswerError`."""
+class _Rows(Struct, frozen=True):
+    """The vectors of one request in the order of its texts, and the tokens that were counted."""
+
+    vectors: Sequence[Vector]
+    tokens: int
+
+
+def answer_in(body: bytes, texts: int, space: str) -> _Rows:
+    """The vectors in the *body* of an answer to *texts* texts; raises `UnusableAnswerError`."""
     try:
         answer: Any = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise UnusableAnswerError(f"the answer is not JSON ({error})", retry=True) from error
     try:
-        rows = sorted(answer["data"], key=lambda row: row["index"])
+        # Some servers number no rows: those are in the order of the texts.
+        by_place = {row.get("index", place): row for place, row in enumerate(answer["data"])}
+        rows = [by_place[place] for place in sorted(by_place)]
         numbers = [row["embedding"] for row in rows]
         tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
         sizes = {len(number) for number in numbers}
-        places = [row["index"] for row in rows]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnusableAnswerError(
             f"the answer holds no embeddings ({type(error).__name__}: {error})", retry=True
         ) from error
-    if places != list(range(len(texts))):
-        reason = f"{len(texts)} texts were sent, {len(places)} embeddings were returned"
+    if sorted(by_place) != list(range(texts)):
+        reason = f"{texts} texts were sent, {len(rows)} embeddings were returned"
         raise UnusableAnswerError(reason, retry=True)
     if sizes != {dimensions_of(space)}:
         given = "/".join(map(str, sorted(sizes)))
         reason = f"it has {given} dimensions, not {dimensions_of(space)}; write MODEL@{given}"
         raise UnusableAnswerError(reason, retry=False)
-    return EmbeddingAnswer(dict(zip(texts, _vectors(numbers, space), strict=True)), tokens)
+    return _Rows(_vectors(numbers, space), tokens)
 
 
 def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:
@@ -357,16 +463,10 @@ class _Client(Struct, frozen=True):
     timeout: float | None = None
     retries: int = 0
 
-    def embed(self, model: str, texts: Sequence[str], dimensions: int | None) -> Any:
+    def embed(self, model: str, texts: Sequence[str], arguments: Mapping[str, object]) -> Any:
         """The answer, in the form of OpenAI."""
-        return self.library.embedding(
-            model,
-            [*texts],
-            dimensions=dimensions,
-            encoding_format="float",
-            timeout=self.timeout,
-            max_retries=self.retries,
-        )
+        limits = {"timeout": self.timeout, "max_retries": self.retries}
+        return self.library.embedding(model, [*texts], **arguments, **limits)
 
     def close(self) -> None:
         """Do nothing: the library keeps its connections."""
@@ -407,7 +507,9 @@ class LitellmEndpoint(Remote[_Client]):
 class LitellmEmbedder(RemoteEmbedder):
     """A `RemoteEmbedder` whose model litellm calls."""
 
-    def _embed(self, client: Any, texts: Sequence[str]) -> EmbeddingAnswer:
-        dimensions = self.model.dimensions if self.model.send_dimensions else None
-        answer = client.embed(self.model.name, texts, dimensions)
-        return answer_in(orjson.dumps(answer.model_dump()), texts, self.space)
+    def _without_retries(self, client: _Client) -> _Client:
+        return replace(client, retries=0)
+
+    def _send(self, client: Any, texts: Sequence[str], arguments: Mapping[str, object]) -> _Rows:
+        answer = client.embed(self.model.name, texts, arguments)
+        return answer_in(orjson.dumps(answer.model_dump()), len(texts), self.space)

@@ -1,8 +1,10 @@
 """A language model behind a chat API like that of OpenAI, also as judge of conflicts."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
+from json import JSONDecoder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from contextgraph.remote import (
     UsageLog,
 )
 from contextgraph.text import count_tokens, regex
+from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,6 +36,8 @@ MAKER = "openai"
 _PROMPTS = Path(__file__).with_name("prompts")
 _TOKENS_PER_PRICE = 1_000_000
 _DATE = regex(r"-\d{4}-\d{2}-\d{2}$")
+_DECODER = JSONDecoder()
+_MAX_BRACES = 200  # of an answer that are tried as the beginning of an object
 
 # US dollars per million input and output tokens, as published in August 2025.
 _PRICES = {
@@ -113,8 +118,8 @@ MAX_ANSWER_TOKENS = 2_000
 _NAMED_MODELS = 5
 _REMEDY = "check OPENAI_BASE_URL (most end with /v1) and OPENAI_API_KEY; see docs/llm.md"
 
-# What servers without support for JSON schemas answer: most refuse, some fail.
-_MAY_LACK_SCHEMAS = {
+# What servers answer to a form of request that they do not know: most refuse, some fail.
+_REFUSALS = {
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.NOT_FOUND,
     HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -123,10 +128,20 @@ _MAY_LACK_SCHEMAS = {
 }
 
 
-class SchemaSupport(Struct):
-    """Whether the server supports JSON schemas; None while unknown."""
+# The names of the limit of an answer, and the kinds of its form, best first; the last is none.
+_LIMITS = ("max_completion_tokens", "max_tokens", "")
+_FORMATS = ("json_schema", "json_object", "")
 
-    supported: bool | None = None
+
+class Accepted(Struct):
+    """The form of request that a server accepts: places in `_LIMITS` and `_FORMATS`.
+
+    They grow where it refuses more, until a request was answered.
+    """
+
+    limit: int = 0
+    format: int = 0
+    is_known: bool = False
 
 
 @cache
@@ -146,10 +161,34 @@ def first_messages(version: str, facts: str) -> "list[Message]":
 def fields_in(answer: str, form: "type[BaseModel]") -> dict[str, Any]:
     """The fields of the JSON object in *answer*, in *form*; raises pydantic's `ValidationError`.
 
-    Some models put it into a code fence, or reason before it.
+    Some models put it into a code fence, or reason before it, also with braces: the last object
+    that has the form counts.
     """
-    json_object = answer[answer.find("{") : answer.rfind("}") + 1]
-    return form.model_validate_json(json_object).model_dump()
+    from pydantic import ValidationError
+
+    objects = _objects_in(answer)
+    for text in reversed(objects):
+        try:
+            return form.model_validate_json(text).model_dump()
+        except ValidationError:
+            continue
+    return form.model_validate_json(objects[-1] if objects else answer).model_dump()
+
+
+def _objects_in(answer: str) -> list[str]:
+    """The JSON objects in *answer* that are in no other, in order."""
+    objects = []
+    start = answer.find("{")
+    for _ in range(_MAX_BRACES):
+        if start < 0:
+            break
+        end = start + 1
+        # A brace of prose begins no object.
+        with suppress(ValueError, RecursionError):
+            _, end = _DECODER.raw_decode(answer, start)
+            objects.append(answer[start:end])
+        start = answer.find("{", end)
+    return objects
 
 
 class Chat(Struct, frozen=True):
@@ -164,7 +203,7 @@ class Chat(Struct, frozen=True):
     budget: Budget
     policy: RetryPolicy
     interactive: RetryPolicy
-    schemas: SchemaSupport = field(default_factory=SchemaSupport)
+    accepted: Accepted = field(default_factory=Accepted)
 
     def complete(
         self,
@@ -211,32 +250,53 @@ class Chat(Struct, frozen=True):
     def _complete(
         self, client: "OpenAI", messages: "Sequence[Message]", form: "type[BaseModel]"
     ) -> "_Answer":
-        """An answer, constrained to the schema where the server supports that."""
+        """An answer, constrained to *form* where the server supports that.
+
+        A refusal that names the limit of the answer changes the limit, another one the format.
+        """
         import openai
 
-        if self.schemas.supported is False:
-            return self._send(client, messages, _any_object())
-        try:
-            answer = self._send(client, messages, _schema(form))
-        except openai.APIStatusError as error:
-            if self.schemas.supported or error.status_code not in _MAY_LACK_SCHEMAS:
-                raise
-            answer = self._send(client, messages, _any_object())
-            self.schemas.supported = False
-        else:
-            self.schemas.supported = True
-        return answer
+        tried = replace(self.accepted)
+        while True:
+            try:
+                answer = self._send(client, messages, form, tried)
+            except openai.APIStatusError as error:
+                is_final = self.accepted.is_known or error.status_code not in _REFUSALS
+                if is_final or not _is_changed(tried, str(error.body)):
+                    raise
+            else:
+                accepted = self.accepted
+                accepted.limit, accepted.format, accepted.is_known = tried.limit, tried.format, True
+                return answer
 
     def _send(
-        self, client: "OpenAI", messages: "Sequence[Message]", form: "ResponseFormat"
+        self,
+        client: "OpenAI",
+        messages: "Sequence[Message]",
+        form: "type[BaseModel]",
+        accepted: Accepted,
     ) -> "_Answer":
+        import openai
+
+        limit, kind = _LIMITS[accepted.limit], _FORMATS[accepted.format]
         response = client.chat.completions.with_raw_response.create(
             model=self.model.name,
             messages=messages,
-            response_format=form,
-            max_completion_tokens=MAX_ANSWER_TOKENS,
+            response_format=_format(kind, form) if kind else openai.omit,
+            extra_body={limit: MAX_ANSWER_TOKENS} if limit else None,
         )
         return _answer_in(response.content)
+
+
+def _is_changed(form: Accepted, refusal: str) -> bool:
+    """Change *form* to the next that a server may accept after *refusal*; False: there is none."""
+    if _LIMITS[form.limit] and _LIMITS[form.limit] in refusal:
+        form.limit += 1
+    elif _FORMATS[form.format]:
+        form.format += 1
+    else:
+        return False
+    return True
 
 
 class _Answer(Struct, frozen=True):
@@ -266,14 +326,13 @@ def _answer_in(body: bytes) -> _Answer:
     return _Answer(text if isinstance(text, str) else "", sent, answered)
 
 
-def _schema(form: "type[BaseModel]") -> "ResponseFormat":
+def _format(kind: str, form: "type[BaseModel]") -> "ResponseFormat":
+    """The *kind* of answer that is requested: a schema of *form*, or any object."""
+    if kind == "json_object":
+        return {"type": "json_object"}
     name = form.__name__.lower()
     schema = {"name": name, "strict": True, "schema": form.model_json_schema()}
     return {"type": "json_schema", "json_schema": schema}  # type: ignore[typeddict-item]  # a plain dict
-
-
-def _any_object() -> "ResponseFormat":
-    return {"type": "json_object"}
 
 
 def _models(client: "OpenAI") -> frozenset[str]:

@@ -27,6 +27,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.operations import TokenScope
 from contextgraph.processes import exporting
+from contextgraph.remote import is_loopback
 from contextgraph.service import console, routes
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
 from contextgraph.service.routes import Caller, bearer, caller_of, json_response
@@ -205,7 +206,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._late = None
 
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # What a page can send to another site without asking it first; "" is a body without a type.
 _SIMPLE_TYPES = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -228,7 +228,7 @@ class SiteGuard:
         app = self._app
         if scope["type"] == "http":
             headers = Headers(scope=scope)
-            if self._is_open and _host(headers.get("Host", "")) not in _LOOPBACK:
+            if self._is_open and not is_loopback(_host(headers.get("Host", "")) or ""):
                 app = problem(400, "without tokens the host must be localhost or 127.0.0.1")
             elif _is_foreign(scope["method"], headers):
                 app = problem(403, "pages of other sites may not send requests to this service")

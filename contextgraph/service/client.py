@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from http import HTTPStatus
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -46,6 +46,7 @@ from contextgraph.remote import (
     RetryPolicy,
     UnusableAnswerError,
     limit_answer,
+    with_proxies,
 )
 from contextgraph.store.archive import Exported
 from contextgraph.store.graph import GraphFormat, read_graph
@@ -256,7 +257,8 @@ class ServiceConnection(Remote["httpx2.Client"]):
         import httpx2
 
         token = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        return httpx2.Client(
+        client = partial(
+            httpx2.Client,
             base_url=self.url,
             # A compressed answer of a few kilobytes could fill the memory.
             headers={
@@ -266,6 +268,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
             },
             event_hooks={"response": [limit_answer]},
         )
+        return with_proxies(self.url, client)
 
 
 def _interface(release: str) -> list[str]:

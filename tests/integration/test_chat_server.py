@@ -272,9 +272,16 @@ def test_words_that_stay_unusable_are_given_up(
     assert made.usage.requests == len(server.chats) == 2
 
 
-@pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>let me see</think>\n{}"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        "```json\n{}\n```",
+        "<think>let me see</think>\n{}",
+        '<think>as {"title": …}, {fields} or {"a": 1}</think>\n{}\nSo {that} is it.',
+    ],
+)
 def test_text_around_an_answer_is_ignored(server: Server, around: str) -> None:
-    server.fault = answering(server, around.replace("{}", GOOD))
+    server.fault = answering(server, around.replace("{}", GOOD, 1))
     assert summarizer(server).reword(GROUP).words == WORDS
 
 
@@ -299,6 +306,34 @@ def test_a_server_that_refuses_schemas_is_sent_none_from_then_on(
     assert forms == ["json_schema"] * refused + ["json_object"] * 3
 
 
+@pytest.mark.parametrize("known", ["max_tokens", ""])
+def test_a_server_that_refuses_the_name_of_a_limit_is_sent_the_other_or_none(
+    server: Server, known: str
+) -> None:
+    def fault(number: int, handler: Handler) -> Reply | None:
+        unknown = {"max_completion_tokens", "max_tokens"} & server.requests[number].keys() - {known}
+        return error(400, f"Extra inputs are not permitted: {unknown}") if unknown else None
+
+    server.fault = fault
+    remote = summarizer(server)
+    assert [remote.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
+    sent = [{"max_completion_tokens", "max_tokens"} & body.keys() for body in server.chats]
+    named = {known} if known else set()
+    assert sent[-2:] == [named, named]
+    assert len(sent) == (3 if known else 4)
+    assert form(server, -1) == "json_schema"
+
+
+def test_a_server_that_knows_no_form_of_answers_is_sent_none(server: Server) -> None:
+    def fault(number: int, handler: Handler) -> Reply | None:
+        named = "response_format" in server.requests[number]
+        return error(400, "this model answers in text") if named else None
+
+    server.fault = fault
+    assert summarizer(server).reword(GROUP).words == WORDS
+    assert len(server.chats) == 3
+
+
 def test_a_server_that_accepted_a_schema_is_always_sent_one(server: Server) -> None:
     server.fault = lambda number, handler: error(500, "boom") if number == 1 else None
     remote = summarizer(server)
@@ -310,7 +345,7 @@ def test_an_invalid_request_is_not_retried(server: Server) -> None:
     server.fault = always(error(404, "The model `gpt-test` does not exist"))
     with pytest.raises(RemoteError, match="does not exist"):
         summarizer(server).reword(GROUP)
-    assert len(server.requests) == 2
+    assert len(server.requests) == 3  # one for each form of an answer
 
 
 def test_no_more_is_spent_than_the_budget(server: Server) -> None:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from contextgraph.embedding import EmbeddingCosts, VectorCache
@@ -30,6 +32,7 @@ from tests.model_server import (
     truncated,
 )
 
+Fault = Callable[[int, Handler], Reply | None]
 QUICK = RetryPolicy(timeout=0.3, retries=1, total=3)
 TEXTS = [f"the cache of part {number} is stale" for number in range(5)]
 PRICE = 0.5
@@ -276,12 +279,12 @@ def test_an_invalid_request_is_not_retried(server: Server) -> None:
     server.fault = always(error(400, "maximum context length is 512 tokens"))
     with pytest.raises(EmbeddingError, match="maximum context length"):
         embedder(server).embed(TEXTS)
-    assert len(server.requests) == 1
+    assert len(server.requests) == 3  # the texts, one of them, and it without an argument
 
 
 def test_what_was_answered_before_a_failure_is_cached(server: Server, tmp_path: Path) -> None:
     texts = [f"text {number} " * 60 for number in range(1_000)]
-    server.fault = lambda number, handler: error(400, "no") if number == 2 else None
+    server.fault = lambda number, handler: error(404, "no") if number == 2 else None
     with pytest.raises(EmbeddingError):
         embedder(server, tmp_path, policy=BACKGROUND).embed(texts)
     cached = {text for n, body in enumerate(server.requests) if n != 2 for text in body["input"]}
@@ -347,3 +350,82 @@ def test_a_compressed_answer_is_refused(server: Server) -> None:
     server.fault = always((200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (1 << 20))))
     with pytest.raises(EmbeddingError, match="a compressed answer"):
         embedder(server).embed(TEXTS)
+
+
+def refusing(limit: Callable[[dict[str, Any]], bool], message: str, status: int = 400) -> Fault:
+    """A fault: refuse the bodies that *limit* is true of."""
+
+    def fault(number: int, handler: Handler) -> Reply | None:
+        return error(status, message) if limit(dict(handler.state.requests[number])) else None
+
+    return fault
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_server_that_takes_few_texts_is_sent_few(server: Server, status: int) -> None:
+    server.fault = refusing(lambda body: len(body["input"]) > 10, "batch too large", status)
+    many = [f"the cache of part {number} is stale" for number in range(70)]
+    remote = embedder(server)
+    assert remote.embed(many).vectors == expected(many)
+    asked = len(server.requests)
+    more = [f"{text} again" for text in many]
+    assert remote.calibrated(0.5).embed(more).vectors == expected(more)
+    sizes = [len(body["input"]) for body in server.requests[asked:]]
+    assert max(sizes) <= 10
+    assert sum(sizes) == len(more)
+
+
+def test_a_text_beyond_the_context_of_a_server_is_cut_once(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.fault = refusing(
+        lambda body: any(len(text) > 2_000 for text in body["input"]), "exceeds the context", 500
+    )
+    long = " ".join(f"word{number}" for number in range(2_000))
+    found = embedder(server, tmp_path).embed([*TEXTS, long])
+    assert found.vectors[:-1] == expected(TEXTS)
+    assert found.vectors[-1] is not None
+    assert found.usage.cut == 1
+    assert "texts are cut at about" in caplog.text
+    asked = len(server.requests)
+    assert embedder(server, tmp_path).embed([long]).vectors == found.vectors[-1:]
+    assert len(server.requests) == asked
+
+
+def test_a_server_that_does_not_know_an_argument_is_not_sent_it(server: Server) -> None:
+    server.fault = refusing(
+        lambda body: "encoding_format" in body, "Unrecognized request argument: encoding_format"
+    )
+    remote = embedder(server)
+    assert remote.embed(TEXTS).vectors == expected(TEXTS)
+    asked = len(server.requests)
+    assert remote.embed(["another text"]).vectors == expected(["another text"])
+    assert len(server.requests) == asked + 1
+
+
+def test_rows_without_numbers_are_in_the_order_of_the_texts(server: Server) -> None:
+    def fault(number: int, handler: Handler) -> Reply | None:
+        rows = [{"embedding": hashed(text)} for text in server.requests[number]["input"]]
+        return 200, {}, orjson.dumps({"data": rows})
+
+    server.fault = fault
+    assert embedder(server).embed(TEXTS).vectors == expected(TEXTS)
+
+
+def test_loopback_is_asked_without_the_proxy_of_the_environment(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert embedder(server).embed(TEXTS).vectors == expected(TEXTS)
+
+
+def test_a_proxy_that_needs_socks_is_named_where_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    costs = EmbeddingCosts(VectorCache(None), UsageLog(None, "memory.db"), Budget())
+    endpoint = Endpoint("http://models.example/v1", KEY)
+    remote = RemoteEmbedder(remote_model(f"hashed@{DIMENSIONS}"), endpoint, costs, QUICK)
+    with pytest.raises(EmbeddingError, match="needs SOCKS; install"):
+        remote.embed(TEXTS)
