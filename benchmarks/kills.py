@@ -266,7 +266,7 @@ def _archive(folder: Path) -> None:
 
 def _import(folder: Path, done: frozenset[str]) -> Iterator[str]:
     with memory_in(folder) as memory:
-        memory.import_archive(folder / "archive.jsonl")
+        memory.import_archive(folder / "archive.jsonl", as_owner=True)
         yield from memory.store.runs.ids()
 
 

@@ -52,10 +52,12 @@ from contextgraph.model import (
     HealthCheck,
     KnownSource,
     LearnReceipt,
+    LearnStatus,
     LoopInfo,
     MaintenanceReport,
     MemoryContext,
     MethodologyStatus,
+    Note,
     RawTrajectory,
     RepositoryPlaybook,
     ShownIn,
@@ -1017,13 +1019,52 @@ class AgentMemory:
         self,
         path: Path,
         *,
+        source: str = "",
+        as_owner: bool = False,
         vectors: bool = True,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "Imported":
-        """Read a file that `export` wrote, beside what this memory holds: see docs/store.md."""
-        from contextgraph.store.archive import import_memory
+        """Read a file that `export` wrote, beside what this memory holds: see docs/store.md.
 
-        return import_memory(self.store, path, vectors=vectors, progress=progress)
+        Its runs are learned from their logs, and its notes remembered, as those of *source*, by
+        default named after the file. *as_owner* takes over all that it holds, verdicts, pins and
+        *vectors*, too: for a memory of your own. Raises `ReadError` before anything is stored.
+        """
+        from contextgraph.store import archive
+
+        if as_owner:
+            return archive.import_memory(self.store, path, vectors=vectors, progress=progress)
+        for _ in archive.read_lines(path):
+            pass
+        name, total = source or archive.source_of(path), archive.read_header(path).runs
+        done, notes = archive.Imported(), list[Note]()
+
+        def runs() -> Iterator[RawTrajectory]:
+            for one in archive.contributions(path):
+                if isinstance(one, RawTrajectory):
+                    yield one
+                elif one is None:
+                    done.left_out += 1
+                else:
+                    notes.append(one)
+
+        statuses = Counter[LearnStatus]()
+        for receipt in self.learn_many(runs(), source=name, on_error=_leave_out):
+            statuses[receipt.status] += 1
+            progress(statuses.total(), total)
+        for note in notes:
+            self.notes.remember(
+                note.content,
+                repo=note.repo,
+                source=f"agent:{name}",
+                security=note.security,
+                valid_from=note.valid_from,
+                valid_until=note.valid_until,
+            )
+        done.created, done.notes = statuses[LearnStatus.CREATED], len(notes)
+        done.updated = statuses[LearnStatus.UPDATED]
+        done.unchanged = statuses[LearnStatus.UNCHANGED]
+        return done
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         """Check the store and the models; each failed check has a remedy.

@@ -182,7 +182,7 @@ class HookEvent(Struct, frozen=True):
 
 def _result_in(output: str) -> "str | dict[str, Any]":
     """The object whose JSON Cursor sends as *output*; *output* itself where that is plain text."""
-    from contextgraph.readers.format import loads
+    from contextgraph.intake import loads
 
     if not output.startswith("{"):
         return output

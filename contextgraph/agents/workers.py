@@ -29,9 +29,9 @@ from contextgraph.values import replace
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+    from contextgraph.intake import OnBytes
     from contextgraph.readers.outcomes import OnConflict
     from contextgraph.readers.reading import OnError, OnSkip
-    from contextgraph.readers.records import OnBytes
     from contextgraph.readers.sources import StrPath
 
 

@@ -287,8 +287,17 @@ def import_(
     path: Annotated[Path, argument("FILE", "A file that `export` wrote, or a file of rules.")],
     vectors: WithVectors = True,
     repo: Annotated[str, option("OWNER/REPO", "The repository of the rules.")] = "",
+    source: Annotated[
+        str, option("NAME", "Who supplies the archive (default: the name of its file).")
+    ] = "",
+    as_owner: Annotated[
+        bool, flag("It is a memory of your own: take verdicts, pins and pages, too.")
+    ] = False,
 ) -> None:
     """Add what `export` wrote, or the rules in a file as notes.
+
+    Runs are learned again from their logs, and notes remembered, as those of a source. With
+    --as-owner all that the archive holds is taken over as it is.
 
     Checks the whole file first: if a line is damaged, nothing is imported. What is known stays as
     it is, so an interrupted command continues when it is repeated.
@@ -298,13 +307,18 @@ def import_(
 
     \b
     Example:
-      contextgraph import team.jsonl.zst --store neo4j://memory.example:7687
+      contextgraph import team.jsonl.zst --source team
+      contextgraph import mine.jsonl.zst --as-owner --store neo4j://memory.example:7687
       contextgraph import CLAUDE.md --repo acme/shop
     """
     from contextgraph.knowledge.rules import is_rules
     from contextgraph.store.archive import read_header
 
+    if as_owner and source:
+        raise click.BadParameter("--source is for what others supply, --as-owner for your own")
     if is_rules(path):
+        if as_owner or source:
+            raise click.BadParameter("--source and --as-owner are for an archive")
         _import_rules(common, path, repo)
         return
 
@@ -312,7 +326,9 @@ def import_(
     total = read_header(path).runs
     try:
         with common.open() as memory, Progress(lambda: total) as progress:
-            done = memory.import_archive(path, vectors=vectors, progress=progress.runs)
+            done = memory.import_archive(
+                path, source=source, as_owner=as_owner, vectors=vectors, progress=progress.runs
+            )
     except KeyboardInterrupt:
         warn("interrupted; repeat the command to continue")
         raise
@@ -322,6 +338,9 @@ def import_(
             f"vectors of {done.vectors_of} are left out: the memory has another space; "
             "run: contextgraph call reembed"
         )
+    if done.left_out:
+        left_out = number_of(done.left_out, "line")
+        warn(f"left out: {left_out} of verdicts, reports and the like; --as-owner takes all")
     runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
     text = (
         f"{runs}: {done.created} created, {done.updated} updated, "

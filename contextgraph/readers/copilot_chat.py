@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from contextgraph.errors import ReadError
+from contextgraph.intake import loads
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -23,7 +24,6 @@ from contextgraph.readers.format import (
     Row,
     as_row,
     integer,
-    loads,
     loose_text,
     row_at,
     rows_at,

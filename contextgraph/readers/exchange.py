@@ -8,6 +8,7 @@ import orjson
 
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
+from contextgraph.intake import loads, without_surrogates
 from contextgraph.model import Json, Outcome, RawTrajectory, Step, is_subagent
 from contextgraph.readers.conversation import (
     Call,
@@ -27,11 +28,9 @@ from contextgraph.readers.format import (
     Row,
     content_text,
     integer,
-    loads,
     row_at,
     rows_at,
     text,
-    without_surrogates,
 )
 from contextgraph.text import regex
 from contextgraph.values import replace

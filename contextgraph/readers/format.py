@@ -1,21 +1,15 @@
 """How a format is recognised and read, where a record was found, and why it may be skipped."""
 
-import json
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.text import regex
-
-if TYPE_CHECKING:
-    import orjson
-
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = regex(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
@@ -143,93 +137,7 @@ def is_list_of(is_line: Callable[[object], bool], value: object) -> bool:
     return isinstance(value, list) and any(map(is_line, value[:3]))
 
 
-_LONE_SURROGATE = regex("[\ud800-\udfff]")
-_INTEGER_RANGE = range(-(2**63), 2**64)
-# What is derived from a run is walked by recursion; runs nest some ten levels.
-_MAX_DEPTH = 100
-# An empty list takes twenty times its text, a small object more, and while a text is parsed nothing
-# else of the process runs. In longer texts, these are the bytes for each.
-_MAX_VALUES, _MAX_PARTS = 5_000_000, 250_000
-_BYTES_OF_VALUE, _BYTES_OF_PART = 50, 100
-
 Row: "TypeAlias" = Mapping[str, "Any"]
-
-
-def loads(text: bytes | str) -> "Any":
-    """The value of a JSON *text*. Raises ValueError with reason and place.
-
-    Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
-    of more than 64 bits are rounded. More than 100 levels of nesting are refused, and more than
-    5 million values, or 250,000 lists and objects, unless each has 50, or 100, bytes of the text.
-    """
-    import orjson  # slow to load: most outputs that a hook sees hold no JSON
-
-    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if len(content) > _MAX_PARTS:
-        parts = content.count(b"[") + content.count(b"{")
-        most = max(_MAX_PARTS, len(content) // _BYTES_OF_PART)
-        if parts > most:
-            raise ValueError(f"more than {most:,} lists and objects")
-        most = max(_MAX_VALUES, len(content) // _BYTES_OF_VALUE)
-        if parts + content.count(b",") > most:
-            raise ValueError(f"more than {most:,} values")
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        odd = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
-        if not any(token in content for token in odd):
-            raise
-        value = _lenient(content, error)
-    if _is_deeper(value, _MAX_DEPTH):
-        raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
-    return value
-
-
-def _is_deeper(value: "Any", depth: int) -> bool:
-    """Whether lists and objects are nested more than *depth* levels deep in *value*."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(depth):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def without_surrogates(value: "Any") -> "Any":
-    """*value* with U+FFFD for each lone surrogate in its texts."""
-    match value:
-        case str():
-            return _LONE_SURROGATE.sub("\ufffd", value)
-        case list() | tuple():
-            return [without_surrogates(item) for item in value]
-        case dict():
-            return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
-    return value
-
-
-def _lenient(text: bytes, reason: "orjson.JSONDecodeError") -> "Any":
-    try:
-        value = json.loads(
-            text, parse_constant=lambda _: None, parse_int=_integer, parse_float=_float
-        )
-        return without_surrogates(value)
-    except (ValueError, RecursionError):
-        raise reason from None
-
-
-def _integer(digits: str) -> int | float | None:
-    number = int(digits)
-    return number if number in _INTEGER_RANGE else _float(digits)
-
-
-def _float(digits: str) -> float | None:
-    number = float(digits)
-    return number if math.isfinite(number) else None
 
 
 def text(row: Row, name: str) -> str:

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from contextgraph.errors import ReadError
+from contextgraph.intake import loads
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.readers import (
     chat,
@@ -24,7 +25,6 @@ from contextgraph.readers.format import (
     Place,
     Row,
     kind,
-    loads,
     repo_named,
 )
 from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
+from contextgraph.intake import loads
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -34,7 +35,6 @@ from contextgraph.readers.format import (
     Place,
     Row,
     file_stem,
-    loads,
     loose_text,
     rows_at,
     text,

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
+from contextgraph.intake import loads
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
-from contextgraph.readers.format import file_stem, loads
+from contextgraph.readers.format import file_stem
 from contextgraph.readers.repository import GitFolder
 from contextgraph.readers.sources import StrPath, sources
 from contextgraph.text import regex

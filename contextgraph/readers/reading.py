@@ -16,6 +16,7 @@ import orjson
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
+from contextgraph.intake import MAX_RUN_SIZE, OnBytes, too_large
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by
@@ -32,15 +33,12 @@ from contextgraph.readers.outcomes import (
 )
 from contextgraph.readers.records import (
     BLOCK_SIZE,
-    MAX_RUN_SIZE,
-    OnBytes,
     Record,
     count_sessions,
     parts,
     records,
     records_of_parts,
     records_on_lines,
-    too_large,
 )
 from contextgraph.readers.sources import (
     SPECSTORY_FOLDER,

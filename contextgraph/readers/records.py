@@ -5,21 +5,19 @@ Bytes are decompressed first; rows are those of parquet, sessions those of a dat
 A record that is spread over lines, such as the session of an agent, is the list of them.
 """
 
-import codecs
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path, PurePath
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.readers.format import ForeignError, Place, SkippedError, is_conversation, loads
+from contextgraph.intake import MAX_RATIO, OnBytes, loads, pieces, too_large, whole
+from contextgraph.readers.format import ForeignError, Place, SkippedError, is_conversation
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
 from contextgraph.readers.sources import FilePart, Line
@@ -41,9 +39,6 @@ _PAGES = (AIDER_START.encode(), SPECSTORY_START.encode())
 _MAX_LINES = 10_000_000
 _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _JSON_START = regex(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
-
-
-OnBytes = Callable[[int], None]
 
 
 class Record(NamedTuple):
@@ -362,154 +357,6 @@ def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadE
     is_log = all(isinstance(v, dict) and format_of_part(v) for v in list(values.values())[:3])
     parts = tuple(values)
     yield Record(list(values.values()) if is_log else values, Place(name, parts=parts))
-
-
-MIB = 1 << 20
-MAX_RUN_SIZE = 256 * MIB
-_PIECE = 1 << 16
-# Compressed bytes that are decompressed at once: a zstandard block of 4 bytes may hold 128 KiB.
-_STEP = 1 << 10
-# Logs that repeat their conversation at each call shrink to a hundredth.
-MAX_RATIO = 200
-
-
-class _Decoder(Protocol):
-    """Decompresses one gzip member or one zstandard frame."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
-class _Codec(NamedTuple):
-    name: str
-    magic: bytes
-    new_decoder: Callable[[], _Decoder]
-
-
-_CODECS = (
-    _Codec("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)),
-    _Codec("zstandard", b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor().decompressobj()),
-)
-
-
-def too_large(name: str, position: str, max_size: int) -> ReadError:
-    """The error for what is larger than one run may be."""
-    reason = f"larger than --max-run-size ({max_size // MIB} MiB); the rest is not read"
-    return ReadError(name, position, reason)
-
-
-def whole(name: str, stream: Iterable[bytes], max_size: int) -> bytes:
-    """All of *stream*; raises ReadError where that is more than *max_size* bytes."""
-    content = bytearray()
-    for piece in stream:
-        content += piece
-        if len(content) > max_size:
-            raise too_large(name, "", max_size)
-    return bytes(content)
-
-
-def pieces(name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int) -> Iterator[bytes]:
-    """The content of *file*, which is at its start, without its gzip or zstandard compression.
-
-    *on_bytes* gets the number of bytes as they are taken from *file*. Raises ReadError, after
-    all that could be read, where the file ends early or is corrupt, and where more than *max_size*
-    bytes are more than 200 times what they were decompressed from.
-    """
-    packed = _compressed(name, file, on_bytes)
-    head = next(packed, b"")
-    codec = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
-    plain: Iterator[bytes] = chain([head] if head else [], packed)
-    if codec:
-        plain = _unpacked(name, file, codec, _steps(plain), max_size)
-    yield from _as_utf8(plain)
-
-
-def _as_utf8(plain: Iterator[bytes]) -> Iterator[bytes]:
-    """The pieces of *plain*, in UTF-8 where they begin with the byte order mark of UTF-16."""
-    head = next(plain, b"")
-    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        yield from chain([head] if head else [], plain)
-        return
-    decoder = codecs.getincrementaldecoder("utf-16")("replace")
-    for piece in chain([head], plain):
-        if text := decoder.decode(piece):
-            yield text.encode("utf-8", "surrogatepass")
-    if text := decoder.decode(b"", final=True):
-        yield text.encode()
-
-
-def _compressed(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
-    while piece := _read(name, file):
-        on_bytes(len(piece))
-        yield piece
-
-
-def _steps(packed: Iterable[bytes]) -> Iterator[bytes]:
-    for piece in packed:
-        for at in range(0, len(piece), _STEP):
-            yield piece[at : at + _STEP]
-
-
-def _read(name: str, file: IO[bytes]) -> bytes:
-    try:
-        return file.read(_PIECE)
-    except OSError as error:
-        raise ReadError(name, "", f"cannot be read: {error.strerror or error}") from error
-
-
-def _unpacked(
-    name: str, file: IO[bytes], codec: _Codec, packed: Iterator[bytes], max_size: int
-) -> Iterator[bytes]:
-    decoder: _Decoder | None = None
-    frame_start = taken = given = 0
-    piece = next(packed, b"")
-    while piece:
-        if decoder is None:
-            decoder, frame_start = codec.new_decoder(), taken
-        try:
-            plain = decoder.decompress(piece)
-        except (zlib.error, zstandard.ZstdError) as error:
-            yield from _salvaged(file, codec, frame_start, taken, piece)
-            reason = f"{codec.name} data is corrupt: {error}"
-            raise ReadError(name, f"near byte {taken}", reason) from error
-        if plain:
-            yield plain
-        rest = decoder.unused_data if decoder.eof else b""
-        taken += len(piece) - len(rest)
-        given += len(plain)
-        if given > max(max_size, MAX_RATIO * taken):
-            reason = f"{codec.name} data of more than {MAX_RATIO} times its size; not read further"
-            raise ReadError(name, f"byte {taken}", reason)
-        decoder = None if decoder.eof else decoder
-        piece = rest or next(packed, b"")
-    if decoder is not None:
-        raise ReadError(name, f"byte {taken}", f"{codec.name} data ends early")
-
-
-def _salvaged(
-    file: IO[bytes], codec: _Codec, frame_start: int, taken: int, piece: bytes
-) -> Iterator[bytes]:
-    """Return what *piece* holds before the corruption; nothing if *file* cannot go back.
-
-    A decoder that fails keeps all that it decoded in that call to itself, so the frame is decoded
-    again up to *taken*, and from there byte by byte.
-    """
-    if not file.seekable():
-        return
-    file.seek(frame_start)
-    decoder = codec.new_decoder()
-    while frame_start < taken:
-        again = file.read(min(_PIECE, taken - frame_start))
-        decoder.decompress(again)
-        frame_start += len(again)
-    try:
-        for index in range(len(piece)):
-            yield decoder.decompress(piece[index : index + 1])
-    except (zlib.error, zstandard.ZstdError):
-        return
 
 
 _PARQUET_MAGIC = b"PAR1"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from contextgraph.intake import loads
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.conversation import Call, Result, Thought, Turn, conversation_of, time_in
 from contextgraph.readers.envelopes import (
@@ -24,7 +25,6 @@ from contextgraph.readers.format import (
     content_text,
     integer,
     is_conversation,
-    loads,
     loose_text,
     repo_named,
     row_at,

@@ -25,13 +25,13 @@ from starlette.responses import FileResponse
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import encoded
 from contextgraph.errors import ReadError
+from contextgraph.intake import loads
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
 from contextgraph.operations.arguments import Arguments, LongText, Name, Names, Text
 from contextgraph.operations.notes import without_secrets
 from contextgraph.readers import read_file
-from contextgraph.readers.format import loads
 from contextgraph.records import record_of, unread_record
 from contextgraph.service.methods import ALL_METHODS, Method
 from contextgraph.service.monitoring import TENANT, TooBusyError

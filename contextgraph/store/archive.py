@@ -1,10 +1,10 @@
 """A memory as a file of JSON lines: exported from any store, imported into any store.
 
 Both take constant memory. The file is compressed for ``.zst``. Its first line is a header, the last
-one counts the lines before it, so that a truncated file is detected.
+one counts the lines before it, so that a truncated file is detected. An archive is what somebody
+says of runs: all of it counts only where its reader vouches for it, else `contributions` does.
 """
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,13 +13,14 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar, cast
 
-import orjson
 from msgspec import Struct
 
 from contextgraph.codec import decoded, encoded, json_bytes
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
+from contextgraph.intake import MAX_DEPTH, lines, loads
 from contextgraph.model import (
     Bundle,
+    ChangeStatus,
     Exposure,
     Json,
     Learned,
@@ -27,6 +28,7 @@ from contextgraph.model import (
     Methodology,
     Note,
     NoteKind,
+    OutcomeSource,
     RawTrajectory,
     ResolvedBy,
     SimilarTo,
@@ -42,6 +44,8 @@ FORMAT = "contextgraph-memory-archive"
 VERSION = 3
 # Version 2 has no facts of runs: they are read from the logs in it.
 _WITHOUT_FACTS = 2
+# A run is nested a few levels deep in its line.
+_DEPTH = MAX_DEPTH + 20
 
 
 class Header(Struct, frozen=True):
@@ -142,8 +146,7 @@ def write_line(file: IO[bytes], value: Header | Line) -> None:
 
 def read_header(path: Path) -> Header:
     """The first line of *path*; raises `ReadError` for no archive, or one of a later version."""
-    with _opened(path) as file:
-        record = _parsed(path, 1, file.readline())
+    record = _parsed(path, 1, next(lines(path), b""))
     if record.get("format") != FORMAT:
         raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
     if record.get("version") not in (VERSION, _WITHOUT_FACTS):
@@ -163,24 +166,22 @@ def read_lines(path: Path) -> Iterator[Line]:
     """
     number, ended = 1, False
     version = read_header(path).version
-    with _opened(path) as file:
-        file.readline()
-        for number, text in enumerate(file, start=2):
-            record = _parsed(path, number, text)
-            kind = _KINDS.get(str(record.get("kind", "")))
-            if kind is None or ended:
-                raise ReadError(str(path), f"line {number}", "is of an unknown kind")
-            if kind is RunLine and version == _WITHOUT_FACTS:
-                line: Line = _with_facts(path, number, record)
-            else:
-                line = _decoded(path, number, kind, record)
-            if not isinstance(line, EndLine):
-                yield line
-            elif line.lines != number - 1:
-                reason = f"{number - 1} lines came before the last one, not {line.lines}"
-                raise ReadError(str(path), f"line {number}", reason)
-            else:
-                ended = True
+    for number, text in enumerate(islice(lines(path), 1, None), start=2):
+        record = _parsed(path, number, text)
+        kind = _KINDS.get(str(record.get("kind", "")))
+        if kind is None or ended:
+            raise ReadError(str(path), f"line {number}", "is of an unknown kind")
+        if kind is RunLine and version == _WITHOUT_FACTS:
+            line: Line = _with_facts(path, number, record)
+        else:
+            line = _decoded(path, number, kind, record)
+        if not isinstance(line, EndLine):
+            yield line
+        elif line.lines != number - 1:
+            reason = f"{number - 1} lines came before the last one, not {line.lines}"
+            raise ReadError(str(path), f"line {number}", reason)
+        else:
+            ended = True
     if not ended:
         raise ReadError(str(path), f"line {number}", "is the last one: the file was cut off")
 
@@ -194,25 +195,10 @@ def _with_facts(path: Path, number: int, record: dict[str, Json]) -> RunLine:
     return replace(line, bundle=replace(line.bundle, facts=facts))
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    import zstandard
-
-    opened = zstandard.open if path.suffix == ".zst" else open
-    try:
-        # What decompresses gives no lines.
-        with io.BufferedReader(opened(path, "rb"), 1 << 20) as file:
-            yield file
-    except OSError as error:
-        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
-    except zstandard.ZstdError as error:
-        raise ReadError(str(path), "", f"is damaged: {error}") from error
-
-
 def _parsed(path: Path, number: int, text: bytes) -> dict[str, Json]:
     try:
-        record = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
+        record = loads(text, _DEPTH)
+    except ValueError as error:
         raise ReadError(str(path), f"line {number}", f"is not JSON: {error}") from error
     if not isinstance(record, dict):
         raise ReadError(str(path), f"line {number}", "is not an object")
@@ -245,7 +231,10 @@ class Exported(Struct, frozen=True):
 
 
 class Imported(Struct):
-    """How much was read; *vectors_of* is a space whose vectors the memory could not take over."""
+    """How much was read; *vectors_of* is a space whose vectors the memory could not take over.
+
+    *left_out* are lines of a contribution that only an owner may bring.
+    """
 
     created: int = 0
     updated: int = 0
@@ -253,6 +242,7 @@ class Imported(Struct):
     methodologies: int = 0
     exposures: int = 0
     notes: int = 0
+    left_out: int = 0
     vectors_of: str = ""
 
 
@@ -386,6 +376,33 @@ def _resolved_by(store: Store, methodology_id: str) -> tuple[ResolvedBy, ...]:
         )
         for edge in edges
     )
+
+
+def contributions(path: Path) -> Iterator[RawTrajectory | Note | None]:
+    """Yield the runs and notes in *path* as anybody may bring them, None for all other lines.
+
+    Of a run its log, with the outcome that it is said to have; of notes the text and its time.
+    Pins, verdicts, reports of outcomes and what was derived from the runs are not among them.
+    """
+    for line in read_lines(path):
+        if isinstance(line, RunLine):
+            yield replace(
+                line.bundle.raw,
+                outcome=line.bundle.trajectory.outcome,
+                outcome_source=OutcomeSource.LOG,
+                change=ChangeStatus.UNKNOWN,
+                advised={},
+            )
+        elif isinstance(line, Note) and line.kind is NoteKind.NOTE and line.is_live:
+            yield line
+        else:
+            yield None
+
+
+def source_of(path: Path) -> str:
+    """Return the source that an archive is by default: it is named after its file."""
+    name = "".join(one if one.isalnum() and one.isascii() else "-" for one in path.stem)
+    return f"archive:{name.removesuffix('-jsonl')[:100]}"
 
 
 def import_memory(

@@ -22,7 +22,8 @@ def store(tmp_path: Path) -> Path:
 def test_a_memory_can_be_moved_to_another_file_and_tenant(store: Path, tmp_path: Path) -> None:
     archive, other = tmp_path / "a.jsonl.zst", tmp_path / "other.db"
     exported = contextgraph("export", archive, "--store", store, "--json")
-    imported = contextgraph("import", archive, "--store", other, "--tenant", "team", "--json")
+    place = ("--store", other, "--tenant", "team")
+    imported = contextgraph("import", archive, "--as-owner", *place, "--json")
 
     assert (exported.code, imported.code) == (0, 0)
     assert exported.records[0]["runs"] == imported.records[0]["created"] == 2

@@ -201,7 +201,7 @@ def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_
         with pytest.raises(NotFoundError, match="Basket"):
             client.entities.get_entity("Basket")
     with AgentMemory.open(str(tmp_path / "new.db")) as copy:
-        assert copy.import_archive(tmp_path / "all.jsonl.zst").created
+        assert copy.import_archive(tmp_path / "all.jsonl.zst", as_owner=True).created
         assert copy.pages.get_index() == memory.pages.get_index()
 
 

@@ -72,7 +72,9 @@ def rebuild(memory: AgentMemory) -> None:
 
 
 def import_into(memory: AgentMemory) -> None:
-    memory.import_archive(Path(memory._parts.settings.address).with_name("archive.jsonl"))
+    memory.import_archive(
+        Path(memory._parts.settings.address).with_name("archive.jsonl"), as_owner=True
+    )
 
 
 def forget(memory: AgentMemory) -> None:

@@ -155,7 +155,7 @@ def salvaged(path: Path) -> tuple[list[dict[str, object]], list[str]]:
     archive = path.with_name("archive.jsonl")
     done = contextgraph("export", "--salvage", archive, "--store", path, "--json")
     into = path.with_name(f"{path.stem}-new.db")
-    assert contextgraph("import", archive, "--store", into).code == 0
+    assert contextgraph("import", archive, "--as-owner", "--store", into).code == 0
     store = SqliteStore(str(into))
     ids = store.runs.ids()
     store.close()

@@ -11,6 +11,7 @@ import orjson
 import pytest
 import zstandard
 
+from contextgraph import AgentMemory
 from contextgraph.cli.output import interrupted_by_termination
 from contextgraph.errors import ReadError, StoreError
 from contextgraph.knowledge.keyed import KeyedMemory
@@ -269,6 +270,36 @@ def test_the_facts_that_an_archive_of_version_2_lacks_are_read_from_its_logs(
 
     run = bundle.trajectory.id
     assert other.runs.facts([run]) == {run: bundle.facts}
+
+
+TOKEN = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1B3D5F7H9J"
+
+
+def test_an_archive_of_another_is_a_contribution(tmp_path: Path) -> None:
+    path, forged = tmp_path / "team.jsonl", tmp_path / "forged.jsonl.zst"
+    with AgentMemory.open(str(tmp_path / "given.db")) as given:
+        given.learn([recovering_run(1), recovering_run(2)])
+        given.notes.remember("Build with make", repo="acme/1", pinned=True)
+        given.store.exposures.decide([Verdict("source:ann", True, NOW)])
+        given.export(path)
+    text = path.read_bytes().replace(b"No module named", TOKEN.encode() + b" No module named")
+    forged.write_bytes(zstandard.compress(text.replace(b"pip install", b"pip install -i evil")))
+    with AgentMemory.open(str(tmp_path / "own.db")) as own:
+        own.learn(recovering_run(3), source="ann")
+        done = own.import_archive(forged)
+        assert (done.created, done.notes, done.left_out > 0) == (2, 1, True)
+        assert {source.name for source in own.sources()} == {"ann", "archive:forged"}
+        assert all(source.trusted for source in own.sources())
+        assert not any(note.pinned for note in own.notes.of())
+        own.export(tmp_path / "all.jsonl")
+    assert TOKEN not in (tmp_path / "all.jsonl").read_text()
+
+
+def test_a_bomb_in_place_of_an_archive_is_given_up(other: SqliteStore, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.zst"
+    path.write_bytes(zstandard.compress(b" " * (300 << 20)))
+    with pytest.raises(ReadError, match="line 1: longer than 256 MiB"):
+        import_memory(other, path)
 
 
 def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:

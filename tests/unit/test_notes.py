@@ -240,8 +240,8 @@ def test_notes_are_exported_and_imported(tmp_path: Path) -> None:
         assert memory.export(tmp_path / "team.jsonl").notes == 2
         expected = memory.notes.of(), memory.notes.of(archived=True)
     with AgentMemory.open(str(tmp_path / "b.db")) as memory:
-        assert memory.import_archive(tmp_path / "team.jsonl").notes == 2
-        assert memory.import_archive(tmp_path / "team.jsonl").notes == 0
+        assert memory.import_archive(tmp_path / "team.jsonl", as_owner=True).notes == 2
+        assert memory.import_archive(tmp_path / "team.jsonl", as_owner=True).notes == 0
         assert (memory.notes.of(), memory.notes.of(archived=True)) == expected
 
 

@@ -133,7 +133,7 @@ def test_pages_and_entities_are_exported_and_imported(memory: AgentMemory, tmp_p
     memory.entities.add_entity(Entity("PriceRule"))
     memory.export(tmp_path / "memory.jsonl")
     with AgentMemory.open(str(tmp_path / "other.db")) as other:
-        other.import_archive(tmp_path / "memory.jsonl")
+        other.import_archive(tmp_path / "memory.jsonl", as_owner=True)
         assert other.pages.get_page("prices") == memory.pages.get_page("prices")
         assert other.entities.get_entity("PriceRule") == memory.entities.get_entity("PriceRule")
 

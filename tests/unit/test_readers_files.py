@@ -15,11 +15,12 @@ import orjson
 import pytest
 import zstandard
 
+from contextgraph import intake
 from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.intake import MAX_RUN_SIZE
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import format as fields, read, reading, size_of, write_jsonl
+from contextgraph.readers import read, reading, size_of, write_jsonl
 from contextgraph.readers.reading import divided
-from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.readers.sources import SourceFile, sources
 
 RUNS = [
@@ -455,8 +456,8 @@ def test_a_socket_is_an_error(tmp_path, monkeypatch):
     ("value", "reason"), [(b"[],", "1,000 lists and objects"), (b"1,", "2,000 values")]
 )
 def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch, value, reason):
-    monkeypatch.setattr(fields, "_MAX_PARTS", 1000)
-    monkeypatch.setattr(fields, "_MAX_VALUES", 2000)
+    monkeypatch.setattr(intake, "_MAX_PARTS", 1000)
+    monkeypatch.setattr(intake, "_MAX_VALUES", 2000)
     path = tmp_path / "many.json"
     path.write_bytes(b"[" + value * 2100 + b"1]")
     _, errors = read_all(path)

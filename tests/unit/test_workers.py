@@ -10,9 +10,9 @@ from contextgraph import AgentMemory
 from contextgraph.agents.workers import WorkersReader
 from contextgraph.embedding import fit
 from contextgraph.errors import ContextGraphError, ReadError
+from contextgraph.intake import MAX_RUN_SIZE
 from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import ChangeStatus, LearnStatus, Space
-from contextgraph.readers.records import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
 from contextgraph.values import replace
 from tests.acceptance.command_line import write_runs
