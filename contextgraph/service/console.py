@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Literal, TypeVar, cast
+from functools import wraps
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -84,12 +84,13 @@ Decision = Annotated[str, Form(max_length=20)]
 
 
 def _page(path: str, here: str, template: str) -> Callable[[F], F]:
-    """Serve a function of a memory, which returns the values of *template*, at *path*.
+    """Serve a function of a visitor, which returns the values of *template*, at *path*.
 
     It runs in a thread; a value "template" names another one. *here* is a part of the menu.
     """
 
     def decorate(function: F) -> F:
+        @wraps(function)  # of which FastAPI reads the parameters
         async def endpoint(visitor: Caller, **given: Any) -> Response:
             return await visitor.service.answer(page, visitor, given)
 
@@ -99,7 +100,7 @@ def _page(path: str, here: str, template: str) -> Callable[[F], F]:
             try:
                 # One state of the store, without waiting for what is being written.
                 with visitor.memory.store.snapshot():
-                    found = {"template": template, **function(visitor.memory, **given)}
+                    found = {"template": template, **function(visitor, **given)}
             except HTTPException as error:
                 title = "Not found" if error.status_code == 404 else "Not possible"
                 problem = _html("problem.html", title=title, reason=error.detail, **common)
@@ -107,11 +108,7 @@ def _page(path: str, here: str, template: str) -> Callable[[F], F]:
                 return problem
             return _html(found.pop("template"), **common, **found)
 
-        _, *asked = signature(function).parameters.values()
-        visitor = Parameter("visitor", Parameter.KEYWORD_ONLY, annotation=Visitor)
-        keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in asked]
-        cast(Any, endpoint).__signature__ = Signature([visitor, *keywords])
-        router.add_api_route(path, endpoint, name=function.__name__)
+        router.add_api_route(path, endpoint, response_model=None)
         return function
 
     return decorate
@@ -168,8 +165,9 @@ def with_token(request: Request, token: str) -> Response:
 
 
 @_page("", "overview", "overview.html")
-def overview(memory: AgentMemory, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS) -> Values:
+def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS) -> Values:
     """Show what the memory did lately, what costs most steps, and the newest runs."""
+    memory = visitor.memory
     since = datetime.now(UTC) - timedelta(days=days)
     newest = memory.store.runs.listed(model.RunFilter(), _CHARTED)
     return {
@@ -221,14 +219,15 @@ class RunQuestion(Struct, frozen=True):
 
 
 @_page("/health", "overview", "health.html")
-def health(memory: AgentMemory, whole: bool = False) -> Values:
+def health(visitor: Visitor, whole: bool = False) -> Values:
     """Say what is not well; the *whole* check reads all that is stored."""
-    return {"title": "Health", "checks": memory.health(quick=not whole), "whole": whole}
+    return {"title": "Health", "checks": visitor.memory.health(quick=not whole), "whole": whole}
 
 
 @_page("/runs", "runs", "runs.html")
-def runs(memory: AgentMemory, wanted: Annotated[RunQuestion, Depends()]) -> Values:
+def runs(visitor: Visitor, wanted: Annotated[RunQuestion, Depends()]) -> Values:
     """List runs, fifty to a page; those with words come by relevance."""
+    memory = visitor.memory
     filter_ = wanted.filter()
     skip = wanted.page * _ROWS
     if wanted.text:
@@ -260,15 +259,15 @@ def _runs_about(memory: AgentMemory, text: str, wanted: model.RunFilter) -> list
 
 
 @_page("/runs/{identity}", "runs", "run.html")
-def run(memory: AgentMemory, identity: str) -> Values:
+def run(visitor: Visitor, identity: str) -> Values:
     """Show a run step by step."""
-    return _reading(memory, identity)
+    return _reading(visitor.memory, identity)
 
 
 @_page("/compare", "runs", "run.html")
-def compare(memory: AgentMemory, a: Word, b: Word) -> Values:
+def compare(visitor: Visitor, a: Word, b: Word) -> Values:
     """Show two runs side by side."""
-    return _reading(memory, a, b)
+    return _reading(visitor.memory, a, b)
 
 
 def _reading(memory: AgentMemory, *identities: str) -> Values:
@@ -305,8 +304,9 @@ def _advice_in(memory: AgentMemory, raw: model.RawTrajectory) -> dict[int, list[
 
 
 @_page("/errors", "errors", "errors.html")
-def errors(memory: AgentMemory) -> Values:
+def errors(visitor: Visitor) -> Values:
     """Show the errors that cost most steps, and the most frequent ones."""
+    memory = visitor.memory
     return {
         "title": "Errors",
         "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
@@ -315,8 +315,9 @@ def errors(memory: AgentMemory) -> Values:
 
 
 @_page("/errors/{identity}", "errors", "error.html")
-def error(memory: AgentMemory, identity: str) -> Values:
+def error(visitor: Visitor, identity: str) -> Values:
     """Show an error: how often it was met, how it goes now, what cleared it."""
+    memory = visitor.memory
     node = memory.store.admin.explain(identity)
     if node is None or node.label != "ErrorPattern":
         raise HTTPException(404, f"no error {identity}")
@@ -347,8 +348,9 @@ def error(memory: AgentMemory, identity: str) -> Values:
 
 
 @_page("/repositories", "repositories", "repositories.html")
-def repositories(memory: AgentMemory, repo: Word = "", page: Page = 0) -> Values:
+def repositories(visitor: Visitor, repo: Word = "", page: Page = 0) -> Values:
     """List repositories, or show one: playbook, commands, decisions, advice, runs."""
+    memory = visitor.memory
     if repo:
         return _repository(memory, repo)
     found = memory.store.runs.repositories(_ROWS + 1, page * _ROWS)
@@ -383,8 +385,9 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
 
 
 @_page("/advice", "advice", "advice.html")
-def advice(memory: AgentMemory, page: Page = 0, after: Word = "") -> Values:
+def advice(visitor: Visitor, page: Page = 0, after: Word = "") -> Values:
     """List what was shown, newest first, and what several runs agree on."""
+    memory = visitor.memory
     shown = memory.store.exposures.newest(_ROWS + 1, page * _ROWS)
     store = memory.store.methodologies
     ids = store.ids(after=after, limit=_ROWS + 1)
@@ -449,13 +452,14 @@ async def decide(
 
 @_page("/notes", "notes", "notes.html")
 def notes(
-    memory: AgentMemory,
+    visitor: Visitor,
     text: Word = "",
     repo: Word = "",
     show: Literal["live", "archived"] = "live",
     page: Page = 0,
 ) -> Values:
     """List decisions, and notes: those about *text* by relevance, else newest first."""
+    memory = visitor.memory
     if text:
         recalled = memory.notes.recall(
             text, repo=repo or None, limit=_ROWS, strategy=model.Strategy.NOTES
@@ -516,8 +520,9 @@ def _back(request: Request, otherwise: str) -> Response:
 
 
 @_page("/search", "search", "search.html")
-def search(memory: AgentMemory, q: Word = "") -> Values:
+def search(visitor: Visitor, q: Word = "") -> Values:
     """Find repositories, sessions, decisions, notes and remedies, and the node with this id."""
+    memory = visitor.memory
     found = memory.search(q, limit=_ROWS) if q.strip() else ()
     return {
         "title": "Search",
@@ -535,9 +540,9 @@ def _address(found: model.Found) -> str:
 
 
 @_page("/graph/{identity}", "graph", "graph.html")
-def graph(memory: AgentMemory, identity: str) -> Values:
+def graph(visitor: Visitor, identity: str) -> Values:
     """Show a node of the graph with its neighbours; each leads to its own."""
-    node = memory.explain(identity)
+    node = visitor.memory.explain(identity)
     if node is None:
         raise HTTPException(404, f"nothing has the id {identity}")
     facts = [(name.replace("_", " "), value) for name, value in node.facts.items()]
