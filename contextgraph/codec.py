@@ -5,7 +5,7 @@ bytes base64, tuples lists, mappings and values objects.
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import cache, lru_cache, partial
@@ -96,11 +96,8 @@ def decoded(kind: type[Value], record: Json) -> Value:
     Unknown fields are ignored, but by classes that `forbid_unknown_fields`. Raises `ReadError` (of
     no source: the caller knows it) with the path and the reason of what is wrong.
     """
-    known: Any = kind
-    if get_origin(kind) in (Iterable, Iterator):  # as a parameter or a result of a method
-        known = Sequence[get_args(kind)]  # type: ignore[misc]
     try:
-        return cast(Value, msgspec.convert(record, known, dec_hook=_parsed, str_keys=True))
+        return msgspec.convert(record, kind, dec_hook=_parsed, str_keys=True)
     except msgspec.ValidationError as error:
         raise ReadError("", "", reason_of(error)) from error
 
@@ -119,9 +116,11 @@ def reason_of(error: Exception) -> str:
     return f"{path.rstrip('`').removeprefix('.')}: {message}" if message else str(error)
 
 
-def _parsed(kind: type, text: Any) -> Any:
-    """Return a value of *kind*, which msgspec does not know, such as a path."""
-    return kind(text)
+def _parsed(kind: Any, given: Any) -> Any:
+    """Return a value of *kind*, which msgspec does not know: a path, or any iterable."""
+    if get_origin(kind) in (Iterable, Iterator):
+        return msgspec.convert(given, cast(Any, list)[get_args(kind)], dec_hook=_parsed)
+    return kind(given)
 
 
 def decoded_lines(kind: type[Value], path: Path) -> list[Value]:

@@ -26,10 +26,10 @@ from contextgraph.processes import continued
 from contextgraph.text import mask_secrets, regex
 
 if TYPE_CHECKING:
-    from contextgraph.service.service import Tenant
+    from contextgraph.service.routes import Caller
 
 
-TENANT = "contextgraph.tenant"  # the key of the tenant in the scope of a request
+CALLER = "contextgraph.caller"  # the key of the sender in the scope of a request
 REQUEST_ID = "X-Request-ID"
 
 _REQUEST_ID = regex(r"[\w.:-]{1,100}", re.ASCII)
@@ -104,7 +104,8 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     # Not the path itself, which may hold anything: names of metrics are kept for ever.
     route = scope.get("route")
     method, path = scope["method"], getattr(route, "path", "other")
-    tenant: Tenant | None = scope.get(TENANT)
+    caller: Caller | None = scope.get(CALLER)
+    tenant = caller.tenant if caller else None
     if tenant is not None:
         tenant.metrics.requests.labels(method, path, status).inc()
         tenant.metrics.seconds.labels(method, path).observe(seconds)

@@ -1,6 +1,6 @@
 """The requests of the service: who may send them, those of the table of operations, and others."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
@@ -8,22 +8,24 @@ from inspect import getdoc
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, cast
 
 import anyio
 import orjson
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from msgspec import Struct
+from msgspec.structs import asdict
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
-from contextgraph.codec import encoded
+from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
 from contextgraph.intake import loads
 from contextgraph.memory import AgentMemory
@@ -33,15 +35,11 @@ from contextgraph.operations.arguments import Arguments, LongText, Name, Names, 
 from contextgraph.operations.notes import without_secrets
 from contextgraph.readers import read_file
 from contextgraph.records import record_of, unread_record
-from contextgraph.service.methods import ALL_METHODS, Method
-from contextgraph.service.monitoring import TENANT, TooBusyError
+from contextgraph.service.methods import METHODS, Method
+from contextgraph.service.monitoring import CALLER, TooBusyError
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
 from contextgraph.values import replace
-
-router = APIRouter()
-
-_R = TypeVar("_R")
 
 _Format = Literal["archive", "graphml", "json"]
 _MEDIA: Mapping[_Format, str] = {
@@ -51,7 +49,6 @@ _MEDIA: Mapping[_Format, str] = {
 }
 _POLL_SECONDS = 0.2
 MAX_WAIT = 30.0
-_MOST, _MOST_PARTS = 100_000, 500_000
 
 Wait = Annotated[
     float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the end of the job.")
@@ -171,19 +168,26 @@ async def caller_of(request: Request, scope: TokenScope, text: str | None = None
 
     *text* is the token; without it that of the header counts.
     """
+    caller = await _sender(request, text)
+    if not caller.token.allows(scope):
+        raise HTTPException(403, f"the token does not have the scope {scope}")
+    return caller
+
+
+async def _sender(request: Request, text: str | None = None) -> Caller:
+    if known := request.scope.get(CALLER):
+        return cast(Caller, known)
     service: Service = request.app.state.service
     if text is None:
         credentials = await bearer(request)
         text = credentials.credentials if credentials else ""
     token = await _token(service, text)
-    if not token.allows(scope):
-        raise HTTPException(403, f"the token does not have the scope {scope}")
     if service.tokens and (wait := service.rates.wait(token.id)):
         retry = {"Retry-After": f"{int(wait) + 1}"}
         raise HTTPException(429, "too many requests with this token", retry)
-    tenant = await service.known(token.tenant)
-    request.scope[TENANT] = tenant  # whose request the log and the metrics count
-    return Caller(service, tenant, token)
+    caller = Caller(service, await service.known(token.tenant), token)
+    request.scope[CALLER] = caller  # also for the log and the metrics
+    return caller
 
 
 async def _token(service: Service, text: str) -> Token:
@@ -227,8 +231,9 @@ async def _answer(
     return json_response(await run(call))
 
 
-def _valued(method: Method, memory: AgentMemory, given: dict[str, Any]) -> Mapping[str, Json]:
+def _valued(method: Method, memory: AgentMemory, body: Mapping[str, Any]) -> Mapping[str, Json]:
     """Return the value of a method in the JSON form of the library, without confidential texts."""
+    given = asdict(decoded(method.arguments, {**body}))
     if "exposures" in given:  # as they were shown: what helped is reported by another request
         given["exposures"] = tuple(
             replace(
@@ -264,6 +269,47 @@ def _open_run(caller: Caller, identity: str) -> OpenRun:
     return run
 
 
+class _JsonRequest(Request):
+    """A request whose JSON body is read with the limits of readers."""
+
+    _value: Any = None
+
+    async def read(self) -> None:
+        """Read the body, once its sender is known; a large one is parsed in a thread."""
+        caller = await _sender(self)
+        kind = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        content = await self.body()
+        if not content:
+            return
+        if kind != "application/json":
+            raise HTTPException(415, "the body must be application/json")
+        try:
+            self._value = await caller.service.parsed(partial(loads, content), len(content))
+        except ValueError as error:
+            wrong = [{"type": "json_invalid", "loc": ("body",), "msg": f"JSON: {error}"}]
+            raise RequestValidationError(wrong) from error
+
+    async def json(self) -> Any:
+        return self._value
+
+
+class _JsonRoute(APIRoute):
+    """A route whose body, where it has one, is that of a `_JsonRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            read = _JsonRequest(request.scope, request.receive)
+            await read.read()
+            return await handler(read)
+
+        return handle if self.body_field else handler
+
+
+router = APIRouter(route_class=_JsonRoute)
+
+
 def _identity(identity: str) -> dict[str, str]:
     return {"identity": identity}
 
@@ -277,26 +323,14 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
     method, path = operation.route.split()
     is_named = "{identity}" in path
     model = operation.requested(*(["identity"] if is_named else []))
+    body = Body() if model.model_fields else Depends()
 
-    async def by_query(
+    async def endpoint(
         caller: Annotated[Caller, Depends(allowed(operation.scope))],
         named: Annotated[dict[str, str], Depends(_identity if is_named else _nothing)],
-        given: Annotated[model, Query()],  # type: ignore[valid-type]
+        chosen: Annotated[model, body if method == "POST" else Query()],  # type: ignore[valid-type]
     ) -> Response:
-        return await answered(caller, named, given)
-
-    async def by_body(
-        request: Request,
-        caller: Annotated[Caller, Depends(allowed(operation.scope))],
-        named: Annotated[dict[str, str], Depends(_identity if is_named else _nothing)],
-    ) -> Response:
-        given = await _parsed(request, caller, model.model_validate) if model.model_fields else None
-        return await answered(caller, named, given)
-
-    async def answered(
-        caller: Caller, named: Mapping[str, str], chosen: Arguments | None
-    ) -> Response:
-        given = {**named, **(chosen.given() if chosen else {})}
+        given = named | cast(Arguments, chosen).given()
         for name in ADMIN_ARGUMENTS & given.keys():
             if given[name] and not caller.token.allows(TokenScope.ADMIN):
                 raise HTTPException(
@@ -304,29 +338,26 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
                 )
         return await perform(operation, caller, given | operation.sourced(caller.token.source))
 
-    has_body = method == "POST" and model.model_fields
+    example = {"content": {"application/json": {"example": operation.example}}}
     router.add_api_route(
         path,
-        by_body if method == "POST" else by_query,
+        endpoint,
         methods=[method],
         name=operation.name,
         description=getdoc(operation.function),
         status_code=status,
         responses=_answered(operation.answer, status),
-        openapi_extra=_described(model, operation.example) if has_body else None,
+        openapi_extra={"requestBody": example} if operation.example else None,
     )
 
 
 def _add_method(method: Method) -> None:
     """Add the request of a method of the library."""
-    model = method.arguments
 
     async def endpoint(
-        request: Request,
         caller: Annotated[Caller, Depends(allowed(method.scope))],
+        given: Annotated[dict[str, Any], Body()],
     ) -> Response:
-        parsed = await _parsed(request, caller, model.model_validate)
-        given = {name: getattr(parsed, name) for name in parsed.model_fields_set}
         # What administrators start may take minutes.
         takes_long = method.scope is TokenScope.ADMIN
         call = partial(_valued, method, caller.memory, given)
@@ -339,59 +370,13 @@ def _add_method(method: Method) -> None:
         name=method.name,
         description=getdoc(method.function),
         responses=_answered(None),
-        openapi_extra=_described(model, None) if model.model_fields else None,
     )
-
-
-def _described(model: type[BaseModel], example: JsonValue) -> dict[str, Any]:
-    """Describe a body in the OpenAPI document; its parts are written where they are used."""
-    schema = model.model_json_schema()
-    parts = schema.pop("$defs", {})
-
-    def whole(value: Any) -> Any:
-        if isinstance(value, list):
-            return [*map(whole, value)]
-        if not isinstance(value, dict):
-            return value
-        if "$ref" in value:
-            return whole(parts[value["$ref"].rpartition("/")[2]])
-        return {name: whole(one) for name, one in value.items()}
-
-    content = {"schema": whole(schema), "example": example}
-    return {"requestBody": {"required": True, "content": {"application/json": content}}}
-
-
-async def _parsed(request: Request, caller: Caller, parse: Callable[[Any], _R]) -> _R:
-    """Return what *parse* makes of the JSON body of a request, with the limits of readers.
-
-    The sender is known by now; a large body is parsed in a thread.
-    """
-    kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    content = await request.body()
-    if content and kind != "application/json":
-        raise HTTPException(415, "the body must be application/json")
-
-    def value() -> _R:
-        # The parser lets no other thread work meanwhile: a list costs it ten times a number.
-        if content.count(b"[") + content.count(b"{") > _MOST_PARTS:
-            raise ValueError(f"more than {_MOST_PARTS:,} lists and objects")
-        return parse(loads(content))
-
-    try:
-        return await caller.service.parsed(value, len(content))
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        wrong = [{**one, "loc": ("body", *one["loc"])} for one in errors]
-        raise RequestValidationError(wrong) from error
-    except ValueError as error:
-        wrong = [{"type": "json_invalid", "loc": ("body",), "msg": f"JSON: {error}"}]
-        raise RequestValidationError(wrong) from error
 
 
 for _operation in operations().values():
     if _operation.route:
         _add(_operation, _perform_live if live.PATH in _operation.route else _perform)
-for _method in ALL_METHODS.values():
+for _method in METHODS.values():
     _add_method(_method)
 
 

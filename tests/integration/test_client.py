@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from inspect import iscoroutinefunction
 from operator import attrgetter
 from pathlib import Path
-from pkgutil import resolve_name
 from threading import Thread
 from typing import Any
 
@@ -19,7 +19,7 @@ import networkx as nx
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from contextgraph import AgentMemory, LoopDetector, Outcome, State
+from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
@@ -35,16 +35,15 @@ from contextgraph.model import LearnStatus, RawTrajectory
 from contextgraph.operations import TokenScope
 from contextgraph.remote import RetryPolicy
 from contextgraph.service.app import create_app
-from contextgraph.service.client import AsyncClient, Client, _requested, decoded_result
+from contextgraph.service.client import AsyncClient, Client
 from contextgraph.service.mcp_server import server_of
-from contextgraph.service.methods import ALL_METHODS, METHODS
+from contextgraph.service.methods import METHODS
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.listening import listening
 
-METHOD_NAMES = ALL_METHODS
 AT_ERROR = State(repo="acme/shop", current_error=NO_MODULE)
 
 
@@ -260,29 +259,30 @@ OWN = {
 
 
 def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
-    paths = {
-        f"{part}.{name}".lstrip(".")
-        for part, (place, _) in METHODS.items()
-        if not part.startswith("store")
-        for name in dir(resolve_name(f"contextgraph.{place}"))
-        if not name.startswith("_")
-    }
-    parts = {name.split(".")[0] for name in METHODS}
+    parts = {one.part for one in METHODS.values()}
+    with AgentMemory.open(":memory:") as memory:
+        paths = {
+            f"{part}.{name}".lstrip(".")
+            for part in parts
+            if not part.startswith("store")
+            for name in dir(type(attrgetter(part)(memory) if part else memory))
+            if not name.startswith("_")
+        }
 
-    assert paths - METHOD_NAMES.keys() - OWN - parts == MISSING.keys()
+    assert paths - METHODS.keys() - OWN - {part.split(".")[0] for part in parts} == MISSING.keys()
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
+@pytest.mark.parametrize("name", METHODS)
 def test_the_result_of_every_operation_has_a_type_that_can_be_read(name: str) -> None:
     """One that is imported for the type checker alone raises TypeError."""
     with suppress(ReadError):
-        decoded_result(METHOD_NAMES[name].function, "nothing of the kind")
+        METHODS[name].result("nothing of the kind")
 
 
 def test_asyncio_awaits_every_operation() -> None:
     async def awaited() -> dict[str, bool]:
         async with AsyncClient("http://127.0.0.1:9") as client:
-            names = [*METHOD_NAMES, "query", "learn", "learn_many", "set_outcome", "export"]
+            names = [*METHODS, "query", "learn", "learn_many", "set_outcome", "export"]
             return {
                 name: iscoroutinefunction(attrgetter(name)(client))
                 for name in names
@@ -319,9 +319,9 @@ def test_a_service_that_knows_less_does_not_end_a_live_run(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It runs an earlier version; then the agent is warned once its loop is stuck."""
-    path = "loop_detector.not_yet"
-    unknown = _requested(LoopDetector.alarm_after, path)
-    monkeypatch.setattr(type(client.loop_detector), "alarm_after", unknown)
+    send = client.loop_detector.send  # type: ignore[attr-defined]
+    unknown = partial(send, "POST", "/v1/loop_detector/not_yet")
+    monkeypatch.setattr(client.loop_detector, "alarm_after", lambda agent: unknown(json=[agent]))
     with client.live(repo="acme/shop", instance_id="acme__shop-61", task="Totals") as live:
         said = [live.observe("python x.py", "KeyError: 'x'", exit_code=1) or "" for _ in range(6)]
     assert ["Loop" in text for text in said] == [False] * 5 + [True]
@@ -457,7 +457,7 @@ def test_an_outage_is_the_error_that_lets_runs_be_spooled(
     failing: tuple[type[_Failing], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = RetryPolicy(timeout=5, retries=0)
-    monkeypatch.setattr("contextgraph.service.client._WRITE", at_once)
+    monkeypatch.setattr("contextgraph.service.client._WRITING", at_once)
     handler, url = failing
     handler.answers += [(200, {"version": "0.2.0"}), (503, {"detail": "the store is away"})]
     with Client(url) as client, pytest.raises(StoreUnavailableError, match="the store is away"):

@@ -13,11 +13,12 @@ import zstandard
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, settings, strategies as st
+from msgspec.structs import fields
 
 from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service import console
-from contextgraph.service.methods import ALL_METHODS, Method
+from contextgraph.service.methods import METHODS as DECLARED, Method
 from contextgraph.service.routes import COOKIE
 from tests.builders import NO_MODULE, recovering_run
 from tests.profiles import examples
@@ -74,7 +75,7 @@ ARGUMENTS = PARAMETERS | {
     "instance_id": "acme__shop-7",
     "solved": True,
 }
-METHODS = {f"POST {one.path}": one for one in ALL_METHODS.values()}
+METHODS = {f"POST {one.path}": one for one in DECLARED.values()}
 PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "q", "a", "b")]}
 HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
 
@@ -190,8 +191,7 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
 
 def calls(operation: Method, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
     """Requests of a method of the library, with each of *ids*."""
-    taken = operation.arguments.model_fields
-    names = [name for name, field in taken.items() if field.is_required()]
+    names = [one.name for one in fields(operation.arguments) if one.required]
     known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
     if operation.name == "notes.prune":
         known["repo"] = "acme/shop"
