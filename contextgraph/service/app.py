@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
-from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -33,7 +32,6 @@ from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, lo
 from contextgraph.service.routes import Caller, bearer, caller_of, json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
-from contextgraph.text import stem
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -328,8 +326,6 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.service = service = Service(settings, tokens, limits)
         await run_sync(service.open)
-        # Loading the stemmer takes as long as most answers: the first one does not wait for it.
-        Thread(target=stem, args=("words",), daemon=True).start()
         try:
             async with mcp.running():
                 yield

@@ -303,10 +303,10 @@ def stem(word: str) -> str:
     """*word* without its English ending; unchanged unless it has only ASCII letters."""
     if not (word.isascii() and word.isalpha()):
         return word
-    from snowballstemmer import stemmer
+    from Stemmer import Stemmer
 
     # One for each word: it has a state while it works, and most words are met again.
-    stemmed: str = stemmer("english").stemWord(word)
+    stemmed: str = Stemmer("english", maxCacheSize=0).stemWord(word)
     return stemmed
 
 
