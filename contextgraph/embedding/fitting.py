@@ -5,6 +5,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
+from math import hypot, log
+from operator import mul
+from struct import Struct as Layout, unpack_from
 from typing import TYPE_CHECKING
 
 import orjson
@@ -13,6 +16,7 @@ from msgspec import Struct
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import (
     NO_USAGE,
+    PLAIN_WORK,
     Bundle,
     EmbeddedBundle,
     EmbeddedRun,
@@ -50,18 +54,19 @@ _LEAST_SINGULAR_VALUE = 1e-3
 _LEAST_LENGTH = 1e-4
 _FEWEST_WORDS = 2
 _ALIGNMENT = 64
+_DIRECTION = Layout(f"<{DIMENSIONS}f")
 
 
 class TfidfModel(Struct, frozen=True, eq=False):
     """A fitted model: an `Embedder` that needs no scikit-learn.
 
-    *rows*: word -> its row in *directions* (float32, shape (words, 384)); *idf*: by row.
+    *rows*: word -> its row. *numbers* are little-endian float32: the rarity of each word, then the
+    direction of each, 384 numbers.
     """
 
     space: str
     rows: Mapping[str, int]
-    idf: "Floats"
-    directions: "Floats"
+    numbers: memoryview
 
     @property
     def similarity_threshold(self) -> float:
@@ -75,50 +80,69 @@ class TfidfModel(Struct, frozen=True, eq=False):
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for one without a word that the model knows."""
         counted = [self._counted(text) for text in texts]
-        vectors = iter(self._vectors([counts for counts in counted if counts]))
+        known = [counts for counts in counted if counts]
+        is_little = PLAIN_WORK.takes(DIMENSIONS * sum(map(len, known)))
+        vectors = iter([*map(self._vector, known)] if is_little else self._vectors(known))
         return Embeddings(tuple(next(vectors) if counts else None for counts in counted))
 
     def _counted(self, text: str) -> Counter[int]:
         """The rows of the known words in *text*, and how often each occurs."""
         return Counter(row for row in map(self.rows.get, words(text)) if row is not None)
 
+    def _vector(self, counts: Counter[int]) -> Vector | None:
+        """Return what `_vectors` does, in plain Python."""
+        idf = [unpack_from("<f", self.numbers, 4 * row)[0] for row in counts]
+        weights = [rare * (1 + log(n)) for rare, n in zip(idf, counts.values(), strict=True)]
+        first, size = 4 * len(self.rows), 4 * DIMENSIONS
+        directions = [_DIRECTION.unpack_from(self.numbers, first + size * row) for row in counts]
+        sums = [sum(map(mul, weights, column)) for column in zip(*directions, strict=True)]
+        length = hypot(*sums)
+        if length <= _LEAST_LENGTH * hypot(*weights):
+            return None
+        return Vector(self.space, _DIRECTION.pack(*(number / length for number in sums)))
+
     def _vectors(self, counted: Sequence[Counter[int]]) -> list[Vector | None]:
         import numpy as np
 
         if not counted:
             return []
+        numbers = np.frombuffer(self.numbers, dtype="<f4")
+        idf, directions = numbers[: len(self.rows)], numbers[len(self.rows) :]
+        directions = directions.reshape(-1, DIMENSIONS)
         rows = np.fromiter(chain.from_iterable(counted), dtype=np.intp)
-        counts = np.fromiter(chain.from_iterable(c.values() for c in counted), dtype=np.float32)
+        # In double precision, so that rounded numbers are those of `_vector`.
+        counts = np.fromiter(chain.from_iterable(c.values() for c in counted), dtype=np.float64)
         starts = np.cumsum([0, *map(len, counted[:-1])])
-        weights = self.idf[rows] * (1 + np.log(counts))
+        weights = idf[rows] * (1 + np.log(counts))
         # No matrix product, for the reason that `contextgraph.model.bundle.products` has none.
-        sums = np.add.reduceat(self.directions[rows] * weights[:, None], starts, axis=0)
+        sums = np.add.reduceat(directions[rows] * weights[:, None], starts, axis=0)
         lengths = np.sqrt(np.vecdot(sums, sums))
         strong = lengths > _LEAST_LENGTH * np.sqrt(np.add.reduceat(weights * weights, starts))
         units = sums / np.where(strong, lengths, 1)[:, None]
         pairs = zip(units, strong.tolist(), strict=True)
-        return [Vector(self.space, unit.tobytes()) if sure else None for unit, sure in pairs]
+        return [
+            Vector(self.space, unit.astype("<f4").tobytes()) if sure else None
+            for unit, sure in pairs
+        ]
 
     def to_bytes(self) -> bytes:
-        """The model to store: a line of JSON with the words by row, then *idf*, *directions*."""
+        """The model to store: a line of JSON with the words by row, then its numbers."""
         head = orjson.dumps({"space": self.space, "words": list(self.rows)})
         head += b" " * (-(len(head) + 1) % _ALIGNMENT) + b"\n"
-        return head + self.idf.tobytes() + self.directions.tobytes()
+        return head + self.numbers
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "TfidfModel":
         """The model that `to_bytes` gave *data* for; raises `EmbeddingError` for anything else."""
-        import numpy as np
-
         start = data.find(b"\n") + 1
         try:
             head = orjson.loads(data[:start])
-            known = head["words"]
-            numbers = np.frombuffer(data, dtype="<f4", offset=start)
-            directions = numbers[len(known) :].reshape(len(known), DIMENSIONS)
+            space, rows = head["space"], _by_row(head["words"])
+            if (size := len(data) - start) != 4 * len(rows) * (1 + DIMENSIONS):
+                raise ValueError(f"{size} bytes of numbers for {len(rows)} words")
         except (ValueError, KeyError, TypeError) as error:
             raise EmbeddingError(f"a stored TF-IDF model is damaged: {error}") from error
-        return cls(head["space"], _by_row(known), numbers[: len(known)], directions)
+        return cls(space, rows, memoryview(data)[start:])
 
 
 def is_fitted(space: str) -> bool:
@@ -167,11 +191,10 @@ def _directions(weights: "csr_array") -> "Floats":
 
 def _model(known: Sequence[str], idf: "Floats", directions: "Floats") -> TfidfModel:
     """The model, its space named by a fingerprint of all that decides a vector."""
-    digest = hashlib.sha256(orjson.dumps(known))
-    for array in (idf, directions):
-        digest.update(array.tobytes())
+    numbers = idf.tobytes() + directions.tobytes()
+    digest = hashlib.sha256(orjson.dumps(known) + numbers)
     space = f"{MAKER}/{digest.hexdigest()[:12]}@{DIMENSIONS}"
-    return TfidfModel(space, _by_row(known), idf, directions)
+    return TfidfModel(space, _by_row(known), memoryview(numbers))
 
 
 def _by_row(known: Sequence[str]) -> dict[str, int]:

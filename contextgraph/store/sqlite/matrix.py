@@ -1,21 +1,34 @@
-"""Vectors of a table in memory: read at the first search, then extended by what is stored."""
+"""Vectors of a table in memory: read at a search of many, then extended by what is stored."""
 
 import sqlite3
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from contextgraph.model import Vector, products
+from contextgraph.model import PLAIN_WORK, Vector, plain_cosines, products
 from contextgraph.store.port import COSINE_DECIMALS
-
-if TYPE_CHECKING:
-    pass
 
 _NEWER = """
 SELECT key, owner, data FROM vector
 WHERE tenant = ? AND name = ? AND space = ? AND key > ? AND data IS NOT NULL ORDER BY key"""
+_OF_ROWS = """
+SELECT v.owner, v.data FROM json_each(?) named CROSS JOIN vector v
+ON v.name = ? AND v.owner = named.value AND v.space = ? WHERE v.data IS NOT NULL"""
 _PRESENT = """
 SELECT key FROM vector WHERE tenant = ? AND name = ? AND space = ? AND data IS NOT NULL"""
+
+
+Near = list[tuple[int, float]]
+"""The nearest rows with their cosines, with all that tie with the last."""
+
+
+def _nearest_of(stored: Sequence[tuple[int, bytes]], vector: Vector, limit: int) -> Near:
+    """Return the nearest to *vector* of few rows with their vectors, of its space."""
+    vectors = (Vector(vector.space, data) for _, data in stored)
+    cosines = [round(one, COSINE_DECIMALS) for one in plain_cosines(vector, vectors)]
+    least = sorted(cosines)[-limit] if len(cosines) > limit else -1.0
+    named = zip(stored, cosines, strict=True)
+    return [(owner, cosine) for (owner, _), cosine in named if cosine >= least]
 
 
 class Rows:
@@ -24,10 +37,8 @@ class Rows:
     def __init__(self, numbers: Any, owners: Any) -> None:
         self._numbers, self._owners = numbers, owners
 
-    def nearest(
-        self, vector: Vector, owners: Sequence[int] | None, limit: int
-    ) -> list[tuple[int, float]]:
-        """Return the nearest of *owners* (None: of all) with cosines, with all ties of the last."""
+    def nearest(self, vector: Vector, owners: Sequence[int] | None, limit: int) -> Near:
+        """Return the nearest to *vector* of *owners*; None: of all."""
         import numpy as np
 
         inside = np.arange(len(self._owners))
@@ -56,7 +67,26 @@ class Matrix:
         self._owners: Any = None
         self._numbers: Any = None
 
-    def caught_up(self, connection: sqlite3.Connection, tenant: int, revision: int) -> Rows:
+    def nearest(
+        self,
+        connection: sqlite3.Connection,
+        tenant: int,
+        revision: int,
+        vectors: Sequence[Vector],
+        owners: Sequence[int] | None,
+        limit: int,
+    ) -> list[Near]:
+        """Return the nearest to each of *vectors* of *owners*; None: of all.
+
+        While this process has compared few, the vectors of *owners* alone are read.
+        """
+        if owners is not None and PLAIN_WORK.takes(len(owners) * len(vectors) * self._dimensions):
+            stored = connection.execute(_OF_ROWS, (str([*owners]), *self._of)).fetchall()
+            return [_nearest_of(stored, vector, limit) for vector in vectors]
+        rows = self._caught_up(connection, tenant, revision)
+        return [rows.nearest(vector, owners, limit) for vector in vectors]
+
+    def _caught_up(self, connection: sqlite3.Connection, tenant: int, revision: int) -> Rows:
         """Return the vectors at *revision*, that of *connection*."""
         import numpy as np
 

@@ -363,8 +363,6 @@ class _Rows:
     ) -> list[dict[str, float]]:
         if limit < 1 or _is_empty(where):
             return [{} for _ in vectors]
-        matrix = self._port.matrix(table, vectors[0].space)
-        rows = matrix.caught_up(self._connection, self._tenant, self._revision)
         form = _form(where)
         index = _index(table, form, ()) if where else None
         hint = f" INDEXED BY {index}" if index else ""
@@ -376,7 +374,10 @@ class _Rows:
                 self._parameters(where),
             ).fetchall()
             owners = orjson.loads(f"[{listed or ''}]")
-        return [self._named(table, rows.nearest(v, owners, limit), limit) for v in vectors]
+        matrix = self._port.matrix(table, vectors[0].space)
+        of = (self._connection, self._tenant, self._revision)
+        found = matrix.nearest(*of, vectors, owners, limit)
+        return [self._named(table, near, limit) for near in found]
 
     def _named(
         self, table: Table, near: Sequence[tuple[int, float]], limit: int
