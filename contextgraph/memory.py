@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 from uuid import uuid4
 
 from msgspec import structs
@@ -693,20 +693,29 @@ class AgentMemory:
 
     @overload
     def learn(
-        self, trajectory: Path | str | Iterable[RawTrajectory], *, source: str = ""
+        self,
+        trajectory: Path | str | Mapping[str, Any] | Iterable[RawTrajectory | Mapping[str, Any]],
+        *,
+        source: str = "",
     ) -> list[LearnReceipt]: ...
 
     def learn(
         self,
-        trajectory: RawTrajectory | Path | str | Iterable[RawTrajectory],
+        trajectory: RawTrajectory
+        | Path
+        | str
+        | Mapping[str, Any]
+        | Iterable[RawTrajectory | Mapping[str, Any]],
         *,
         source: str = "",
         background: bool = False,
     ) -> LearnReceipt | list[LearnReceipt]:
         """Learn a finished run, all runs at a path, or several runs; on return they are stored.
 
-        A path is read as `readers.read` does. Of several runs, those that cannot be read or learned
-        are logged and left out, and the receipts of the others are returned.
+        A path is read as `readers.read` does, and a dict as a record of such a file: several may be
+        the rows of a `datasets.Dataset`. Of several runs, those that cannot be read or learned are
+        logged and left out, and the receipts of the others are returned. Raises `ReadError` for a
+        single dict that holds no run.
 
         *source* names who supplies it (default: the setting `source`): see docs/security.md.
         Learning the same run again changes nothing, but for an outcome that was unknown. After
@@ -719,8 +728,9 @@ class AgentMemory:
 
             trajectory = read(trajectory, on_skip=_leave_out)
         if not isinstance(trajectory, RawTrajectory):
-            takes = "learn takes a RawTrajectory, several of them, or the path of logs"
-            _expect(None if isinstance(trajectory, Mapping) else trajectory, Iterable, takes)
+            _expect(trajectory, Iterable, _TAKES)
+            if isinstance(trajectory, Mapping):
+                return [*self.learn_many([trajectory], source=source, on_error=_raise)]
             return [*self.learn_many(trajectory, source=source, on_error=_leave_out)]
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
@@ -731,12 +741,12 @@ class AgentMemory:
 
     def learn_many(
         self,
-        raws: Iterable[RawTrajectory],
+        raws: Iterable[RawTrajectory | Mapping[str, Any]],
         *,
         source: str = "",
         on_error: Callable[[ReadError], None] | None = None,
     ) -> Generator[LearnReceipt]:
-        """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
+        """Learn runs, or rows that hold some, sixteen to a transaction; yield a receipt for each.
 
         A `batch`. *source* is as in `learn`. *on_error* gets each run that cannot be learned, and
         learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
@@ -744,7 +754,7 @@ class AgentMemory:
         """
         from contextgraph.learning import RUNS_AT_ONCE
 
-        rest = _readable(map(self._admitted, raws), on_error or _leave_out)
+        rest = _readable(raws, self._admitted, on_error or _leave_out)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
                 yield from self._learned(some, source, on_error)
@@ -1113,26 +1123,52 @@ class AgentMemory:
         self.close()
 
 
+_TAKES = "learn takes a RawTrajectory or a dict, several of them, or the path of logs"
+
+
 def _readable(
-    raws: Iterable[RawTrajectory], on_error: Callable[[ReadError], None]
+    raws: Iterable[RawTrajectory | Mapping[str, Any]],
+    admitted: Callable[[RawTrajectory], RawTrajectory],
+    on_error: Callable[[ReadError], None],
 ) -> Iterator[RawTrajectory]:
-    """*raws* without those that raise `ReadError`; *on_error* gets these errors."""
+    """The runs among *raws* that are *admitted*, and in its dicts; *on_error* gets the errors."""
     rest = iter(raws)
-    while True:
+    for number in count(1):
         try:
-            raw = next(rest)
+            item = next(rest)
         except StopIteration:
             return
         except ReadError as error:
             on_error(error)
-        else:
-            yield raw
+            continue
+        for run in [item] if isinstance(item, RawTrajectory) else _runs_in(item, number):
+            try:
+                if isinstance(run, ReadError):
+                    raise run
+                admitted_run = admitted(run)
+            except ReadError as error:
+                on_error(error)
+            else:
+                yield admitted_run
+
+
+def _runs_in(row: Mapping[str, Any], number: int) -> Iterator[RawTrajectory | ReadError]:
+    """The runs in *row*, which is the given *number* of those to learn, and an error for none."""
+    from contextgraph.readers.format import Place
+    from contextgraph.readers.formats import runs_in
+
+    _expect(row, Mapping, _TAKES)
+    return runs_in(dict(row), Place("learn", number, "record"))
 
 
 def _expect(value: object, kind: type, message: str) -> None:
     """Raise `TypeError` with *message* unless *value* is of this *kind*."""
     if not isinstance(value, kind):
         raise TypeError(f"{message}, not {type(value).__name__}")
+
+
+def _raise(error: ReadError) -> None:
+    raise error
 
 
 def _leave_out(error: ReadError) -> None:

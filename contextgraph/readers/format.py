@@ -11,7 +11,7 @@ from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.text import regex
 
-_SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
+_SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".traj"})
 _SWE_SMITH_ID = regex(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
 
 

@@ -66,10 +66,14 @@ def records(
     stream = pieces(name, file, on_bytes, max_size)
     try:
         head = next(stream, b"")
-        if is_parquet(head):
+        if is_parquet(head) or is_arrow(head):
             if not file.seekable():
                 file = BytesIO(whole(name, chain([head], stream), max_size))
-            for number, row in parquet_rows(name, file, on_bytes, max_size, group):
+            if is_parquet(head):
+                rows = parquet_rows(name, file, on_bytes, max_size, group)
+            else:
+                rows = arrow_rows(name, file, on_bytes, max_size)
+            for number, row in rows:
                 yield Record(row, Place(name, number, "record"))
         elif (parsed := _not_in_lines(name, head, stream, max_size)) is not None:
             yield from parsed
@@ -91,6 +95,8 @@ def parts(name: str, file: IO[bytes], max_size: int) -> Iterator[FilePart | Read
         head = next(stream, b"")
         if is_parquet(head):
             yield from row_groups(file)
+        elif is_arrow(head):
+            return
         elif _not_in_lines(name, head, stream, max_size) is None:
             yield from _blocks(name, chain([head], stream), taken, max_size)
     except ReadError:
@@ -360,6 +366,9 @@ def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadE
 
 
 _PARQUET_MAGIC = b"PAR1"
+# The beginning of a stream of Arrow, in which `datasets` keeps the rows of a data set.
+_ARROW_MAGIC = b"\xff\xff\xff\xff"
+_NEEDS_PYARROW = 'needs pyarrow: pip install "contextgraph-memory[parquet]"'
 _BATCH = 16
 
 
@@ -380,8 +389,7 @@ def parquet_rows(
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        install = 'pip install "contextgraph-memory[parquet]"'
-        raise MissingExtraError(f"{name}: parquet needs pyarrow: {install}") from error
+        raise MissingExtraError(f"{name}: parquet {_NEEDS_PYARROW}") from error
     number = 0
     size = file.seek(0, 2)
     file.seek(0)
@@ -420,17 +428,57 @@ def _batches(
             total += batch.nbytes
             if total > most:
                 raise _packed(name, f"record {number + 1}")
-            if batch.nbytes > max_size:
-                for row in range(batch.num_rows):
-                    if batch.slice(row, 1).nbytes > max_size:
-                        raise too_large(name, f"record {number + row + 1}", max_size)
+            _check_rows(name, batch, number, max_size)
             yield number + 1, batch
             number += batch.num_rows
 
 
-def _packed(name: str, position: str) -> ReadError:
-    reason = f"parquet data of more than {MAX_RATIO} times its size; not read further"
+def _check_rows(name: str, batch: "RecordBatch", before: int, max_size: int) -> None:
+    """Raise ReadError where a row of *batch*, after *before* others, exceeds *max_size* bytes."""
+    if batch.nbytes > max_size:
+        for row in range(batch.num_rows):
+            if batch.slice(row, 1).nbytes > max_size:
+                raise too_large(name, f"record {before + row + 1}", max_size)
+
+
+def _packed(name: str, position: str, kind: str = "parquet") -> ReadError:
+    reason = f"{kind} data of more than {MAX_RATIO} times its size; not read further"
     return ReadError(name, position, reason)
+
+
+def is_arrow(head: bytes) -> bool:
+    """Whether a file that starts with *head* is a stream of Arrow."""
+    return head.startswith(_ARROW_MAGIC)
+
+
+def arrow_rows(
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of *file*, a stream of Arrow, with their number from 1; raises as `parquet_rows`."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtraError(f"{name}: Arrow {_NEEDS_PYARROW}") from error
+    number = total = 0
+    size = file.seek(0, 2)
+    most = max(max_size, MAX_RATIO * size)
+    file.seek(0)
+    try:
+        for batch in pa.ipc.open_stream(file):
+            batch.validate(full=True)  # offsets of a damaged file lead out of its buffers
+            total += batch.nbytes
+            if total > most:
+                raise _packed(name, f"record {number + 1}", "Arrow")
+            _check_rows(name, batch, number, max_size)
+            for start in range(0, batch.num_rows, _BATCH):
+                for row in batch.slice(start, _BATCH).to_pylist():
+                    number += 1
+                    yield number, row
+        on_bytes(size)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        position = f"record {number + 1}" if number else ""
+        reason = f"Arrow data is corrupt: {str(error).partition(chr(10))[0]}"
+        raise ReadError(name, position, reason) from error
 
 
 def row_groups(file: IO[bytes]) -> Iterator[FilePart]:

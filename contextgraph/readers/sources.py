@@ -32,8 +32,15 @@ _NO_FILE = {
 }
 _AGENT_FILE = regex(r"agent-.*\.jsonl")  # of Claude Code
 _TREE_SESSION = regex(r"ses_\w+\.json")  # of OpenCode before 1.2
+# What `datasets` writes beside the rows of a data set.
+_OF_DATA_SETS = {"dataset_dict.json", "dataset_info.json", "state.json"}
 # What clients keep beside their sessions, and why it is not read.
 _SIDECARS: tuple[tuple[Callable[[Path], bool], str], ...] = (
+    (
+        lambda file: file.name in _OF_DATA_SETS and any(file.parent.glob("**/*.arrow")),
+        "the description of a data set",
+    ),
+    (lambda file: file.match("cache-*.arrow"), "the cache of a data set"),
     (lambda file: file.match("agent-*.meta.json"), "the description of a sub-agent"),
     (lambda file: file.name == "sessions-index.json", "an index of sessions"),
     (lambda file: file.parent.name == "tool-results", "an output of a session"),

@@ -389,6 +389,20 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_learned(memory, tmp_path, 
     assert memory.learn([recovering_run(5)])[0].status is LearnStatus.CREATED
 
 
+def test_rows_of_a_data_set_are_learned_as_dicts(memory, caplog):
+    turns = [{"role": "user", "text": "ISSUE:\nx"}, {"role": "ai", "text": "```\nls\n```"}]
+    rows = [
+        {"instance_id": f"teapot__kettle-{number}", "target": True, "trajectory": turns}
+        for number in range(3)
+    ]
+    receipts = memory.learn(iter([*rows, {"instance_id": "a__b-1", "other": 1}]))
+    assert [receipt.status for receipt in receipts] == ["created"] * 3
+    assert "learn:4" in caplog.text or "record 4" in caplog.text
+    assert memory.learn(rows[0])[0].status == "unchanged"
+    with pytest.raises(ReadError):
+        memory.learn({"instance_id": "a__b-1", "other": 1})
+
+
 def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
     with AgentMemory.open(":memory:") as memory:
         receipts = memory.learn_many(map(recovering_run, range(20)))
@@ -403,7 +417,7 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
     [
         (lambda memory: memory.query(None), "query takes a State, or the text of an error"),
         (lambda memory: memory.query({"repo": "acme/shop"}), "not dict"),
-        (lambda memory: memory.learn({"steps": []}), "learn takes a RawTrajectory"),
+        (lambda memory: memory.learn([1]), "learn takes a RawTrajectory or a dict"),
         (lambda memory: memory.learn(3), "or the path of logs"),
         (lambda memory: memory.check_loop("python x.py"), "trace.states_of"),
     ],

@@ -93,6 +93,50 @@ def test_rows_of_parquet_are_read(tmp_path):
     assert [run.source for run in read(path)][16] == f"{path}:17"
 
 
+def arrow(path: Path, rows: list[dict[str, object]], **options: object) -> None:
+    """Write *rows* as `datasets` does."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pylist(rows)
+    with pa.ipc.new_stream(
+        str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)
+    ) as to:
+        to.write_table(table, max_chunksize=17)
+
+
+def test_a_data_set_that_was_saved_to_disk_is_read(tmp_path):
+    folder = tmp_path / "data" / "train"
+    folder.mkdir(parents=True)
+    rows = [row(f"teapot__kettle-{number}") for number in range(40)]
+    arrow(folder / "data-00000-of-00001.arrow", rows)
+    arrow(folder / "cache-1f.arrow", rows[:3])
+    (tmp_path / "data" / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    (folder / "dataset_info.json").write_text('{"features": {}}')
+    (folder / "state.json").write_text(
+        '{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}'
+    )
+    skipped = list[ReadError]()
+    runs = list(read(tmp_path / "data", on_skip=skipped.append))
+    assert [run.instance_id for run in runs] == [str(item["instance_id"]) for item in rows]
+    assert runs[16].source == f"{folder}/data-00000-of-00001.arrow:17"
+    reasons = sorted(error.detail or error.kind for error in skipped)
+    assert len(reasons) == 4
+    assert set(reasons) == {"the cache of a data set", "the description of a data set"}
+
+
+def test_a_stream_of_arrow_that_is_damaged_or_packed_is_refused(tmp_path):
+    path = tmp_path / "rows.arrow"
+    arrow(path, [row(f"teapot__kettle-{number}") for number in range(40)])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    runs, (error,) = read_all(path)
+    assert runs
+    assert "Arrow data is corrupt" in str(error)
+    arrow(path, [{"messages": "z" * (3 << 20)}], compression="zstd")
+    failed = list[ReadError]()
+    assert list(read(path, on_error=failed.append, max_run_size=1 << 20)) == []
+    assert "Arrow data of more than 200 times its size" in str(failed[-1])
+
+
 @pytest.mark.parametrize(
     ("value", "rows", "dictionary", "reason"),
     [
