@@ -448,6 +448,7 @@ class _Responder:
 
     def _steps(self) -> "Sequence[Step]":
         """Return the steps of the session so far, by the first line of its log and the end."""
+        from contextgraph.intake import opened
         from contextgraph.model import RawTrajectory
         from contextgraph.readers import read, read_file
 
@@ -455,7 +456,7 @@ class _Responder:
         if not os.path.isfile(log):  # OpenHands has a folder
             run = next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
             return run.steps if run else ()
-        with open(log, "rb") as file:
+        with opened(log) as file:
             content = file.readline(_MOST_BYTES)
             if (size := os.path.getsize(log)) > _MOST_BYTES:
                 file.seek(size - _MOST_BYTES)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
 from contextgraph.errors import ReadError
+from contextgraph.intake import content, leaves, loads, opened
 from contextgraph.knowledge.notes import MAX_NOTE
 from contextgraph.text import regex
 
+_LONGEST = 1 << 24
 _SUFFIXES = frozenset({".md", ".mdc", ".json", ".af", ".jsonl"})
 _FRONT_MATTER = regex(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCE = regex(r"^\s*(?:```|~~~)")
@@ -31,35 +31,41 @@ def is_rules(path: Path) -> bool:
     """Return whether *path* is a folder, or a file of a kind that may hold rules; no archive."""
     if path.is_dir() or path.suffix in {".md", ".mdc", ".af"}:
         return True
-    if path.suffix != ".json" or not path.is_file():
+    if path.suffix != ".json":
         return False
-    with path.open("rb") as file:
-        return not file.read(64).lstrip().startswith(b'{"contextgraph"')
+    try:
+        with opened(path) as file:
+            return not file.read(64).lstrip().startswith(b'{"contextgraph"')
+    except OSError:
+        return False  # which reading it as an archive reports
 
 
 def rules_in(path: Path) -> Iterator[Rule]:
     """The rules in *path*: a Markdown file, an export of mem0 or Letta, or a folder of these.
 
     Of Markdown each item of a list and each paragraph, without headings, code and front matter.
-    Raises `ReadError` for a file that cannot be read as such.
+    Raises `ReadError` for a file that cannot be read as such, and for a link out of the folder that
+    it is in.
     """
     if path.is_dir():
+        if leaves(path, path.parent):
+            raise ReadError(str(path), "", "unreadable rules", "a link to outside the folder")
         for file in sorted(path.rglob("*")):
             if file.is_file() and file.suffix in _SUFFIXES:
                 yield from rules_in(file)
         return
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = content(path, _LONGEST, inside=path.parent).decode("utf-8-sig")
         if path.suffix in {".md", ".mdc"}:
             found = _markdown(text)
         elif path.suffix == ".jsonl":
-            found = _entries([orjson.loads(line) for line in text.splitlines() if line.strip()], "")
+            found = _entries([loads(line) for line in text.splitlines() if line.strip()], "")
         else:
-            found = _entries(orjson.loads(text), "")
+            found = _entries(loads(text), "")
         for rule, place in found:
-            if content := " ".join(rule.split()):
-                yield Rule(content[:MAX_NOTE], f"{path}:{place}")
-    except (OSError, UnicodeDecodeError, orjson.JSONDecodeError) as error:
+            if words := " ".join(rule.split()):
+                yield Rule(words[:MAX_NOTE], f"{path}:{place}")
+    except (OSError, ValueError) as error:
         raise ReadError(str(path), "", "unreadable rules", str(error)) from error
 
 

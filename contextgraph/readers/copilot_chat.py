@@ -34,6 +34,7 @@ from contextgraph.values import replace
 
 COPILOT_CHAT = "copilot-chat"
 
+_LONGEST_MANIFEST = 1 << 20
 _WORKSPACE = "workspace.json"
 _SET, _PUSH, _DELETE = 1, 2, 3
 
@@ -62,7 +63,7 @@ def chat_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     models = (loose_text(request, "modelId") for request in requests)
     facts = {
         "session": text(chat, "sessionId"),
-        "folder": _folder(Path(place.file)),
+        "folder": _folder(place),
         "model": next(filter(None, models), ""),
     }
     turns = [turn for request in requests for turn in _turns(request)]
@@ -94,10 +95,11 @@ def _built(lines: Sequence[Row]) -> Json:
     return built
 
 
-def _folder(file: Path) -> str:
+def _folder(place: Place) -> str:
     """The folder of the workspace, which a file beside the chats names; empty if there is none."""
     try:
-        workspace = loads((file.parent.parent / _WORKSPACE).read_bytes())
+        with place.beside(Path(place.file).parent.parent / _WORKSPACE) as file:
+            workspace = loads(file.read(_LONGEST_MANIFEST))
     except (OSError, ValueError):
         return ""
     url = urlsplit(loose_text(workspace, "folder") if isinstance(workspace, dict) else "")

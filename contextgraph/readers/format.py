@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
+from contextgraph.intake import opened
 from contextgraph.model import RawTrajectory
 from contextgraph.text import regex
 
@@ -56,6 +57,7 @@ class Place(Struct, frozen=True):
 
     *unit* is what is counted: "line" or "record". *parts* are the numbers, or names, of the parts
     of a record that is spread over lines or files; *instance* the id that a wrapper row gives it.
+    *is_sent*: the name is of a file elsewhere, which somebody sent.
     """
 
     file: str
@@ -63,6 +65,16 @@ class Place(Struct, frozen=True):
     unit: str = "line"
     parts: tuple[int | str, ...] = ()
     instance: str = ""
+    is_sent: bool = False
+
+    def beside(self, path: "os.PathLike[str] | str") -> IO[bytes]:
+        """Open a file beside this one, or beside its folder; raises `OSError` for any other.
+
+        There is none where this file was sent, and links are of other sessions.
+        """
+        if self.is_sent or os.path.islink(path):
+            raise FileNotFoundError(path)
+        return opened(path, inside=os.path.dirname(os.path.dirname(os.path.abspath(self.file))))
 
     @property
     def source(self) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -383,30 +382,24 @@ def _whole_output(output: str, place: Place) -> str:
     folders = (log.with_suffix(""), *log.parents[:2])
     name = PurePath(persisted["path"].replace("\\", "/")).name
     for folder in folders:
-        whole = _text_of(folder / "tool-results" / name)
+        whole = _text_of(place, folder / "tool-results" / name)
         if whole:
             return output[: persisted.start()] + whole
     return output[: persisted.start()] + persisted["preview"]
 
 
-def _text_of(file: Path) -> str:
-    """The beginning and the end of a regular *file*; empty where there is none."""
+def _text_of(place: Place, path: Path) -> str:
+    """The beginning and the end of the file at *path*; empty where there is none."""
     try:
-        with open(file, "rb", opener=_not_linked) as opened:
-            status = os.fstat(opened.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return ""
-            head = opened.read(_MAX_OUTPUT // 2)
-            rest = status.st_size - len(head)
-            opened.seek(max(len(head), status.st_size - _MAX_OUTPUT // 2))
+        with place.beside(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(_MAX_OUTPUT // 2)
+            rest = size - len(head)
+            file.seek(max(len(head), size - _MAX_OUTPUT // 2))
             cut = b"\n[...]\n" if rest > _MAX_OUTPUT // 2 else b""
-            return (head + cut + opened.read(_MAX_OUTPUT // 2)).decode("utf-8", "replace")
+            return (head + cut + file.read(_MAX_OUTPUT // 2)).decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _not_linked(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _claude_exit_code(facts: Row, is_error: object) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads
+from contextgraph.intake import loads, opened
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.readers.conversation import (
     Call,
@@ -51,6 +51,7 @@ ROO = "roo-code"
 AIDER = "aider"
 
 # The SDK of Cline keeps a session in ``ID.messages.json``, with its manifest in ``ID.json``.
+_LONGEST_MANIFEST = 1 << 20
 _MESSAGES = ".messages.json"
 # Roo Code keeps tasks as Cline does, in a folder of its own extension of VS Code.
 ROO_EXTENSION = "rooveterinaryinc.roo-cline"
@@ -115,7 +116,9 @@ def _cline_facts(place: Place) -> dict[str, str]:
     if not file.name.endswith(_MESSAGES):
         return facts
     try:
-        manifest = loads((file.with_name(f"{file.name.removesuffix(_MESSAGES)}.json")).read_bytes())
+        name = f"{file.name.removesuffix(_MESSAGES)}.json"
+        with place.beside(file.with_name(name)) as beside:
+            manifest = loads(beside.read(_LONGEST_MANIFEST))
     except (OSError, ValueError):
         return facts
     row = manifest if isinstance(manifest, dict) else {}
@@ -374,11 +377,9 @@ def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_T
 
 def session_shown(file: Path) -> str:
     """The id of the first session that a page shows; empty where it names none."""
-    if not file.is_file():  # a pipe would be waited for
-        return ""
     try:
-        with file.open(encoding="utf-8", errors="replace") as page:
-            session = _SESSION.search(page.read(_HEAD))
+        with opened(file) as page:
+            session = _SESSION.search(page.read(_HEAD).decode("utf-8", "replace"))
     except OSError:
         return ""
     return session["id"] if session else ""

@@ -1,6 +1,7 @@
 """Outcomes of runs: from evaluation reports beside them, and from files that the user names."""
 
 import csv
+import io
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads
+from contextgraph.intake import content, loads, opened
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.format import file_stem
 from contextgraph.readers.repository import GitFolder
@@ -107,13 +108,13 @@ def is_prediction(value: Any) -> bool:
 
 def outcomes_of(file: Path) -> Outcomes | None:
     """The outcomes in *file*; None if it is not a report. Raises OSError if it cannot be read."""
-    with file.open("rb") as stream:
+    with opened(file) as stream:
         head = stream.read(_HEAD)
-        if not _REPORT_WORDS.search(head) or file.stat().st_size > _LARGEST:
+        if not _REPORT_WORDS.search(head):
             return None
-        content = head + stream.read()
+        text = head + stream.read(_LARGEST)
     try:
-        return outcomes_in(loads(content), _instances_named(file))
+        return outcomes_in(loads(text), _instances_named(file)) if len(text) < _LARGEST else None
     except ValueError:
         return None
 
@@ -187,7 +188,7 @@ def _instances_named(file: Path) -> tuple[str, ...]:
 
 
 def _readable_outcomes(file: Path) -> Outcomes | None:
-    if file.suffix != ".json" or not file.is_file():
+    if file.suffix != ".json":
         return None
     try:
         return outcomes_of(file)
@@ -290,7 +291,10 @@ def _evaluated(file: Path) -> tuple[str, ...]:
 
 
 def _in_table(file: Path) -> Iterator[InstanceOutcome]:
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+    with (
+        opened(file) as binary,
+        io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="") as stream,
+    ):
         for row in csv.DictReader(stream):
             cells = {str(name).lower(): (cell or "") for name, cell in row.items() if name}
             instance = next(
@@ -311,9 +315,9 @@ def _outcome_in_cell(cell: str) -> Outcome:
 
 
 def _in_log(file: Path) -> Iterator[InstanceOutcome]:
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    with opened(file) as stream:
         for line in stream:
-            if match := _RESULT.search(line):
+            if match := _RESULT.search(line.decode("utf-8", "replace")):
                 solved = match["resolved"] == "True"
                 outcome = Outcome.SOLVED if solved else Outcome.FAILED
                 yield InstanceOutcome(match["instance"], outcome, str(file), _evaluated(file))
@@ -331,8 +335,8 @@ def _in_predictions(file: Path) -> Iterator[InstanceOutcome]:
 
 def _rows(file: Path) -> "Iterator[dict[str, object]]":
     """The objects in a JSON or JSONL file, also those in a list or under instance ids."""
-    content = file.read_bytes()
-    for text in content.splitlines() if file.suffix == ".jsonl" else [content]:
+    whole = content(file, _LARGEST)
+    for text in whole.splitlines() if file.suffix == ".jsonl" else [whole]:
         try:
             value = loads(text)
         except ValueError:

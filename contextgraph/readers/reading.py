@@ -16,11 +16,12 @@ import orjson
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import MAX_RUN_SIZE, OnBytes, too_large
+from contextgraph.intake import MAX_RUN_SIZE, OnBytes, kind_of, opened, too_large
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.processes import replacing
 from contextgraph.readers.chat import is_continued_by
 from contextgraph.readers.copilot_chat import COPILOT_CHAT
+from contextgraph.readers.database import count_sessions
 from contextgraph.readers.format import ForeignError, NotUnderstoodError, SkippedError, file_stem
 from contextgraph.readers.formats import FORMATS, runs_in
 from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, SPECSTORY, session_shown
@@ -34,7 +35,6 @@ from contextgraph.readers.outcomes import (
 from contextgraph.readers.records import (
     BLOCK_SIZE,
     Record,
-    count_sessions,
     parts,
     records,
     records_of_parts,
@@ -47,6 +47,7 @@ from contextgraph.readers.sources import (
     SourceFile,
     StrPath,
     files_in,
+    is_stream,
     remote_files,
     size_of,
     sources,
@@ -212,10 +213,17 @@ def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]
     """The runs in an open *file*, and an error at the place of each record that is none.
 
     Formats as `read`, without the reports beside it. *name* is what sources and errors name, and
-    gives an instance id where the content has none. A run may have 256 MiB.
+    gives an instance id where the content has none: nothing is read from disk beside it. A run may
+    have 256 MiB.
     """
     parsed = records(name, file, _ignore, MAX_RUN_SIZE)
-    return _while_fruitful(run for record in parsed for run in _runs_of(record))
+    return _while_fruitful(run for record in parsed for run in _runs_of(_sent(record)))
+
+
+def _sent(record: Record | ReadError) -> Record | ReadError:
+    if isinstance(record, ReadError):
+        return record
+    return record._replace(place=replace(record.place, is_sent=True))
 
 
 def _ignore(_value: object) -> None:
@@ -334,9 +342,11 @@ def _opened(source: SourceFile, stack: ExitStack) -> IO[bytes]:
     if source.name == STANDARD_INPUT:
         return sys.stdin.buffer
     if source.is_remote:
-        opened: IO[bytes] = stack.enter_context(remote_files(source.name).open(source.name, "rb"))
-        return opened
-    return stack.enter_context(open(source.name, "rb"))
+        remote: IO[bytes] = stack.enter_context(remote_files(source.name).open(source.name, "rb"))
+        return remote
+    # What the caller names may be a pipe; what was found is a file.
+    is_named = source.folder is None and is_stream(source)
+    return stack.enter_context(open(source.name, "rb") if is_named else opened(source.name))
 
 
 def _runs_of(record: Record | ReadError) -> Iterable[RawTrajectory | ReadError]:
@@ -646,10 +656,20 @@ def _digest(file: Path) -> str:
 def _files(folder: Path, pattern: str, exclude: Sequence[str]) -> Iterator[Path]:
     found = set(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True))
     for name in sorted(found):
+        if not _is_session(name):
+            continue
         # Codex packs old sessions; for a while both forms may be there.
         is_packed_copy = name.endswith(".zst") and name.removesuffix(".zst") in found
         if not is_packed_copy and not any(fnmatch(name, excluded) for excluded in exclude):
             yield Path(name)
+
+
+def _is_session(name: str) -> bool:
+    """Return True for a file or a folder; a project may hold a link to a pipe or a device."""
+    try:
+        return os.path.isdir(name) or not kind_of(name)
+    except OSError:
+        return False
 
 
 def _sessions(file: Path) -> int:

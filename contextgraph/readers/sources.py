@@ -2,7 +2,6 @@
 
 import glob
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.intake import kind_of, leaves
 from contextgraph.text import regex
 from contextgraph.values import replace
 
@@ -24,12 +24,6 @@ StrPath: TypeAlias = str | os.PathLike[str]
 STANDARD_INPUT = "-"
 _URL = "://"
 _EVENT_FILE = regex(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
-_NO_FILE = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 _AGENT_FILE = regex(r"agent-.*\.jsonl")  # of Claude Code
 _TREE_SESSION = regex(r"ses_\w+\.json")  # of OpenCode before 1.2
 # What `datasets` writes beside the rows of a data set.
@@ -235,15 +229,11 @@ def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
 def _refusal(path: str, root: str, *, follow_links: bool) -> str:
     """Why *path*, which was found in the folder *root*, is not read; or ""."""
     try:
-        mode = os.lstat(path).st_mode
-        if stat.S_ISLNK(mode):
-            target, inside = os.path.realpath(path), os.path.realpath(root)
-            if not follow_links and os.path.commonpath((target, inside)) != inside:
-                return "a link to outside the folder; --follow-links reads it"
-            mode = os.stat(path).st_mode
+        if not follow_links and os.path.islink(path) and leaves(path, root):
+            return "a link to outside the folder; --follow-links reads it"
+        return "" if os.path.isdir(path) else kind_of(path)
     except OSError:
         return ""  # opening it reports why
-    return _NO_FILE.get(stat.S_IFMT(mode), "")
 
 
 def _file_size(name: str) -> int:

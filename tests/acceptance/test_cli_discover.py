@@ -222,6 +222,15 @@ def test_a_linked_store_of_an_agent_is_discovered_in_the_repository_of_settings(
     assert agents_in(store) == {"claude-code"}
 
 
+def test_a_link_to_a_stream_in_a_project_is_not_waited_for(home: Path, store: Path) -> None:
+    pages = home / "project" / ".specstory" / "history"
+    pages.mkdir(parents=True)
+    (pages / "x.md").symlink_to("/dev/stdin")
+    (pages / "y.md").symlink_to("/dev/zero")
+    result = contextgraph("learn", "--discover", "--yes", "--store", store, "--json")
+    assert (result.code, result.records[-1]["summary"]["created"]) == (0, 1)
+
+
 def test_excluded_files_are_not_discovered(home: Path, store: Path) -> None:
     command = ("learn", "--discover", "--yes", "--store", store)
 

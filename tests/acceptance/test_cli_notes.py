@@ -290,6 +290,12 @@ def test_rules_and_memories_of_other_tools_become_notes(store: Path, tmp_path: P
     (folder / "facts.jsonl").write_text('{"memory": "Bob is new"}\n{"memory": "Eve left"}\n')
     assert contextgraph("import", folder, *at, "--json").records[0]["created"] == 2
     (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "secret").write_text("root is the first user")
+    (folder / "x.md").symlink_to(tmp_path / "secret")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "CLAUDE.md").symlink_to(tmp_path / "secret")
+    for leaving in (folder, tmp_path / "linked" / "CLAUDE.md"):
+        assert "a link to outside the folder" in contextgraph("import", leaving, *at).err
     broken = contextgraph("import", tmp_path / "broken.json", *at)
     assert (broken.code, "broken.json" in broken.err) == (1, True)
 

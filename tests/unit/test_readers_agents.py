@@ -5,6 +5,8 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from contextgraph.readers import (
     all_formats,
     discover,
     read,
+    read_file,
     repository_name,
     to_atif,
     to_record,
@@ -318,6 +321,38 @@ def test_the_database_of_cursor_holds_chats(tmp_path):
     (run,), failed, _ = read_all(path)
     assert (run.task, run.repo, run.steps[0].denied) == ("Boil.", "local/kettle", True)
     assert failed == []
+
+
+@pytest.mark.parametrize(
+    ("script", "kept"),
+    [
+        ("CREATE TABLE cursorDiskKV (key, value AS (zeroblob(200000000)));", "tables: none"),
+        (
+            "CREATE TABLE t (k); CREATE VIEW cursorDiskKV AS SELECT 1 AS key, 2 AS value;",
+            "tables: t",
+        ),
+    ],
+)
+def test_what_the_schema_of_a_database_computes_is_not_read(tmp_path, script, kept):
+    path = database(tmp_path / "state.vscdb", script)
+    with sqlite3.connect(path) as connection, suppress(sqlite3.Error):
+        rows = [(f"composerData:{n}",) for n in range(50)]
+        connection.executemany("INSERT INTO cursorDiskKV (key) VALUES (?)", rows)
+    runs, (error,), _ = read_all(path)
+    assert (runs, kept in str(error)) == ([], True)
+
+
+def test_a_database_that_was_sent_is_not_one_on_this_machine(tmp_path):
+    path = database(tmp_path / "opencode.db", "CREATE TABLE session (id);")
+    (error,) = read_file(BytesIO(path.read_bytes()), str(path))
+    assert "can be read from a file only" in str(error)
+
+
+def test_a_database_whose_journal_leads_elsewhere_is_not_read(tmp_path):
+    path = database(tmp_path / "state.vscdb", "CREATE TABLE cursorDiskKV (key, value);")
+    path.with_name("state.vscdb-wal").symlink_to("/dev/zero")
+    _, (error,), _ = read_all(path)
+    assert "journal" in str(error)
 
 
 SAID = (("user", "Which kettle?"), ("assistant", "Steel."), ("user", "No, glass."))
