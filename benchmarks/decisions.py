@@ -34,7 +34,7 @@ def measure(folder: Path, others: list[str]) -> str:
             memory.learn(logs)
         for query in asked:
             context = memory.decided(query["prompt"])
-            shown = {one.note.session for one in context.statements}
+            shown = {one.note.session for one in context.lessons}
             right += shown == {query["gold"][-1]}
             other += bool(shown - {query["gold"][-1]})
             tokens += count_tokens(memory.render(context))

@@ -25,7 +25,7 @@ from contextgraph.advising.pipeline import sayings, settle, shown_by_chance
 from contextgraph.advising.wording import (
     MAX_TOKENS,
     command_warnings,
-    fitting_statements,
+    fitting_lessons,
     is_fact_id,
     render_warning,
     rendered,
@@ -84,10 +84,10 @@ if TYPE_CHECKING:
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.governance import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
+    from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
-    from contextgraph.knowledge.statements import Statements
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
@@ -272,9 +272,9 @@ class AgentMemory:
         return self._parts.notes
 
     @CachedPart
-    def statements(self) -> "Statements":
-        """Statements of people in learned runs: see docs/notes.md."""
-        return self._parts.statements
+    def lessons(self) -> "Lessons":
+        """Lessons of people in learned runs: see docs/notes.md."""
+        return self._parts.lessons
 
     @CachedPart
     def pages(self) -> "Pages":
@@ -426,7 +426,7 @@ class AgentMemory:
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
-        failed = {*context.failed} - {"notes", "statements"}
+        failed = {*context.failed} - {"notes", "lessons"}
         if failed and not (context or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
         tree = None
@@ -485,36 +485,28 @@ class AgentMemory:
         With the text that is *written* into these files only what bears on it. Or how, or that not,
         the shell line *command* is to be run.
 
-        In `MemoryContext.statements`, often nothing: only what is probably about it and still
+        In `MemoryContext.lessons`, often nothing: only what is probably about it and still
         holds, as much as fits into 150 tokens; in `notes` those that name one of these files.
         *exclude_instances* and *as_of* are as for `query`.
         """
         found = [
+            *(self.lessons.for_request(request, repo=repo or None, as_of=as_of) if request else ()),
             *(
-                self.statements.for_request(request, repo=repo or None, as_of=as_of)
-                if request
-                else ()
-            ),
-            *(
-                self.statements.naming(names, repo=repo or None, as_of=as_of, written=written)
+                self.lessons.naming(names, repo=repo or None, as_of=as_of, written=written)
                 if names
                 else ()
             ),
-            *(
-                self.statements.for_command(command, repo=repo or None, as_of=as_of)
-                if command
-                else ()
-            ),
+            *(self.lessons.for_command(command, repo=repo or None, as_of=as_of) if command else ()),
         ]
         noted = notes_naming(names, repo, self.store.notes)
         notes = {one.note.id: one.note for one in (*found, *noted)}
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
-        least = self.retriever.gate.min_statement_precision
+        least = self.retriever.gate.min_lesson_precision
         return MemoryContext(
             new_context_id(),
-            statements=fitting_statements(known, least),
+            lessons=fitting_lessons(known, least),
             notes=tuple(one for one in noted if one.note.id in ids),
         )
 
@@ -735,7 +727,7 @@ class AgentMemory:
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(self._admitted(trajectory), source)
-        self._add_statements(trajectory, receipt, source)
+        self._add_lessons(trajectory, receipt, source)
         self._trigger.after_learning(receipt, background=background)
         return receipt
 
@@ -791,7 +783,7 @@ class AgentMemory:
                     on_error(error)
             return
         for raw, receipt in zip(raws, receipts, strict=True):
-            self._add_statements(raw, receipt, source)
+            self._add_lessons(raw, receipt, source)
             self._trigger.after_learning(receipt)
             yield receipt
 
@@ -820,10 +812,10 @@ class AgentMemory:
         """Counts, error frequency and transitions, common mistakes, failure patterns."""
         return self.stats.get_stats()
 
-    def _add_statements(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
+    def _add_lessons(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
         is_on = self._parts.settings.conversations != "off"
         if is_on and any(step.user_message for step in raw.steps):
-            self.statements.add(raw, receipt.trajectory_id, source or self.source)
+            self.lessons.add(raw, receipt.trajectory_id, source or self.source)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
@@ -906,7 +898,7 @@ class AgentMemory:
         ids = [run.trajectory_id for run in known.values()]
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
             for id_ in ids:
-                self.statements.remove_run(id_)
+                self.lessons.remove_run(id_)
             repos = {run.repo for run in self.store.runs.trajectories(ids).values() if run.repo}
             remove_filled(self.store.notes, repos)
             return self.store.runs.forget(ids)

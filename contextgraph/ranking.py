@@ -8,7 +8,7 @@ from math import log, sqrt
 from typing import NamedTuple, TypeVar
 
 from contextgraph.fitted import fitted
-from contextgraph.model import Note, StatementKind
+from contextgraph.model import LessonKind, Note
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import overlap, rarity
 
@@ -140,7 +140,7 @@ def request_words(request: str) -> list[str]:
 
 
 class Quote(NamedTuple):
-    """A statement as it is ranked and quoted, made at *place*: a time and where in the session.
+    """A lesson as it is ranked and quoted, made at *place*: a time and where in the session.
 
     *head* attributes it, *context* is what a short one answers, *words* are the stems of all that.
     *is_agreed*: a person confirmed it. One that was superseded or may not be shown counts for its
@@ -172,21 +172,23 @@ class Quote(NamedTuple):
 
 
 _ATTRIBUTED = {
-    StatementKind.DECISION: "decided",
-    StatementKind.CORRECTION: "corrected",
-    StatementKind.CONSTRAINT: "required",
-    StatementKind.PREFERENCE: "preferred",
-    StatementKind.AGREED: "agreed",
+    LessonKind.DECISION: "decided",
+    LessonKind.RULE: "required",
+    LessonKind.FACT: "known",
+    LessonKind.CHECKLIST: "goes together",
+    LessonKind.REFERENCE: "reference",
 }
 
 
 def quote_of(note: Note, *, is_shown: bool = True, sessions: int = 1) -> Quote:
-    """Return the statement *note* as it is quoted; never what gives instructions or is secret.
+    """Return the lesson *note* as it is quoted; never what gives instructions or is secret.
 
     What people had to say in several *sessions* says so.
     """
+    facts = note.lesson
+    assert facts is not None
     content, context = (" ".join(text.split()) for text in (note.content, note.summary))
-    is_agreed = note.statement_kind is StatementKind.AGREED
+    is_agreed = note.speaker != "user"
     # What an agent said and a person confirmed needs no context: that is "yes".
     by = f" by {note.contributor}" if note.contributor else ""
     of = "that is" if is_agreed else "asked" if context.endswith("?") else "on"
@@ -195,7 +197,7 @@ def quote_of(note: Note, *, is_shown: bool = True, sessions: int = 1) -> Quote:
     return Quote(
         id=note.id,
         place=f"{note.created_at.astimezone(UTC).isoformat()} {note.locator}",
-        head=f"{_ATTRIBUTED[note.statement_kind]} {note.created_at:%Y-%m-%d}{by}: ",
+        head=f"{_ATTRIBUTED[facts.kind]} {note.created_at:%Y-%m-%d}{by}: ",
         content=content,
         context=said if sessions > 1 else f"{of}: {context}" if context and is_short else "",
         words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),

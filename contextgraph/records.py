@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contextgraph.errors import ReadError
-    from contextgraph.knowledge.statements import Statement
     from contextgraph.learning.statistics import Friction
     from contextgraph.model import Json, RawTrajectory
 
@@ -120,7 +119,7 @@ def _context(context: model.MemoryContext) -> "Parts":
         "silenced": [
             {name: parts[name] for name in silenced} for parts in map(_remedy, context.silenced)
         ],
-        "statements": [*map(_quoted, context.statements)],
+        "lessons": [*map(_quoted, context.lessons)],
     }
 
 
@@ -157,23 +156,21 @@ def _suggestion(remedy: model.Remedy) -> "Parts":
     }
 
 
-def _said(note: model.Note) -> "Parts":
-    """Return the keys of the statement *note*."""
+def _quoted(recollection: model.Recollection) -> "Parts":
+    """Return the keys of a lesson that an agent is shown."""
+    note, facts = recollection.note, recollection.note.lesson
+    assert facts is not None
     return {
         "id": note.id,
-        "kind": note.statement_kind,
+        "kind": facts.kind,
         "text": note.content,
+        "origin": facts.origin,
         "speaker": note.speaker,
         "session": note.session,
-        "about": note.about,
+        "about": facts.about,
+        "date": f"{note.created_at:%Y-%m-%d}",
+        "probability": round(recollection.probability, 4),
     }
-
-
-def _quoted(recollection: model.Recollection) -> "Parts":
-    """Return the keys of a statement that an agent is shown."""
-    day = f"{recollection.note.created_at:%Y-%m-%d}"
-    probability = round(recollection.probability, 4)
-    return {**_said(recollection.note), "date": day, "probability": probability}
 
 
 def _recalled(recollection: model.Recollection) -> "Parts":
@@ -272,11 +269,20 @@ def not_learned_record(
     }
 
 
-def statement_record(statement: "Statement") -> "dict[str, Json]":
-    """Return the JSON object of a statement with every time it was made."""
-    note = statement.note
-    more = {"context": note.summary, "time": note.created_at, "repo": note.repo}
-    return record_of(statement, "note", **_said(note), **more)
+def lesson_record(lesson: model.Lesson) -> "dict[str, Json]":
+    """Return the JSON object of a lesson, as `contextgraph lessons --json` prints it."""
+    evidence = [
+        {
+            "session": one.session,
+            "turn": one.step,
+            "time": one.at,
+            "speaker": one.speaker,
+            "quote": one.quote,
+            "context": one.context,
+        }
+        for one in lesson.evidence
+    ]
+    return record_of(lesson, evidence=evidence, probability=round(lesson.probability, 4))
 
 
 def friction_record(repo: str, frictions: "Iterable[Friction]") -> "dict[str, Json]":

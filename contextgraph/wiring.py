@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import fields
 
-from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_notes, by_statements
+from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_lessons, by_notes
 from contextgraph.advising.gate import Gate
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.config import GRAPH, Settings, usage_log_file, vector_cache_file
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         EmbeddingSpaceManager,
     )
     from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
+    from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.sessions import ItemFile
-    from contextgraph.knowledge.statements import Statements
     from contextgraph.learning import MemoryWriter
     from contextgraph.learning.consolidator import MemoryConsolidator
     from contextgraph.learning.statistics import StatisticsEngine
@@ -197,10 +197,10 @@ class Parts:
         self.before_forgetting()
 
     @CachedPart
-    def statements(self) -> "Statements":
-        from contextgraph.knowledge.statements import Statements
+    def lessons(self) -> "Lessons":
+        from contextgraph.knowledge.lessons import Lessons
 
-        return Statements(self.notes, self.store.notes, self.now)
+        return Lessons(self.notes, self.store.notes, self.now)
 
     @CachedPart
     def channels(self) -> Mapping[str, Channel]:
@@ -208,8 +208,8 @@ class Parts:
         notes = by_notes(
             lambda question, **given: self.notes.recall(question, strategy=Strategy.NOTES, **given)
         )
-        statements = by_statements(self._for_request, self._standing)
-        known = {**CHANNELS, "notes": notes, "statements": statements}
+        lessons = by_lessons(self._for_request, self._standing)
+        known = {**CHANNELS, "notes": notes, "lessons": lessons}
         channels = _channels(self.settings, known)
         if self._with_models:
             return channels
@@ -218,10 +218,10 @@ class Parts:
     def _for_request(
         self, request: str, *, repo: str | None, as_of: datetime | None
     ) -> tuple[Recollection, ...]:
-        return self.statements.for_request(request, repo=repo, as_of=as_of)
+        return self.lessons.for_request(request, repo=repo, as_of=as_of)
 
     def _standing(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]:
-        return self.statements.standing(repo, as_of=as_of)
+        return self.lessons.standing(repo, as_of=as_of)
 
     @CachedPart
     def retriever(self) -> MemoryRetriever:

@@ -15,14 +15,14 @@ from contextgraph.governance import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge import (
     Entities,
     Entity,
+    Lessons,
     MaintenancePolicy,
+    NewLesson,
     NoteProperties,
     Notes,
     Page,
     PageFound,
     Pages,
-    Statement,
-    Statements,
     render_notes,
 )
 from contextgraph.knowledge.keyed import (
@@ -35,11 +35,15 @@ from contextgraph.knowledge.keyed import (
 from contextgraph.knowledge.pages import RelatedEntity
 from contextgraph.knowledge.sessions import Conversation, ConversationWindow, Item, Items, Message
 from contextgraph.model import (
+    About,
     Found,
+    Lesson,
+    LessonFacts,
     Link,
     MaintenanceReport,
     Note,
     NoteReceipt,
+    Quotation,
     Recollection,
     Snapshot,
 )
@@ -49,7 +53,8 @@ PACKAGE = "contextgraph"
 PROPERTIES = ("property", "cached_property", "CachedPart")
 ROOMS = (
     *(Notes, Note, NoteProperties, Link, NoteReceipt, Recollection, Snapshot, Found),
-    *(MaintenancePolicy, MaintenanceReport, Statements, Statement, Pages, Page, PageFound),
+    *(MaintenancePolicy, MaintenanceReport, Lessons, NewLesson, Pages, Page, PageFound),
+    *(Lesson, LessonFacts, About, Quotation),
     *(Entities, Entity, RelatedEntity),
     *(KeyedMemory, CurrentEntry, SetReceipt, Briefing, CompactionReport),
     *(

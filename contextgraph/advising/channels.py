@@ -189,7 +189,7 @@ class Findings(Struct, frozen=True):
     cases: tuple[CaseHit, ...] = ()
     methodologies: tuple[Methodology, ...] = ()
     notes: tuple[Recollection, ...] = ()
-    statements: tuple[Recollection, ...] = ()
+    lessons: tuple[Recollection, ...] = ()
     degraded: str = ""
 
 
@@ -441,7 +441,7 @@ def by_notes(recall: Recall) -> Channel:
             return Findings()
         try:
             recalled = recall(title, repo=query.state.repo, limit=_RECALLED)
-            # Statements have a channel of their own.
+            # Lessons have a channel of their own.
             notes = (one for one in recalled if one.note.kind is NoteKind.NOTE)
             return Findings(notes=_readable(notes, query, store))
         except ContextGraphError as error:  # other channels still answer
@@ -451,7 +451,7 @@ def by_notes(recall: Recall) -> Channel:
 
 
 class ForRequest(Protocol):
-    """Finds what people said about a request, as `contextgraph.knowledge.Statements`."""
+    """Finds what people said about a request, as `contextgraph.knowledge.Lessons`."""
 
     def __call__(
         self, request: str, *, repo: str | None, as_of: datetime | None
@@ -459,12 +459,12 @@ class ForRequest(Protocol):
 
 
 class Standing(Protocol):
-    """Returns the rules that hold for any work, as `contextgraph.knowledge.Statements`."""
+    """Returns the rules that hold for any work, as `contextgraph.knowledge.Lessons`."""
 
     def __call__(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]: ...
 
 
-def by_statements(for_request: ForRequest, standing: Standing) -> Channel:
+def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
     """The channel of what people decided in earlier sessions, where a run begins.
 
     About its task, and what they had to say again whatever the task was.
@@ -478,7 +478,7 @@ def by_statements(for_request: ForRequest, standing: Standing) -> Channel:
         try:
             about = for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
             found = (*about, *(standing(repo, as_of=as_of) if repo else ()))
-            return Findings(statements=_readable(found, query, store))
+            return Findings(lessons=_readable(found, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 

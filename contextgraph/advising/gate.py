@@ -136,7 +136,7 @@ class Gate(Struct, frozen=True):
     remedy is held back. What is shown unasked has at least `SURE`.
     *min_case_precision* is that of a past run in a ranking, and *close_case_precision* that of one
     in the text (docs/retrieval.md). *min_note_precision* is the least probability that a note
-    answers the title of the task, *min_statement_precision* that of a statement about the request.
+    answers the title of the task, *min_lesson_precision* that of a statement about the request.
     """
 
     min_precision: float = 0.3
@@ -145,7 +145,7 @@ class Gate(Struct, frozen=True):
     # most of the others are about the same issue (docs/measurements.md).
     close_case_precision: float = 0.65
     min_note_precision: float = 0.4
-    min_statement_precision: float = PROBABLE
+    min_lesson_precision: float = PROBABLE
 
     def refusal(self, remedy: Remedy) -> str:
         """Return why *remedy* is not worth showing; empty where it is."""

@@ -54,7 +54,7 @@ from contextgraph.advising.wording import (
     Room,
     case_line,
     command_warnings,
-    fitting_statements,
+    fitting_lessons,
     is_told,
     note_line,
     playbook_lines,
@@ -238,7 +238,7 @@ class MemoryRetriever:
         # Pinned notes stand in the playbook.
         pinned = {note.id for note in playbook.notes} if playbook else set[str]()
         notes = [one for of in findings.values() for one in of.notes if one.note.id not in pinned]
-        statements = [one for of in findings.values() for one in of.statements]
+        lessons = [one for of in findings.values() for one in of.lessons]
         is_ours = seen_by(self._store, query.state.agent)
         cases = {
             name: tuple(hit for hit in of.cases if is_ours(hit.trajectory))
@@ -252,7 +252,7 @@ class MemoryRetriever:
                 answer,
                 playbook=playbook,
                 notes=tuple(probable[:limit]),
-                statements=fitting_statements(statements, gate.min_statement_precision),
+                lessons=fitting_lessons(lessons, gate.min_lesson_precision),
                 similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
             )
 
@@ -413,7 +413,7 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     yield from (warning.text for warning in context.warnings)
     yield from (case_line(case) for case in context.similar_cases if is_told(case))
     yield from (note_line(recollection.note) for recollection in context.notes)
-    yield from (recollection.note.id for recollection in context.statements)
+    yield from (recollection.note.id for recollection in context.lessons)
     if context.playbook:
         yield from (line.text for line in playbook_lines(context.playbook))
         for fact in context.playbook.facts:
@@ -501,7 +501,7 @@ def _by_chance(remedy: Remedy) -> Remedy:
 
 
 def without_shown(context: MemoryContext, already_shown: Collection[str]) -> MemoryContext:
-    """*context* without runs, notes, statements, warnings and facts *already_shown*."""
+    """*context* without runs, notes, lessons, warnings and facts *already_shown*."""
     playbook = context.playbook
     if playbook and all(line.text in already_shown for line in playbook_lines(playbook)):
         playbook = None
@@ -514,7 +514,7 @@ def without_shown(context: MemoryContext, already_shown: Collection[str]) -> Mem
             one for one in context.warnings if not any(one.text in said for said in already_shown)
         ),
         notes=tuple(one for one in context.notes if note_line(one.note) not in already_shown),
-        statements=tuple(one for one in context.statements if one.note.id not in already_shown),
+        lessons=tuple(one for one in context.lessons if one.note.id not in already_shown),
         playbook=playbook,
     )
 

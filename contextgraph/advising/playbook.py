@@ -285,7 +285,7 @@ class Playbooks:
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
     ) -> tuple[tuple[Note, ...], str]:
         """The pinned notes of *repo* that every agent may see, and why there are none."""
-        kinds = (NoteKind.NOTE, NoteKind.STATEMENT)
+        kinds = (NoteKind.NOTE, NoteKind.LESSON)
         scope = NoteScope((repo.casefold(),), kinds, pinned=True)
         try:
             pinned = self._store.notes.newest(scope, _PINNED) if repo else ()

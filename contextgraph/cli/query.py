@@ -308,7 +308,7 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
 
 def _show_summary(context: "MemoryContext") -> None:
     """Print what an agent would be shown, in about ten lines."""
-    from contextgraph.advising.wording import agreement_of, caveat, playbook_lines, statement_lines
+    from contextgraph.advising.wording import agreement_of, caveat, lesson_lines, playbook_lines
 
     if context.playbook:
         lines = [line.text for line in playbook_lines(context.playbook)]
@@ -330,7 +330,7 @@ def _show_summary(context: "MemoryContext") -> None:
             print_text(f"changed {one_line(', '.join(case.files), _LINE_WIDTH)}", indent=2)
     for note in context.notes[:_LINES]:
         print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
-    for _, line in statement_lines(context.statements):
+    for _, line in lesson_lines(context.lessons):
         print_text(one_line(line, _LINE_WIDTH))
     if hidden := len(context.similar_cases) - len(cases):
         print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
@@ -339,7 +339,7 @@ def _show_summary(context: "MemoryContext") -> None:
 
 def _show(context: "MemoryContext") -> None:
     """Print the answer, each item with its reasons."""
-    from contextgraph.advising.wording import playbook_lines, statement_lines
+    from contextgraph.advising.wording import lesson_lines, playbook_lines
 
     title = "What cleared this error" if context.error else "What has worked"
     if context.playbook:
@@ -351,7 +351,7 @@ def _show(context: "MemoryContext") -> None:
     print_panel("Before this command", ([styled(one.text)] for one in context.warnings))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("What people said", map(_note, context.notes))
-    said = statement_lines(context.statements)
+    said = lesson_lines(context.lessons)
     print_panel("From earlier sessions", ([styled(line)] for _, line in said))
     print_text((f"context {context.id}", "dim"))
 

@@ -113,7 +113,7 @@ def view(
 ) -> None:
     """Open the console of the memory in a browser.
 
-    Shows what the memory did, runs step by step, errors, repositories, advice, decisions and notes.
+    Shows what the memory did, runs step by step, errors, repositories, advice, lessons and notes.
     It is served to this machine only, until Ctrl+C. The address opens it once: a second use
     is refused. A memory that is a service is opened at its own address. Needs the extra "server".
 

@@ -1,9 +1,10 @@
-"""Notes, pages and entities: statements of people and agents. See docs/notes.md."""
+"""Lessons, notes, pages and entities. See docs/notes.md."""
 
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextgraph.knowledge.lessons import Lessons as Lessons, NewLesson as NewLesson
     from contextgraph.knowledge.notes import (
         MaintenancePolicy as MaintenancePolicy,
         NoteProperties as NoteProperties,
@@ -25,20 +26,19 @@ if TYPE_CHECKING:
         shareable_snapshot as shareable_snapshot,
         without_secret as without_secret,
     )
-    from contextgraph.knowledge.statements import Statement as Statement, Statements as Statements
 
-# Resolved at first use: a query at an error needs statements, and neither notes nor pages.
+# Resolved at first use: a query at an error needs lessons, and neither notes nor pages.
 _MODULES = {
     "Entities": "pages",
     "Entity": "pages",
+    "Lessons": "lessons",
     "MaintenancePolicy": "notes",
+    "NewLesson": "lessons",
     "NoteProperties": "notes",
     "Notes": "notes",
     "Page": "pages",
     "PageFound": "pages",
     "Pages": "pages",
-    "Statement": "statements",
-    "Statements": "statements",
     "explain_note": "recall",
     "maintain_notes": "notes",
     "name_notes": "recall",

@@ -28,7 +28,7 @@ from contextgraph.knowledge.durability import (
     stands_alone,
 )
 from contextgraph.knowledge.ways import GUIDE, ways_in
-from contextgraph.model import RawTrajectory, StatementKind
+from contextgraph.model import LessonKind, RawTrajectory
 from contextgraph.text import compiled, gives_instructions, regex, stems, words
 from contextgraph.values import replace
 
@@ -344,7 +344,7 @@ class Said(Struct, frozen=True):
     so, and a person confirmed it.
     """
 
-    kind: StatementKind
+    kind: LessonKind
     text: str
     step: int
     at: datetime | None
@@ -407,7 +407,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
         for said in _statements_of(exchange):
             found.setdefault(_normal(said.text), said)
     if found and (restated := _recap(last, exchanges)):
-        said = Said(StatementKind.AGREED, restated, exchanges[-1].step + 1, exchanges[-1].at)
+        said = Said(LessonKind.DECISION, restated, exchanges[-1].step + 1, exchanges[-1].at)
         found.setdefault(_normal(restated), replace(said, weight=_RESTATED, by_agent=True))
     return SaidInRun(
         tuple(replace(said, about=_about(said)) for said in found.values()),
@@ -559,7 +559,8 @@ def _own(
             confidence >= LEAST or (exchange.is_task and exchange.lays_down(text))
         )
         if (is_short or is_rule) and len(text) <= 2 * _LONGEST_STATEMENT and not is_task:
-            kind = _kind(text, cues, corrects=corrects and start == 0)
+            is_kept = _PREFERENCE.search(text) or cues & _CONSTRAINTS
+            kind = LessonKind.RULE if is_kept else LessonKind.DECISION
             is_unclear = length <= _UNCLEAR or bool(_POINTS.search(text))
             context = asked if is_reply and len(stems(asked)) >= _CLEAR else ""
             if is_unclear and (start or not context):
@@ -577,7 +578,7 @@ def _confirmed(exchange: _Exchange, text: str, asked: str) -> Iterator[Said]:
     if choice and _FIXES.match(text) and not text[choice.end() :].strip(" .!"):
         return  # what was to be done about a finding is done
     chosen = [exchange.items[one] for one in picks if one in exchange.items]
-    agreed = partial(Said, StatementKind.AGREED, step=exchange.step, at=exchange.at, by_agent=True)
+    agreed = partial(Said, LessonKind.DECISION, step=exchange.step, at=exchange.at, by_agent=True)
     context = text[:_LONGEST_CHOICE]
     if chosen and len(text) <= _LONGEST_CHOICE:
         for item in chosen:
@@ -643,14 +644,6 @@ def _leans(sentence: str, weight: float) -> bool:
     if _REFERS.fullmatch(sentence):
         return True
     return bool(_DEPENDENT.match(sentence)) and weight > 0.5 and not _QUESTION.search(sentence)
-
-
-def _kind(text: str, cues: frozenset[str], *, corrects: bool) -> StatementKind:
-    if corrects:
-        return StatementKind.CORRECTION
-    if _PREFERENCE.search(text):
-        return StatementKind.PREFERENCE
-    return StatementKind.CONSTRAINT if cues & _CONSTRAINTS else StatementKind.DECISION
 
 
 def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:

@@ -42,6 +42,7 @@ from contextgraph.knowledge.recall import (
     snapshot_of,
     stem_counts,
     superseded_in,
+    waits,
     walk,
     with_link,
 )
@@ -54,6 +55,7 @@ from contextgraph.model import (
     NoteReceipt,
     NoteScope,
     NoteStatus,
+    Quotation,
     Recollection,
     Security,
     Snapshot,
@@ -183,7 +185,7 @@ class Notes:
         min_probability: float = 0.0,
         strategy: str = "hybrid",
     ) -> tuple[Recollection, ...]:
-        """The notes, statements, pages, entities and keyed entries that answer *question* best.
+        """The notes, lessons, pages, entities and keyed entries that answer *question* best.
 
         Best first: those of *repo* and those about anything; without it, all. With *tags* only what
         has all of them. What is archived, superseded or not valid now is not recalled, nor is what
@@ -192,7 +194,7 @@ class Notes:
 
         "What happened recently" gives the newest, "why did we …" also causes, the name of an entity
         what is linked to it. *strategy* is ``hybrid``, ``knowledge`` (no entities, no links),
-        ``graph`` (entities and what is linked to them) or ``notes`` (notes and statements alone).
+        ``graph`` (entities and what is linked to them) or ``notes`` (notes and lessons alone).
         """
         chosen = Strategy(strategy)
         scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
@@ -234,7 +236,7 @@ class Notes:
             return []
         found = self._found(question, scope, strategy, others, period)
         replaced = superseded_in(self._store, [one.note.id for one in found])
-        current = [one for one in found if one.note.id not in replaced]
+        current = [one for one in found if one.note.id not in replaced and not waits(one.note)]
         return self._with_contradictions(current, scope)
 
     def snapshot(
@@ -479,7 +481,7 @@ class Notes:
     def judge_waiting(self, check: Callable[[], None] = lambda: None) -> MaintenanceReport:
         """Let the judge compare what is stored with what was said earlier, each pair once.
 
-        Notes, and statements of conversations: at most 200 that have something to compare, the
+        Notes, and lessons: at most 200 that have something to compare, the
         oldest first; the others wait, also where the judge does not answer. *check*, called before
         each request and write, may end it by raising.
         """
@@ -553,18 +555,22 @@ class Notes:
     ) -> tuple[int, Sequence[str]]:
         """Store what was said of *note*; how many are merged, and the ids of those superseded."""
         same = [it for it, one in compared if one.relation is Relation.SAME]
-        if note.kind is NoteKind.STATEMENT:
-            links = [Link(LinkType.REPEATS, it.id) for it in same[:1]]
-            links = [] if note.targets(LinkType.REPEATS) else links
+        if note.kind is NoteKind.LESSON:
+            if same:
+                first = same[0].id
+
+                def merged(it: Note) -> Note:
+                    return with_evidence(it, note) if it.id == first else _under(it, first)
+
+                self._store.change([first, note.id], merged)
+                return 1, []
             amended = [
                 Link(LinkType.SUPERSEDES, it.id)
                 for it, one in compared
                 if one.relation in (Relation.SUPERSEDES, Relation.CONTRADICTS)
                 and may_amend(note, it)
             ]
-            self._store.change(
-                [note.id], lambda it: replace(it, links=(*it.links, *links, *amended))
-            )
+            self._store.change([note.id], lambda it: replace(it, links=(*it.links, *amended)))
             return 0, [link.target for link in amended]
         if same and not note.pinned and same[0].valid_until == note.valid_until:
             return len(_merge(self._store, [same[0], note])), ()
@@ -736,6 +742,46 @@ def marked_by(note: Note, compared: Sequence[tuple[Note, Verdict]], other: Note)
 def may_amend(later: Note, earlier: Note) -> bool:
     """Return whether *later* may supersede *earlier*: not a statement of another source."""
     return later.contributor in ("", earlier.contributor)
+
+
+def links_of(evidence: Iterable[Quotation], others: Iterable[Link] = ()) -> tuple[Link, ...]:
+    """Return links to the runs of *evidence*, and *others*."""
+    runs = dict.fromkeys(one.run for one in evidence if one.run)
+    return (*(Link(LinkType.SAID_IN, run) for run in runs), *others)
+
+
+def with_evidence(note: Note, new: Note) -> Note:
+    """Return *note* with the evidence of *new*, in the place of what the same sessions said.
+
+    A session that went on has another run. What nobody reviewed is rated again.
+    """
+    facts, more = note.lesson, new.lesson
+    assert facts is not None
+    assert more is not None
+    known = {_known_by(one): one for one in facts.evidence}
+    known |= {_known_by(one): one for one in more.evidence}
+    evidence = tuple(sorted(known.values(), key=lambda one: (one.at, one.session, one.step)))
+    is_active = facts.is_active or more.is_active
+    if facts.before is None and len(known) == len(more.evidence):
+        is_active = more.is_active
+    if evidence == facts.evidence and is_active == facts.is_active:
+        return note
+    others = [link for link in note.links if link.type != LinkType.SAID_IN]
+    return replace(
+        note,
+        lesson=replace(facts, evidence=evidence, is_active=is_active),
+        created_at=evidence[0].at,
+        locator=f"{evidence[0].session}#{evidence[0].step}",
+        links=links_of(evidence, others),
+    )
+
+
+def _known_by(evidence: Quotation) -> tuple[str, int, str]:
+    return evidence.session, evidence.step, evidence.quote
+
+
+def _under(note: Note, successor: str) -> Note:
+    return replace(note, superseded_by=successor)
 
 
 def _waits_for_judge(note: Note) -> bool:

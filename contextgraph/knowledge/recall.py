@@ -56,7 +56,7 @@ _NEXT, _SECOND = 0.25, 0.1
 _DAY, _OF_ANOTHER = 0.6, 0.1
 _HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND + _DAY
 _CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
-ORDERED = (NoteKind.NOTE, NoteKind.STATEMENT)
+ORDERED = (NoteKind.NOTE, NoteKind.LESSON)
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
 _HALF_LIFE = timedelta(days=90)
@@ -314,12 +314,12 @@ def _count_intent(
             title = {*stems(note.title)}
             own[id_] *= len(title & words) / max(1, len(title))
         elif (
-            note.kind is NoteKind.STATEMENT
+            note.kind is NoteKind.LESSON
             and scores[id_]["words"]
             and words.isdisjoint(stem_counts(f"{note.summary} {note.content}"))
         ):
             own[id_] *= _BY_SESSION
-        elif question.is_why and (note.kind is NoteKind.STATEMENT or _REASON.search(note.content)):
+        elif question.is_why and (note.kind is NoteKind.LESSON or _REASON.search(note.content)):
             scores[id_]["reason"] = _BECAUSE * own[id_]
         if own[id_] > 0 and any(file in searched_text(note) for file in question.files):
             scores[id_]["file"] = _NAMED
@@ -361,8 +361,9 @@ def _linked(
 
 
 def waits(note: Note) -> bool:
-    """Return whether *note* is less sure, and neither accepted nor said in an earlier session."""
-    return note.kind is NoteKind.CANDIDATE and not note.targets(LinkType.REPEATS)
+    """Return whether *note* is a proposed lesson: unsure, neither accepted nor said again."""
+    facts = note.lesson
+    return facts is not None and not (facts.is_active or facts.sessions > 1)
 
 
 def superseded_in(
@@ -452,10 +453,10 @@ def stem_counts(text: str) -> Counter[str]:
 def searched_text(note: Note) -> str:
     """The text by which *note* is compared with a question.
 
-    A statement has the beginning of the request that its session began with, and counts twice
-    itself: else each statement of a session with a long request would be about all of it.
+    A lesson has the beginning of the request that its session began with, and counts twice
+    itself: else each lesson of a session with a long request would be about all of it.
     """
-    if note.kind is NoteKind.STATEMENT:
+    if note.kind is NoteKind.LESSON:
         title = " ".join(note.title.split()[:_TITLE_WORDS])
         return " ".join((title, note.summary, note.content, note.content, *note.tags))
     return " ".join((note.title, note.summary, note.content, *note.tags))

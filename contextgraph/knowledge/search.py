@@ -174,10 +174,10 @@ def _described(store: Store, note: Note) -> _Described:
             note.title or text,
             f"contextgraph call pages_get page_id={quote(note.id[5:])}",
         )
-    elif note.kind is NoteKind.STATEMENT:
+    elif note.lesson is not None:
         for run in store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values():
             command = _opening(run, int(note.locator.rpartition("#")[2]))
         if note.summary and len(text) < 60:
             text = f"{text} (asked: {' '.join(note.summary.split())})"[:_TEXT]
-        text = f"{note.statement_kind} {note.created_at:%Y-%m-%d}: {text}"
+        text = f"{note.lesson.kind} {note.created_at:%Y-%m-%d}: {text}"
     return note, note.kind.value, text, command

@@ -4,6 +4,7 @@ from contextgraph.model.bundle import *
 from contextgraph.model.context import *
 from contextgraph.model.error import *
 from contextgraph.model.facts import *
+from contextgraph.model.lesson import *
 from contextgraph.model.methodology import *
 from contextgraph.model.note import *
 from contextgraph.model.step import *

@@ -523,7 +523,7 @@ class MemoryContext(Struct, frozen=True, eq=False):
     loop: LoopInfo | None = None
     playbook: RepositoryPlaybook | None = None
     notes: tuple[Recollection, ...] = ()
-    statements: tuple[Recollection, ...] = ()
+    lessons: tuple[Recollection, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MemoryContext):
@@ -575,7 +575,7 @@ class MemoryContext(Struct, frozen=True, eq=False):
     def __bool__(self) -> bool:
         """True where there is anything to say."""
         items = self.ranked or self.similar_cases or self.warnings
-        return bool(items or self.loop or self.playbook or self.notes or self.statements)
+        return bool(items or self.loop or self.playbook or self.notes or self.lessons)
 
 
 def new_context_id() -> str:

@@ -1,4 +1,4 @@
-"""Notes: statements of people and agents."""
+"""Notes of people and agents, and the other entries of their table."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,25 +6,24 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from contextgraph.model.lesson import LessonFacts
 from contextgraph.model.step import Time
 
 
 class NoteKind(StrEnum):
-    """Kinds of note: written down, said in a recorded session, a page, or a named entity.
+    """Kinds of note: written down, a lesson, a page, or a named entity.
 
     *session* is what was discussed in a recorded session, by a person and by the agent: it is
-    searched and never shown as a statement.
+    searched and never shown as a lesson.
     """
 
     NOTE = "note"
-    STATEMENT = "statement"
+    LESSON = "lesson"
     PAGE = "page"
     ENTITY = "entity"
     SESSION = "session"
     KEYED = "keyed"
     """an entry of a keyed file, as it is recalled: no store has it"""
-    CANDIDATE = "candidate"
-    """a statement that may be of the moment: it waits until it is repeated or accepted"""
 
 
 class Strategy(StrEnum):
@@ -38,21 +37,11 @@ class Strategy(StrEnum):
     @property
     def kinds(self) -> tuple[NoteKind, ...]:
         """The kinds of note that are recalled."""
-        notes = (NoteKind.NOTE, NoteKind.STATEMENT)
+        notes = (NoteKind.NOTE, NoteKind.LESSON)
         if self is Strategy.NOTES:
             return notes
         known = (*notes, NoteKind.PAGE, NoteKind.KEYED)
         return known if self is Strategy.KNOWLEDGE else (*known, NoteKind.ENTITY)
-
-
-class StatementKind(StrEnum):
-    """Kinds of statement; *agreed*: the agent said so and a person confirmed it."""
-
-    DECISION = "decision"
-    CORRECTION = "correction"
-    CONSTRAINT = "constraint"
-    PREFERENCE = "preference"
-    AGREED = "agreed"
 
 
 class Security(StrEnum):
@@ -80,8 +69,6 @@ class LinkType(StrEnum):
     MENTIONS = "mentions"
     SAID_IN = "said_in"
     """to the run in which a person said so"""
-    REPEATS = "repeats"
-    """to the first statement that says the same"""
 
 
 class Link(Struct, frozen=True, omit_defaults=True):
@@ -101,7 +88,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
     *contradicts* are the ids of notes that say otherwise. *recall_score* is the sum of its scores
     over all *recalls*. A page or an entity has a *title*. *history* says in lines who reviewed or
     changed it, when, and what it said before. *is_judged*: a language model, the judge of
-    conflicts, has compared it with earlier ones.
+    conflicts, has compared it with earlier ones. *lesson* has what only a lesson has.
     """
 
     id: str
@@ -133,6 +120,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
     confirmed_by: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     is_judged: bool = False
+    lesson: LessonFacts | None = None
 
     @property
     def is_live(self) -> bool:
@@ -149,32 +137,21 @@ class Note(Struct, frozen=True, omit_defaults=True):
         return tuple(link.target for link in self.links if link.type == type_)
 
     @property
-    def statement_kind(self) -> StatementKind:
-        """The kind of a statement; one of an earlier version is a correction."""
-        tag = self.tags[0] if self.tags else ""
-        return StatementKind(tag) if tag in {*StatementKind} else StatementKind.CORRECTION
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The files, symbols and words that a statement is about."""
-        return self.tags[1:]
-
-    @property
     def speaker(self) -> str:
-        """Speaker of a statement: the user, or the agent whose words the user confirmed."""
+        """Speaker of a lesson: the user, or the agent whose words the user confirmed."""
         return "agent, confirmed by user" if self.source.endswith(":agent") else "user"
 
     @property
     def contributor(self) -> str:
         """Name of the token's source, or of the run's contributor; the owner has no name."""
         kind, _, rest = self.source.partition(":")
-        if kind == "conversation":
+        if self.lesson is not None:
             return rest.rpartition(":")[0]
         return rest if kind == "agent" else ""
 
     @property
     def session(self) -> str:
-        """The name of the session in which a statement was made."""
+        """The name of the session in which a lesson was said first."""
         return self.locator.rpartition("#")[0]
 
 
@@ -251,7 +228,7 @@ class NoteReceipt(Struct, frozen=True, omit_defaults=True):
 class Found(Struct, frozen=True):
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
-    *kind* is task (a run that opened or changed files), session (any other run), statement, note,
+    *kind* is task (a run that opened or changed files), session (any other run), lesson, note,
     page, entity, remedy, keyed (an entry of a keyed file), said or reply (what a person or an agent
     wrote in a session, which decides nothing). *score*, *why* and *probability* are
     those of a `Recollection`; what was asked for because it is new has the probability 1.

@@ -11,9 +11,8 @@ from contextgraph.knowledge.recall import (
     shareable_snapshot,
     without_secret,
 )
-from contextgraph.knowledge.statements import Statement
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Json, Note, Recollection, Security, Strategy
+from contextgraph.model import Json, LessonStatus, Note, Recollection, Security, Strategy
 from contextgraph.operations import Record, TokenScope, operation
 from contextgraph.operations.arguments import (
     AboutRepository,
@@ -30,8 +29,7 @@ from contextgraph.operations.arguments import (
     Time,
     Tokens,
 )
-from contextgraph.records import record_of, statement_record
-from contextgraph.values import replace
+from contextgraph.records import lesson_record, record_of
 
 
 def without_secrets(value: Any) -> Any:
@@ -40,8 +38,6 @@ def without_secrets(value: Any) -> Any:
         return without_secret(value)
     if isinstance(value, Recollection):
         return shareable(value)
-    if isinstance(value, Statement):
-        return replace(value, note=without_secret(value.note))
     return tuple(map(without_secrets, value)) if isinstance(value, tuple) else value
 
 
@@ -60,7 +56,7 @@ def recall(  # noqa: PLR0913  (one parameter per condition)
     *,
     is_owner: bool = True,
 ) -> Record:
-    """Return notes, decisions, pages, entities and keyed entries that answer a question.
+    """Return notes, lessons, pages, entities and keyed entries that answer a question.
 
     Without a *question* the newest notes. Of *repo* where one is given; a question also finds those
     about anything. *tags*, *min_probability* and *strategy* are of questions, *archived* is of a
@@ -173,7 +169,7 @@ def notes_reset(
     source: Annotated[Name | None, Field(description="Only what this source said.")] = None,
     yes: Annotated[bool, Field(description="Needed to delete all of them.")] = False,
 ) -> Record:
-    """Delete all notes, statements, pages and entities, or those of a repository or source."""
+    """Delete all notes, lessons, pages and entities, or those of a repository or source."""
     if not (repo or source or yes):
         raise InvalidNoteError("this deletes all notes: name repo or source, or give yes")
     return {"forgotten": memory.notes.reset(repo=repo, source=source)}
@@ -194,20 +190,22 @@ def snapshot(
     return record_of(known if is_owner else shareable_snapshot(known, max_tokens))
 
 
-@operation(TokenScope.READ, "GET /v1/decisions", lines="decisions")
-def decisions(
+@operation(TokenScope.READ, "GET /v1/lessons", lines="lessons")
+def lessons(
     memory: AgentMemory,
     repo: OnlyRepository | None = None,
     recurring: Annotated[
-        bool, Field(description="Only what people said in two sessions or more, most first.")
+        bool, Field(description="Only what was said in two sessions or more.")
     ] = False,
-    *,
-    is_owner: bool = True,
+    every: Annotated[
+        bool, Field(description="Proposed, superseded and rejected ones, too.")
+    ] = False,
 ) -> Record:
-    """List what people decided in learned sessions, as `contextgraph decisions --json`."""
-    listed = memory.statements.of(repo, recurring=recurring)
-    shown = listed if is_owner else without_secrets(listed)
-    return {"decisions": [*map(statement_record, shown)]}
+    """List the lessons of a repository by subject, as `contextgraph lessons --json`."""
+    status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
+    listed = memory.lessons.of(repo, status=status)
+    shown = [one for one in listed if one.sessions > 1 or not recurring]
+    return {"lessons": [*map(lesson_record, shown)]}
 
 
 @operation(

@@ -22,13 +22,13 @@ from contextgraph.remote import RetryPolicy
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.methods import (
     EntitiesOfService,
+    LessonsOfService,
     LoopDetectorOfService,
     NotesOfService,
     OfService,
     OverHttp,
     PagesOfService,
     RetrieverOfService,
-    StatementsOfService,
     StatisticsOfService,
     StoreOfService,
     WriterOfService,
@@ -68,7 +68,7 @@ class Client(OfService):
         self.writer = WriterOfService(self._service, _WRITING)
         self.store = cast(Store, StoreOfService(self._service, _WRITING, policy))
         self.notes = NotesOfService(self._service, _WRITING)
-        self.statements = StatementsOfService(self._service, _WRITING)
+        self.lessons = LessonsOfService(self._service, _WRITING)
         self.pages = PagesOfService(self._service, _WRITING)
         self.entities = EntitiesOfService(self._service, _WRITING)
         self.store_id = url
@@ -104,7 +104,7 @@ class Client(OfService):
     def _never_learned(self) -> tuple[str, ...]:
         return load_settings().never_learned  # it must not leave this machine
 
-    def _add_statements(
+    def _add_lessons(
         self, raw: model.RawTrajectory, receipt: model.LearnReceipt, source: str
     ) -> None:
         """Nothing: the service adds them itself."""

@@ -27,6 +27,7 @@ from contextgraph.trace.advice import describe_pattern
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
 _ROWS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 12, 500
+_ACTIVE, _PROPOSED = model.LessonStatus.ACTIVE, model.LessonStatus.PROPOSED
 _ADVICE_WIDTH = 300
 _DAYS = 7
 _RECENT = timedelta(days=30)
@@ -349,7 +350,7 @@ def error(visitor: Visitor, identity: str) -> Values:
 
 @_page("/repositories", "repositories", "repositories.html")
 def repositories(visitor: Visitor, repo: Word = "", page: Page = 0) -> Values:
-    """List repositories, or show one: playbook, commands, decisions, advice, runs."""
+    """List repositories, or show one: playbook, commands, lessons, advice, runs."""
     memory = visitor.memory
     if repo:
         return _repository(memory, repo)
@@ -376,7 +377,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
             for records in (playbook.tests, playbook.scripts, playbook.setup)
             for record in records[:_COMMANDS]
         ],
-        "decisions": memory.statements.of(repo)[:_FEW],
+        "lessons": memory.lessons.of(repo)[:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
         "runs": memory.store.runs.listed(model.RunFilter(repo), _FEW),
@@ -458,7 +459,7 @@ def notes(
     show: Literal["live", "archived"] = "live",
     page: Page = 0,
 ) -> Values:
-    """List decisions, and notes: those about *text* by relevance, else newest first."""
+    """List lessons, and notes: those about *text* by relevance, else newest first."""
     memory = visitor.memory
     if text:
         recalled = memory.notes.recall(
@@ -469,21 +470,21 @@ def notes(
     else:
         found = memory.notes.of(repo or None, archived=show == "archived")
     named = {*words(text)}
-    decided = [
-        one for one in memory.statements.of(repo or None) if named <= {*words(one.note.content)}
-    ]
+    status = [*model.LessonStatus] if show == "archived" else (_ACTIVE, _PROPOSED)
+    listed = memory.lessons.of(repo or None, status=status)
+    lessons = [one for one in listed if named <= {*words(one.text)}]
     address = "/pages/notes?" + urlencode({"text": text, "repo": repo, "show": show})
     skip = page * _ROWS
     return {
-        "title": "Decisions and notes",
+        "title": "Lessons and notes",
         "text": text,
         "repo": repo,
         "show": show,
-        "decisions": decided[skip : skip + _ROWS],
+        "lessons": lessons[skip : skip + _ROWS],
         "notes": [*map(without_secret, found[skip : skip + _ROWS])],
         "first": address if page else None,
         "next": f"{address}&page={page + 1}"
-        if max(len(found), len(decided)) > skip + _ROWS
+        if max(len(found), len(lessons)) > skip + _ROWS
         else None,
     }
 
@@ -496,12 +497,13 @@ async def decide_note(
     decision: Decision,
     text: Annotated[str, Form(max_length=4000)] = "",
 ) -> Response:
-    """Accept, edit or reject a decision; pin, archive or restore a note."""
+    """Accept, edit, reject a lesson or undo that; pin, archive or restore a note."""
     memory, by = administrator.memory, administrator.token.source
     decisions: dict[str, Callable[[list[str]], object]] = {
-        "accept": lambda ids: memory.statements.accept(ids, by),
-        "reject": memory.statements.reject,
-        "edit": lambda ids: text.strip() and memory.statements.edit(ids[0], text.strip(), by),
+        "accept": lambda ids: memory.lessons.accept(ids, by),
+        "reject": lambda ids: memory.lessons.reject(ids, by),
+        "undo": memory.lessons.undo,
+        "edit": lambda ids: text.strip() and memory.lessons.edit(ids[0], text.strip(), by),
         "pin": memory.notes.pin,
         "archive": memory.notes.archive,
         "restore": memory.notes.restore,
@@ -521,7 +523,7 @@ def _back(request: Request, otherwise: str) -> Response:
 
 @_page("/search", "search", "search.html")
 def search(visitor: Visitor, q: Word = "") -> Values:
-    """Find repositories, sessions, decisions, notes and remedies, and the node with this id."""
+    """Find repositories, sessions, lessons, notes and remedies, and the node with this id."""
     memory = visitor.memory
     found = memory.search(q, limit=_ROWS) if q.strip() else ()
     return {

@@ -415,7 +415,7 @@ def how(
 def recall(
     asked: Connection, question: Question, repo: AboutRepository = None, limit: Limit = _FILES
 ) -> Result:
-    """Return notes, decisions, pages, entities and keyed entries that answer a question."""
+    """Return notes, lessons, pages, entities and keyed entries that answer a question."""
     return _notes(notes.recall(asked.memory, question, repo or None, limit=limit, is_owner=False))
 
 

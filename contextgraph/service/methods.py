@@ -23,9 +23,9 @@ from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
 from contextgraph.codec import decoded, encoded
+from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import NoteProperties, Notes
 from contextgraph.knowledge.pages import Entities, Pages
-from contextgraph.knowledge.statements import Statements
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory import AgentMemory
@@ -346,18 +346,20 @@ class NotesOfService(Part, Notes):
         return decoded(model.Snapshot, answer)
 
 
-class StatementsOfService(Part, Statements):
-    """Statements of people in runs of the service."""
+class LessonsOfService(Part, Lessons):
+    """Lessons of runs of the service."""
 
-    for_command = requested(Statements.for_command, "statements", READ)
-    for_request = requested(Statements.for_request, "statements", READ)
-    naming = requested(Statements.naming, "statements", READ)
-    of = requested(Statements.of, "statements", READ)
-    standing = requested(Statements.standing, "statements", READ)
-    accept = requested(Statements.accept, "statements", ADMIN)
-    edit = requested(Statements.edit, "statements", ADMIN)
-    reject = requested(Statements.reject, "statements", ADMIN)
-    remove_run = requested(Statements.remove_run, "statements", ADMIN)
+    for_command = requested(Lessons.for_command, "lessons", READ)
+    for_request = requested(Lessons.for_request, "lessons", READ)
+    naming = requested(Lessons.naming, "lessons", READ)
+    of = requested(Lessons.of, "lessons", READ)
+    standing = requested(Lessons.standing, "lessons", READ)
+    accept = requested(Lessons.accept, "lessons", ADMIN)
+    edit = requested(Lessons.edit, "lessons", ADMIN)
+    reject = requested(Lessons.reject, "lessons", ADMIN)
+    supersede = requested(Lessons.supersede, "lessons", ADMIN)
+    undo = requested(Lessons.undo, "lessons", ADMIN)
+    remove_run = requested(Lessons.remove_run, "lessons", ADMIN)
 
 
 class PagesOfService(Part, Pages):

@@ -155,9 +155,10 @@ def test_what_hooks_said_of_something_forgotten_does_not_come_back(
     assert contextgraph("integrations", "install", "claude-code", *at).code == 0
     asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
     assert "640" in shown(asked, at[1])
-    ids = [one["id"] for one in contextgraph("decisions", *at, "--json").records]
+    ids = [one["id"] for one in contextgraph("lessons", "all", "--all", *at, "--json").records]
 
-    what = ("decisions", "--reject", *ids) if is_rejected else ("forget", "--all", "--yes")
+    reject = ("lessons", *(it for id_ in ids for it in ("--reject", id_)))
+    what = reject if is_rejected else ("forget", "--all", "--yes")
     assert contextgraph(*what, *at).code == 0
     learn(at[1], [recovering_run(1)])
     with AgentMemory.open(at[1]) as memory:

@@ -390,10 +390,9 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     before, after = session("Go on with the work.", calls=[(tool, query)])
     assert (before.count(decided), after.count(decided)) == (0, 1)
 
-    (said,) = contextgraph("decisions", "acme/shop", "--store", store, "--json").records
-    assert (
-        contextgraph("forget", "--instance", said["session"], "--yes", "--store", store).code == 0
-    )
+    (said,) = contextgraph("lessons", "acme/shop", "--store", store, "--json").records
+    instance = said["evidence"][0]["session"]
+    assert contextgraph("forget", "--instance", instance, "--yes", "--store", store).code == 0
     asking, *_ = session(asked)
     assert "640" not in asking
 

@@ -26,7 +26,7 @@ def test_the_api_reference_is_current() -> None:
 def test_the_api_reference_has_the_methods_of_the_memory() -> None:
     headings = re.findall(r"^#+ `(.+)`$", text_of(ROOT / "docs" / "api.md"), re.MULTILINE)
     assert {"AgentMemory.open", "AgentMemory.query", "AgentMemory.learn", "read"} <= set(headings)
-    rooms = {"Notes.recall", "Pages.search", "Statements.of", "WorkingMemory.inject", "Items.save"}
+    rooms = {"Notes.recall", "Pages.search", "Lessons.of", "WorkingMemory.inject", "Items.save"}
     assert rooms | {"Note", "Recollection", "Entity", "Hybrid"} <= set(headings)
 
 

@@ -10,7 +10,16 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
-from contextgraph.model import MaintenanceReport, Note, NoteKind, NoteStatus
+from contextgraph.model import (
+    LessonFacts,
+    LessonKind,
+    MaintenanceReport,
+    Note,
+    NoteKind,
+    NoteStatus,
+    Origin,
+    Quotation,
+)
 from tests.model_server import DIMENSIONS, KEY, MODEL, Handler, Reply, Server, chat_reply, serving
 
 BEFORE = "the deploy job of the shop waits for a review by two people"
@@ -146,18 +155,23 @@ def test_a_later_statement_of_the_same_person_is_judged_at_maintenance(by: str, 
             memory.store.notes.change(
                 new=[
                     Note(
-                        f"statement_{day}",
+                        f"lesson_{day}",
                         text,
                         "acme/shop",
                         f"conversation:{who}:user" if who else "conversation",
                         days_ago(day),
-                        kind=NoteKind.STATEMENT,
-                        tags=("decision",),
+                        kind=NoteKind.LESSON,
                         locator=f"session {day}#1",
+                        lesson=LessonFacts(
+                            LessonKind.DECISION,
+                            Origin.SAID,
+                            evidence=(Quotation(text, f"run {day}", str(day), 1, days_ago(day)),),
+                            is_active=True,
+                        ),
                     )
                 ]
             )
         assert memory.maintain().conflicts_resolved == 2 - holds
-        listed = memory.statements.of("acme/shop")
+        listed = memory.lessons.of("acme/shop")
         assert sum(one.superseded_by is None for one in listed) == holds
         assert len(server.chats) == 1

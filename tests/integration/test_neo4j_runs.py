@@ -18,7 +18,7 @@ from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
-from tests.unit.test_statements import LATER, SHOP, amended_talk, export_talk, small_talk
+from tests.unit.test_lessons import LATER, SHOP, amended_talk, export_talk, small_talk
 
 SAID = r"\b640\b"  # ids and times may have these digits, too
 
@@ -84,22 +84,20 @@ def test_a_deleted_conversation_leaves_none_of_its_statements(
     for talk in map(small_talk, range(8)):
         memory.learn(talk)
     state = State(task_description=LATER, repo=SHOP)
-    assert {one.note.session for one in memory.query(state).statements} == {"amended"}
+    assert {one.note.session for one in memory.query(state).lessons} == {"amended"}
     assert memory.forget([amended.trajectory_id]) == 1
-    assert {one.note.session for one in memory.query(state).statements} == {"export"}
+    assert {one.note.session for one in memory.query(state).lessons} == {"export"}
     copy = AgentMemory.open(tmp_path / "copy.db")
     copy_repository(memory, copy, SHOP)
-    assert {one.note.session for one in copy.query(state).statements} == {"export"}
+    assert {one.note.session for one in copy.query(state).lessons} == {"export"}
     assert re.search(SAID, everything())
 
     assert memory.forget([said.trajectory_id]) == 1
     copy_repository(memory, copy, SHOP)
     copy.close()
-    assert memory.query(state).statements == ()
-    assert not any(one.note.session == "export" for one in memory.statements.of())
-    assert (
-        memory.store.notes.for_text(["640", "row"], NoteScope(None, (NoteKind.STATEMENT,)), 9) == []
-    )
+    assert memory.query(state).lessons == ()
+    assert not any(one.evidence[0].session == "export" for one in memory.lessons.of())
+    assert memory.store.notes.for_text(["640", "row"], NoteScope(None, (NoteKind.LESSON,)), 9) == []
     assert not re.search(SAID, everything())
     assert not any(b"640 row" in path.read_bytes() for path in tmp_path.glob("copy.db*"))
     memory.close()

@@ -104,9 +104,9 @@ def test_while_notes_are_away_the_rest_is_answered(
         monkeypatch.setattr(memory.store.notes, search, away)
     context = memory.query(TASK)
     assert context.similar_cases
-    assert context.degraded == ("notes: notes are away", "statements: notes are away")
+    assert context.degraded == ("notes: notes are away", "lessons: notes are away")
     unknown = memory.query(replace(TASK, repo="acme/unknown"))
-    assert unknown.failed == ("notes", "statements")
+    assert unknown.failed == ("notes", "lessons")
 
 
 def test_a_configuration_can_leave_the_channel_out(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
         (replace(run, agent="claude-code/subagent", task=prompt, steps=(said,)),),
     ):
         memory.learn(order)
-    assert [one.note.content for one in memory.statements.of(SHOP)] == ["Always use tabs."]
+    assert [one.text for one in memory.lessons.of(SHOP)] == ["Always use tabs."]
     found = memory.search("sourdough in the quarry", SHOP)
     assert not any(prompt in one.text for one in found)
     (session,) = (one for one in found if one.kind == "session")
@@ -95,14 +95,14 @@ def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
     assert "barley" in passage.content
 
 
-def test_a_statement_is_found_by_its_words_before_those_of_its_session(memory: AgentMemory) -> None:
+def test_a_lesson_is_found_by_its_words_before_those_of_its_session(memory: AgentMemory) -> None:
     plan = " ".join(f"word{number}" for number in range(60))
     said = "Always squash before merging the ledger."
     step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
     run = RawTrajectory("generic", "a", SHOP, f"{plan} sourdough", (step,))
     memory.learn(run)
-    assert memory.search("squash before merging")[0].kind == "statement"
-    assert "statement" not in {one.kind for one in memory.search("sourdough")}
+    assert memory.search("squash before merging")[0].kind == "lesson"
+    assert "lesson" not in {one.kind for one in memory.search("sourdough")}
 
 
 def test_a_question_is_about_what_is_asked_and_no_word_that_asks(memory: AgentMemory) -> None:
@@ -115,7 +115,7 @@ def test_a_question_is_about_what_is_asked_and_no_word_that_asks(memory: AgentMe
         step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
         memory.learn(RawTrajectory("generic", f"a-{number}", SHOP, task, (step,)))
     for question in ("when did we decide on the importer", "what happened to the importer's rules"):
-        found = [one for one in memory.search(question) if one.kind == "statement"]
+        found = [one for one in memory.search(question) if one.kind == "lesson"]
         assert "8125" in found[0].text
 
 
@@ -260,7 +260,7 @@ def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
     assert first.text == f"agent {now - timedelta(days=100):%Y-%m-%d}: {reply}"
     assert first.probability >= 0.5
     assert first.command == f"contextgraph call explain identity={learned.trajectory_id}"
-    assert not any(reply in one.note.content for one in memory.statements.of(SHOP))
+    assert not any(reply in one.text for one in memory.lessons.of(SHOP))
     assert not any(reply in one.note.content for one in memory.notes.recall("totals drift"))
     memory.forget([learned.trajectory_id])
     assert not any("drift" in one.text for one in memory.search("totals drift", repo=SHOP))

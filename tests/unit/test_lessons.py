@@ -1,4 +1,4 @@
-"""Statements: what people said in recorded sessions, when it is shown, and its review."""
+"""Lessons: their origins, when they are shown, and their review."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -8,17 +8,23 @@ import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.errors import InvalidNoteError
+from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.durability import SURE
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.model import (
+    About,
     Action,
+    LessonFacts,
+    LessonKind,
+    LessonStatus,
     LinkType,
-    NoteKind,
+    Note,
+    Origin,
     Outcome,
+    Quotation,
     RawTrajectory,
     ScopeLevel,
     SimilarCase,
-    StatementKind,
     Step,
     Why,
 )
@@ -248,14 +254,17 @@ def test_a_short_rule_is_sure(rule: str) -> None:
 def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: AgentMemory) -> None:
     vague = "Instead keep the newest of each day in `export.py`."
     memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
-    (waits,) = memory.statements.of(SHOP)
-    assert not waits.is_confirmed
-    assert memory.decided(repo=SHOP, names=["export.py"]).statements == ()
+    (waits,) = memory.lessons.of(SHOP)
+    assert waits.status is LessonStatus.PROPOSED
+    assert memory.decided(repo=SHOP, names=["export.py"]).lessons == ()
     later = MONDAY + timedelta(days=1)
-    memory.learn(talk("two", "Look at the dates", ("Done.", vague), begins=later))
-    (again,) = memory.statements.of(SHOP)
-    assert again.is_confirmed
-    shown = memory.decided(repo=SHOP, names=["export.py"]).statements
+    # The same words in another session are a copy of it.
+    for instance, text in {"copy": vague, "two": f"Ok, {vague.lower()}"}.items():
+        assert memory.decided(repo=SHOP, names=["export.py"]).lessons == ()
+        memory.learn(talk(instance, "Look at the dates", ("Done.", text), begins=later))
+    (again,) = memory.lessons.of(SHOP)
+    assert (again.status, again.sessions) == (LessonStatus.ACTIVE, 2)
+    shown = memory.decided(repo=SHOP, names=["export.py"]).lessons
     assert [one.note.content for one in shown] == [vague]
 
 
@@ -269,43 +278,31 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
     memory.learn(talk("two", "Look at the batch", ("Done.", change), begins=later))
 
     def told() -> list[str]:
-        return [one.note.content for one in memory.statements.naming(["export.py"], repo=SHOP)]
+        return [one.note.content for one in memory.lessons.naming(["export.py"], repo=SHOP)]
 
     assert told() == [rule]
-    waits, holds = memory.statements.of(SHOP)
-    assert (waits.is_confirmed, holds.superseded_by) == (False, None)
-    memory.statements.accept([waits.note.id])
+    waits, holds = memory.lessons.of(SHOP)
+    assert (waits.status, holds.superseded_by) == (LessonStatus.PROPOSED, None)
+    memory.lessons.accept([waits.id])
     assert told() == [change]
 
 
-def test_less_sure_words_of_one_rule_are_not_quoted_but_the_rule_stands(
-    memory: AgentMemory,
-) -> None:
-    said = "Instead keep export.py DRY.", "Otherwise never duplicate code in export.py."
-    for day, text in enumerate(said):
-        begins = MONDAY + timedelta(days=day)
-        memory.learn(talk(str(day), "Look at it", ("It runs.", text), begins=begins))
-    (rule,) = memory.statements.of(SHOP)
-    assert (rule.sessions, rule.is_confirmed, rule.stands) == (2, False, True)
-    assert memory.statements.standing(SHOP)
-    assert memory.statements.naming(["export.py"], repo=SHOP) == ()
-    with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
-        assert run.before(Action("Edit", "Edit", {"file_path": "export.py"})) is None
-
-
-def test_learning_again_rates_anew_what_nobody_reviewed(memory: AgentMemory) -> None:
+def test_learning_again_rates_what_nobody_reviewed(memory: AgentMemory) -> None:
     run = session("Always squash before merging. Instead keep the newest of each day.")
     memory.learn(run)
-    listed = {one.note.id: one.is_confirmed for one in memory.statements.of(SHOP)}
-    assert sorted(listed.values()) == [False, True]
-    other = {NoteKind.STATEMENT: NoteKind.CANDIDATE, NoteKind.CANDIDATE: NoteKind.STATEMENT}
-    # As another version may have rated them.
-    memory.store.notes.change([*listed], lambda note: replace(note, kind=other[note.kind]))
+    listed = {one.id: one.status for one in memory.lessons.of(SHOP)}
+    assert sorted(listed.values()) == [LessonStatus.ACTIVE, LessonStatus.PROPOSED]
+
+    def rated_otherwise(note: Note) -> Note:
+        assert note.lesson
+        return replace(note, lesson=replace(note.lesson, is_active=not note.lesson.is_active))
+
+    memory.store.notes.change([*listed], rated_otherwise)
     memory.learn(run)
-    assert {one.note.id: one.is_confirmed for one in memory.statements.of(SHOP)} == listed
-    memory.statements.accept([*listed])
+    assert {one.id: one.status for one in memory.lessons.of(SHOP)} == listed
+    memory.lessons.accept([*listed])
     memory.learn(run)
-    assert all(one.is_confirmed for one in memory.statements.of(SHOP))
+    assert all(one.status is LessonStatus.ACTIVE for one in memory.lessons.of(SHOP))
 
 
 def test_a_run_is_shown_a_less_sure_statement_once_it_is_accepted(memory: AgentMemory) -> None:
@@ -322,10 +319,10 @@ def test_a_run_is_shown_a_less_sure_statement_once_it_is_accepted(memory: AgentM
             shown = run.before(edit) or "", run.before("make old") or ""
         return [text in one for text, one in zip(vague, shown, strict=True)]
 
-    waiting = [one.note.id for one in memory.statements.of(SHOP) if not one.is_confirmed]
+    waiting = [one.id for one in memory.lessons.of(SHOP) if one.status is LessonStatus.PROPOSED]
     assert (len(waiting), told()) == (2, [False, False])
-    assert memory.statements.accept(waiting) == 2
-    assert all(one.is_confirmed for one in memory.statements.of(SHOP))
+    assert memory.lessons.accept(waiting) == 2
+    assert all(one.status is LessonStatus.ACTIVE for one in memory.lessons.of(SHOP))
     assert told() == [True, True]
 
 
@@ -430,18 +427,18 @@ def test_a_statement_that_points_at_something_keeps_what_it_points_at() -> None:
 )
 def test_a_choice_keeps_what_was_chosen(wrote: str, answer: str, chosen: str) -> None:
     (said,) = statements_in(talk("a", "Look at the cache", (wrote, answer))).statements
-    assert (said.kind, said.text, said.context) == (StatementKind.AGREED, chosen, answer)
+    assert (said.by_agent, said.text, said.context) == (True, chosen, answer)
 
 
 def test_what_the_agent_proposed_is_agreed_once_a_person_confirms_it() -> None:
     proposed = "I'd key a contact by its lowercased email, so one address is one contact."
     (said,) = statements_in(talk("a", "Contacts twice", (proposed, "Exactly."))).statements
-    assert (said.kind, said.text) == (StatementKind.AGREED, proposed)
+    assert (said.by_agent, said.text) == (True, proposed)
 
 
 def test_the_last_restatement_of_what_people_said_is_agreed() -> None:
     *_, recap = statements_in(export_talk()).statements
-    assert (recap.kind, recap.text) == (StatementKind.AGREED, RECAP)
+    assert (recap.by_agent, recap.text) == (True, RECAP)
     assert "export.py" in recap.about
 
 
@@ -449,11 +446,11 @@ def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
     for run in (export_talk(), *map(small_talk, range(8))):
         memory.learn(run)
     context = memory.query(State(task_description=LATER, repo=SHOP))
-    assert {one.note.session for one in context.statements} == {"export"}
+    assert {one.note.session for one in context.lessons} == {"export"}
     text = memory.render(context)
     assert "2026-03-02" in text
     assert "640" in text
-    assert memory.query(State(task_description=LATER, repo="bob/pump")).statements == ()
+    assert memory.query(State(task_description=LATER, repo="bob/pump")).lessons == ()
 
 
 @pytest.mark.parametrize(
@@ -481,7 +478,7 @@ def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
     for run in (export_talk(), *map(small_talk, range(8))):
         memory.learn(run)
     context = memory.query(State(task_description=LATER, repo=SHOP))
-    (said_in,) = {one.note.targets(LinkType.SAID_IN)[0] for one in context.statements}
+    (said_in,) = {one.note.targets(LinkType.SAID_IN)[0] for one in context.lessons}
     why = Why((), ScopeLevel.REPO, 1, ())
     cases = tuple(
         SimilarCase(run, name, SHOP, outcome, "", (), (), 0.9, why)
@@ -512,7 +509,7 @@ def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
 def test_a_request_about_something_else_gets_nothing(memory: AgentMemory, request_: str) -> None:
     for run in (export_talk(), *map(small_talk, range(8))):
         memory.learn(run)
-    assert memory.query(State(task_description=request_, repo=SHOP)).statements == ()
+    assert memory.query(State(task_description=request_, repo=SHOP)).lessons == ()
 
 
 @pytest.mark.parametrize("is_learned_first", [False, True])
@@ -523,17 +520,17 @@ def test_an_amended_decision_is_not_shown_any_more(
     for run in reversed(runs) if is_learned_first else runs:
         memory.learn(run)
     state = State(task_description=LATER, repo=SHOP)
-    assert {one.note.session for one in memory.query(state).statements} == {"amended"}
+    assert {one.note.session for one in memory.query(state).lessons} == {"amended"}
     before = memory.query(state, as_of=MONDAY + timedelta(days=1))
-    assert {one.note.session for one in before.statements} == {"export"}
+    assert {one.note.session for one in before.lessons} == {"export"}
     recalled = memory.notes.recall("how many rows does an export batch hold", repo=SHOP)
     assert recalled[0].note.session == "amended"
-    listed = memory.statements.of(SHOP)
-    later = {one.note.id for one in listed if one.note.session == "amended"}
-    assert not any(one.superseded_by for one in listed if one.note.id in later)
+    listed = memory.lessons.of(SHOP)
+    later = {one.id for one in listed if one.evidence[0].session == "amended"}
+    assert not any(one.superseded_by for one in listed if one.id in later)
     # What was not changed holds.
-    assert {one.note.content for one in listed if one.superseded_by in later} == {
-        one.note.content for one in listed if "640" in one.note.content
+    assert {one.text for one in listed if one.superseded_by in later} == {
+        one.text for one in listed if "640" in one.text
     }
     assert not any("640" in one.note.content for one in recalled)
 
@@ -551,7 +548,7 @@ def test_what_is_about_another_thing_or_stays_supersedes_nothing(memory: AgentMe
         begins=MONDAY + timedelta(days=7),
     )
     memory.learn(kept)
-    held = {one.note.content for one in memory.statements.of(SHOP) if not one.superseded_by}
+    held = {one.text for one in memory.lessons.of(SHOP) if not one.superseded_by}
     assert any("table.go" in text for text in held)
     assert "Right, and never split one customer over two batches." in held
 
@@ -561,13 +558,13 @@ def test_what_a_deleted_session_superseded_holds_again(memory: AgentMemory) -> N
     amended = memory.learn(amended_talk())
     assert memory.forget([amended.trajectory_id]) == 1
     context = memory.query(State(task_description=LATER, repo=SHOP))
-    assert {one.note.session for one in context.statements} == {"export"}
+    assert {one.note.session for one in context.lessons} == {"export"}
 
 
 def test_forgetting_a_session_forgets_its_statements(memory: AgentMemory) -> None:
     receipt = memory.learn(export_talk())
     memory.forget([receipt.trajectory_id])
-    assert memory.statements.of() == ()
+    assert memory.lessons.of() == ()
 
 
 @pytest.mark.parametrize("address", ["memory.db", "networkx:"])
@@ -581,8 +578,6 @@ def test_forgetting_a_session_forgets_what_was_quoted_of_it(address: str, tmp_pa
         texts = [one.text for one in memory.store.exposures.all()]
         assert sorted(map(bool, texts)) == [False, True]
         assert not any("640" in text for text in texts)
-        memory.statements.reject([one.note.id for one in memory.statements.of()])
-        assert not any(one.text for one in memory.store.exposures.all())
 
 
 def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemory) -> None:
@@ -612,9 +607,9 @@ def test_before_an_edit_only_what_names_the_file_and_still_is_to_be_kept(
             "We never read the pages twice.",
         )
     )
-    (rule,) = memory.statements.naming(["src/main.py"], repo=SHOP)
+    (rule,) = memory.lessons.naming(["src/main.py"], repo=SHOP)
     assert rule.note.content.startswith("No, the loader")
-    assert memory.statements.naming(["src/loader.py"], repo=SHOP) == ()
+    assert memory.lessons.naming(["src/loader.py"], repo=SHOP) == ()
 
 
 def test_a_request_that_shares_only_common_words_with_what_was_said_gets_nothing(
@@ -626,7 +621,7 @@ def test_a_request_that_shares_only_common_words_with_what_was_said_gets_nothing
     for run in map(small_talk, range(8)):
         memory.learn(run)
     request = "Why does the ledger upload of the portal take a minute?"
-    assert memory.statements.for_request(request, repo=SHOP)[0].probability < 0.5
+    assert memory.lessons.for_request(request, repo=SHOP)[0].probability < 0.5
 
 
 def test_secrets_are_masked_and_instructions_to_the_reader_never_shown(
@@ -643,188 +638,113 @@ def test_secrets_are_masked_and_instructions_to_the_reader_never_shown(
             ),
         )
     )
-    assert memory.query(State(task_description=LATER, repo=SHOP)).statements == ()
-    assert memory.statements.of(SHOP)
-    assert not any("a1B2" in one.note.content for one in memory.statements.of(SHOP))
+    assert memory.query(State(task_description=LATER, repo=SHOP)).lessons == ()
+    assert memory.lessons.of(SHOP)
+    assert not any("a1B2" in one.text for one in memory.lessons.of(SHOP))
 
 
 def test_what_was_learned_of_a_sub_agent_goes_once_it_is_known_as_one(memory: AgentMemory) -> None:
     run = export_talk()
     part = replace(run, agent="claude-code/subagent")
     receipt = memory.learn(part)
-    memory.statements.add(run, receipt.trajectory_id)  # as an earlier version did
-    assert memory.statements.of(SHOP)
+    memory.lessons.add(run, receipt.trajectory_id)  # as an earlier version did
+    assert memory.lessons.of(SHOP)
     memory.learn(part)
-    assert memory.statements.of(SHOP) == ()
+    assert memory.lessons.of(SHOP) == ()
     assert not [*memory.store.notes.all()]
 
 
-def test_a_rejected_statement_does_not_return(memory: AgentMemory) -> None:
+def test_a_rejected_lesson_does_not_return_until_that_is_undone(memory: AgentMemory) -> None:
     run = session(RULE, "Always squash before merging.")
     memory.learn(run)
-    squash, generated = sorted(memory.statements.of(), key=lambda one: one.note.content)
-    assert memory.statements.accept([generated.note.id, "statement_unknown"]) == 1
-    assert memory.statements.reject([squash.note.id]) == 1
+    squash, generated = sorted(memory.lessons.of(), key=lambda one: one.text)
+    assert memory.lessons.accept([generated.id, "lesson_unknown"]) == 1
+    assert memory.lessons.reject([squash.id]) == 1
     memory.learn(run)
     memory.learn(session("Always squash before merging.", instance="b"))
-    assert [one.note.content for one in memory.statements.of()] == [RULE]
-    assert memory.statements.edit(generated.note.id, "Never commit generated files.")
-    assert memory.statements.reject([generated.note.id]) == 1
-    memory.learn(run)
-    assert memory.statements.of() == ()
-    kept = " ".join(map(repr, memory.store.notes.all()))
-    assert not any(word in kept for word in ("squash", "generated", SHOP))
+    assert [one.text for one in memory.lessons.of()] == [RULE]
+    (rejected,) = memory.lessons.of(status=[LessonStatus.REJECTED])
+    assert rejected.id == squash.id
+    recalled = memory.notes.recall("squash before merging", repo=SHOP)
+    assert squash.id not in {one.note.id for one in recalled}
+    assert memory.lessons.undo([squash.id, generated.id]) == 2
+    assert memory.lessons.undo([squash.id]) == 0
+    assert {one.text for one in memory.lessons.of()} == {RULE, squash.text}
 
 
-def test_a_recurring_rule_is_rejected_in_all_its_words(memory: AgentMemory) -> None:
-    repeated_rule(memory)
-    (rule,) = memory.statements.of(SHOP, recurring=True)
-    before = memory.statements.of(SHOP)
-    assert memory.statements.reject([rule.note.id]) == 2
-    kept = {one.note.id for one in memory.statements.of(SHOP)}
-    assert kept == {one.note.id for one in before} - {rule.note.id}
+def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentMemory) -> None:
+    memory.learn(session(RULE, "Always squash before merging."))
+    squash, generated = sorted(memory.lessons.of(), key=lambda one: one.text)
+    assert not memory.lessons.supersede(squash.id, "lesson_unknown")
+    assert not memory.lessons.supersede(squash.id, squash.id)
+    assert memory.lessons.supersede(squash.id, generated.id)
+    (superseded,) = memory.lessons.of(SHOP, status=[LessonStatus.SUPERSEDED])
+    assert (superseded.id, superseded.superseded_by) == (squash.id, generated.id)
+    assert [one.id for one in memory.lessons.of(SHOP)] == [generated.id]
+    assert memory.lessons.undo([squash.id]) == 1
+    assert len(memory.lessons.of(SHOP)) == 2
 
 
-def test_rejecting_a_rule_keeps_what_was_accepted_or_only_asks_for_the_same_way(
-    memory: AgentMemory,
-) -> None:
-    repeated_rule(memory)
-    said = "Never commit for me.", "Stop pushing to the release branch."
-    for instance, message in zip("xy", said, strict=True):
-        memory.learn(session(message, instance=instance))
-    listed = memory.statements.of(SHOP, recurring=True)
-    ways = next(one for one in listed if one.note.content in said)
-    assert memory.statements.reject([ways.note.id]) == 1
-    (dry,) = memory.statements.of(SHOP, recurring=True)
-    first, again = sorted(
-        (
-            note
-            for note in memory.store.notes.all()
-            if note.session in {one.session for one in dry.occurrences}
-        ),
-        key=lambda note: note.session,
-    )
-    assert memory.statements.accept([first.id]) == 1
-    assert memory.statements.reject([again.id]) == 1
-    left = {one.note.content for one in memory.statements.of(SHOP)}
-    assert first.content in left
-    assert {*said} - {ways.note.content} <= left
+def test_a_lesson_stays_with_what_was_said_in_other_sessions(memory: AgentMemory) -> None:
+    first = memory.learn(session(RULE))
+    again = "please do not commit the generated files"
+    memory.learn(session(again, instance="c"))
+    assert [one.sessions for one in memory.lessons.of(SHOP)] == [2]
+    memory.forget([first.trajectory_id])
+    (left,) = memory.lessons.of(SHOP)
+    assert (left.text, [one.quote for one in left.evidence]) == (again, [again])
+    assert RULE not in " ".join(map(repr, memory.store.notes.all()))
+
+
+def test_lessons_of_other_origins_are_kept_with_their_evidence(memory: AgentMemory) -> None:
+    receipt = memory.learn(session("Look at it"))
+    said = Quotation("p, make it so", receipt.trajectory_id, "a", 0, MONDAY)
+    about = About(paths=("tui.py",), subject="project filter")
+    facts = LessonFacts(LessonKind.DECISION, Origin.DISTILLED, about, (said,))
+    new = NewLesson("In the view of all projects `p` filters projects by name.", facts)
+    (id_,), _ = memory.lessons.keep([new], SHOP)
+    assert memory.lessons.keep([new], SHOP) == ((), (id_,))
+    (kept,) = memory.lessons.of(SHOP)
+    assert (kept.status, kept.origin, kept.about) == (LessonStatus.PROPOSED, "distilled", about)
+    memory.lessons.accept([id_])
+    assert [one.note.id for one in memory.lessons.naming(["tui.py"], repo=SHOP)] == [id_]
+    memory.forget([receipt.trajectory_id])
+    assert memory.lessons.of(SHOP) == ()
 
 
 def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
     memory.learn(session(RULE))
-    (said,) = memory.statements.of()
-    assert memory.statements.accept([said.note.id], "ann") == 1
-    assert memory.statements.edit(said.note.id, "Never commit generated files.", "bob")
-    (edited,) = memory.statements.of()
-    accepted, changed = edited.note.history
+    (said,) = memory.lessons.of()
+    assert memory.lessons.accept([said.id], "ann") == 1
+    assert memory.lessons.edit(said.id, "Never commit generated files.", "bob")
+    (edited,) = memory.lessons.of()
+    accepted, changed = edited.history
     assert accepted.endswith(" accepted by ann")
-    assert changed.endswith(f" edited by bob; before: {said.note.content}")
-    assert edited.note.content == "Never commit generated files."
-    assert edited.note.session == said.note.session
-    assert not memory.statements.edit("statement_unknown", "x")
+    assert changed.endswith(f" edited by bob; before: {said.text}")
+    assert edited.text == "Never commit generated files."
+    assert edited.evidence[0].session == said.evidence[0].session
+    assert not memory.lessons.edit("lesson_unknown", "x")
     with pytest.raises(InvalidNoteError):
-        memory.statements.edit(said.note.id, " ")
+        memory.lessons.edit(said.id, " ")
 
 
 def test_a_rule_that_had_to_be_repeated_is_counted_by_session(memory: AgentMemory) -> None:
     for instance in ("a", "b", "b"):
         memory.learn(session(RULE, instance=instance))
     memory.learn(session("please do not commit the generated files", instance="c"))
-    (rule,) = memory.statements.of(SHOP, recurring=True)
-    assert rule.note.content == RULE
-    assert [one.session for one in rule.occurrences] == ["a", "b", "c"]
+    (rule,) = memory.lessons.of(SHOP)
+    assert (rule.text, rule.sessions) == (RULE, 2)
+    assert [one.session for one in rule.evidence] == ["a", "b", "c"]
 
 
-def repeated_rule(memory: AgentMemory) -> None:
-    for number in range(20):
-        memory.learn(session(f"Always sort the table of area{number}.", instance=f"s{number}"))
-    memory.learn(session("Be sure to keep it DRY.", instance="a"))
-    memory.learn(session("Why did I have to ask for DRY again?", instance="b"))
-    memory.learn(session("Use the dry run of the importer by default.", instance="c"))
-
-
-def test_a_rule_that_is_given_again_in_other_words_is_one_rule(memory: AgentMemory) -> None:
-    repeated_rule(memory)
-    (rule,) = memory.statements.of(SHOP, recurring=True)
-    assert [one.session for one in rule.occurrences] == ["a", "b"]
-    memory.learn(session("Isn't DRY right there in STYLE.md?", instance="d"))
-    assert [one.sessions for one in memory.statements.of(SHOP, recurring=True)] == [3]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        (
-            "Leave all commits to me.",
-            "Stop pushing, please, never commit for me!",
-            "The commit message should always name the ticket.",
-        ),
-        (
-            "No edits until I have seen your plan.",
-            "I said plan first!",
-            "The page of the plan should always list the price of each tariff.",
-        ),
-        (
-            "Don't create another module for two lines.",
-            "Why do we have utils/strings.py again? That should be in text.py.",
-            "Each upload should be stored as a new row, never in place of another.",
-        ),
-        (
-            "Always run the whole test suite before you say that it works.",
-            "Didn't you run the tests?",
-            "A test run of the importer must always be marked as one in its report.",
-        ),
-    ],
-)
-def test_what_people_require_of_how_agents_work_is_one_rule_in_any_words(
-    memory: AgentMemory, said: tuple[str, str, str]
-) -> None:
-    for instance, message in zip("abc", said, strict=True):
-        memory.learn(session(message, instance=instance))
-    assert memory.statements.of(SHOP)
-    (rule,) = memory.statements.of(SHOP, recurring=True)
-    assert [one.session for one in rule.occurrences] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("said", "rule"),
-    [
-        (("You copied the code again!", "Keep the code DRY."), "Keep the code DRY."),
-        (("NEVER COMMIT FOR ME!", "Dude, stop pushing, I told you!"), "version control is mine"),
-    ],
-)
-def test_a_recurring_rule_is_never_worded_as_a_scolding(
-    memory: AgentMemory, said: tuple[str, str], rule: str
-) -> None:
-    for instance, message in zip("ab", said, strict=True):
-        memory.learn(session(message, instance=instance))
-    assert [one.rule for one in memory.statements.of(SHOP, recurring=True)] == [rule]
-
-
-def test_a_go_ahead_and_another_named_thing_are_no_recurring_rule(memory: AgentMemory) -> None:
-    for number in range(20):
-        memory.learn(session(f"Always sort the table of area{number}.", instance=f"s{number}"))
-    for instance, message in {
-        "a": "Start with phase 2, ask me any questions.",
-        "b": "Go on! Ask any questions that you have.",
-        "c": "test_upload always needs a second attempt on the busy builder, never trust it.",
-        "d": "test_export always needs a second attempt on the busy builder, never trust it.",
-    }.items():
-        memory.learn(session(message, instance=instance))
-    assert not memory.statements.of(SHOP, recurring=True)
-
-
-def test_a_run_begins_with_the_rules_that_people_had_to_repeat(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
-    repeated_rule(memory)
+def test_a_run_begins_with_the_rules_that_people_had_to_repeat(memory: AgentMemory) -> None:
+    for instance, text in {"a": RULE, "b": "please do not commit the generated files"}.items():
+        memory.learn(session(text, instance=instance))
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
         start = run.start()
-    assert "keep it DRY" in start
-    assert "(said in 2 sessions)" in start
+    assert f'"{RULE}" (said in 2 sessions)' in start
     with memory.live(repo="acme/other", instance_id="new", task="Something else") as run:
-        assert "DRY" not in run.start()
+        assert RULE not in run.start()
 
 
 def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
@@ -876,7 +796,7 @@ def test_a_request_that_says_a_decision_again_gets_it_whatever_its_conversation_
     for run in map(small_talk, range(8)):
         memory.learn(run)
     request = "Put a dotted rule between two agents in the listing of the /home/me/portal/x.py"
-    (found,) = memory.decided(request, repo=SHOP).statements
+    (found,) = memory.decided(request, repo=SHOP).lessons
     assert found.note.content == said
 
 
@@ -887,12 +807,12 @@ def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_open
         memory.learn(run)
     memory.notes.remember("The partner's importer is called Crane.", repo=SHOP)
     first, *others = memory.search("why does an export batch have a limit of rows", SHOP, limit=5)
-    assert first.kind == "statement"
+    assert first.kind == "lesson"
     assert "640" in first.text
     assert first.command.startswith("contextgraph call explain ")
-    assert {"session", "statement"} <= {one.kind for one in (first, *others)}
+    assert {"session", "lesson"} <= {one.kind for one in (first, *others)}
     assert memory.search("Crane importer")[0].kind == "note"
-    assert "statement" in {one.kind for one in memory.search("what do we know of export.py")[:2]}
+    assert "lesson" in {one.kind for one in memory.search("what do we know of export.py")[:2]}
     newest = memory.search("what happened recently", SHOP, limit=3)
     assert [one.time for one in newest] == sorted((one.time for one in newest), reverse=True)
     assert memory.search("sourdough") == ()
@@ -902,7 +822,7 @@ def test_a_search_does_not_find_what_was_superseded(memory: AgentMemory) -> None
     memory.learn(export_talk())
     memory.learn(amended_talk())
     found = memory.search("how many rows does an export batch hold", SHOP)
-    said = [one.text for one in found if one.kind == "statement"]
+    said = [one.text for one in found if one.kind == "lesson"]
     assert said
     assert not any("at most 640 rows" in text for text in said)
 
@@ -918,10 +838,10 @@ def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> No
         shown = memory.live(repo=SHOP, task=request).prompt(request)
         assert shown
         assert "by ann: " in shown
-        assert not any(one.superseded_by for one in memory.statements.of(SHOP))
+        assert not any(one.superseded_by for one in memory.lessons.of(SHOP))
         memory.quarantine("source:eve")
         shown = memory.live(repo=SHOP, task=request).prompt(request)
         assert shown
         assert "by ann: " in shown
         assert "by eve: " not in shown
-        assert "eve" in {one.note.contributor for one in memory.statements.of(SHOP)}
+        assert any(":eve:" in one.source for one in memory.lessons.of(SHOP))

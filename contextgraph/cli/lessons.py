@@ -1,0 +1,180 @@
+"""Review of lessons: what colleagues would pass on, and what of it belongs into CLAUDE.md."""
+
+from collections.abc import Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from contextgraph.cli.commands import (
+    Common,
+    argument,
+    common_options,
+    described,
+    flag,
+    option,
+    repository_here,
+)
+from contextgraph.cli.output import FAILED, emit, print_text, warn
+from contextgraph.model import LessonKind, LessonStatus
+from contextgraph.records import lesson_record
+from contextgraph.text import dice, gives_instructions, number_of, one_line, stems
+
+if TYPE_CHECKING:
+    from contextgraph.model import Lesson
+
+_WIDTH = 160
+# A shorter one may need what it answers.
+_AT_ONCE, _SHORT = 10, 60
+# The section of CLAUDE.md or AGENTS.md for rules of people, and what counts as there already.
+_RULES, _MOST_PROPOSED, _SAME = "## Rules that had to be repeated", 10, 0.6
+_HIDDEN = "an instruction to the reader, never shown"
+_ALL = "all"
+
+
+@common_options()
+def lessons(  # noqa: PLR0913  (one option for each kind of review)
+    common: Common,
+    *,
+    repo: Annotated[
+        str | None, argument("[REPO]", "owner/repo, or all; without it, that of the folder.")
+    ] = None,
+    every: Annotated[
+        bool, described("--all", help="Also those that are proposed, superseded or rejected.")
+    ] = False,
+    recurring: Annotated[bool, flag("Only those said in two sessions or more.")] = False,
+    page: Annotated[int, described(metavar="N", min=1, help="Ten at a time: which ten.")] = 1,
+    accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
+    reject: Annotated[
+        list[str] | None, option("ID", "Never show or take it again (repeatable).")
+    ] = None,
+    edit: Annotated[str, option("ID", "Put --text in its place, and mark it as right.")] = "",
+    text: Annotated[str, option("TEXT", "The new text for --edit.")] = "",
+    supersede: Annotated[str, option("ID", "Let the lesson --by take its place.")] = "",
+    by: Annotated[str, option("ID", "The lesson that --supersede puts in its place.")] = "",
+    undo: Annotated[
+        list[str] | None, option("ID", "Take its last review back (repeatable).")
+    ] = None,
+    propose: Annotated[
+        Path | None, option("FILE", "Print rules as a diff of CLAUDE.md or AGENTS.md.")
+    ] = None,
+) -> None:
+    """Show and review what a colleague would have to know.
+
+    Decisions, rules, facts, checklists and references, by subject, the newest first. Agents are
+    shown an active one when their work is about it. A proposed one waits until it is accepted or
+    said again. What looks like an instruction to the reader is never shown.
+
+    \b
+    Example:
+      contextgraph lessons --all
+      contextgraph lessons --accept lesson_1f0c3a5b7d9e2468
+      contextgraph lessons --propose CLAUDE.md | patch -p0
+    """
+    for option_, given, value in (("--edit", edit, text), ("--supersede", supersede, by)):
+        if bool(given) != bool(value):
+            needed = "--text" if option_ == "--edit" else "--by"
+            raise click.BadParameter(f"{option_} needs {needed}", param_hint=f"'{option_}'")
+    if accept or reject or edit or supersede or undo:
+        _review(common, accept or [], reject or [], (edit, text), (supersede, by), undo or [])
+        return
+    where = None if repo == _ALL else repo or repository_here()
+    status = [LessonStatus.ACTIVE] if not every else [*LessonStatus]
+    with common.open(read_only=True) as memory:
+        listed = memory.lessons.of(where, status=status)
+        waiting = 0 if every else len(memory.lessons.of(where, status=[LessonStatus.PROPOSED]))
+    listed = tuple(one for one in listed if one.sessions > 1 or not recurring)
+    if propose is not None:
+        print(_proposed(propose, listed), end="")
+    elif common.as_json:
+        for one in listed:
+            emit(lesson_record(one))
+    else:
+        _print(listed, page, waiting)
+
+
+def _print(listed: "Sequence[Lesson]", page: int, waiting: int) -> None:
+    """Print ten of the lessons *listed*, and how many are left and *waiting*."""
+    start = (page - 1) * _AT_ONCE
+    subject = ""
+    for one in listed[start : start + _AT_ONCE]:
+        if one.about.subject != subject:
+            subject = one.about.subject
+            print_text((subject or "other", "bold"))
+        marks = (
+            f"{one.time:%Y-%m-%d}",
+            one.kind,
+            "" if one.status is LessonStatus.ACTIVE else one.status,
+            one.superseded_by and f"by {one.superseded_by}",
+            _HIDDEN if gives_instructions(one.text) else "",
+            one.origin,
+            number_of(one.sessions, "session") if one.sessions > 1 else "",
+            one.id,
+        )
+        print_text(one.text, indent=2)
+        print_text((" · ".join(filter(None, marks)), "dim"), indent=2)
+        first = one.evidence[0]
+        is_short = len(one.text) < _SHORT
+        quoted = [f"asked: {first.context}" if is_short and first.context else ""]
+        quoted += [f'"{first.quote}"'] if first.quote != one.text else []
+        for line in filter(None, quoted):
+            print_text((one_line(line, _WIDTH), "dim"), indent=2)
+    if (left := len(listed) - start - _AT_ONCE) > 0:
+        print_text((f"{left} more: --page {page + 1}", "dim"))
+    if waiting:
+        print_text((f"{waiting} proposed, not shown to agents: --all lists them", "dim"))
+    if not listed:
+        print("no lessons yet: sessions in which people talk with an agent have them")
+
+
+def _review(
+    common: Common,
+    accept: Sequence[str],
+    reject: Sequence[str],
+    edit: tuple[str, str],
+    supersede: tuple[str, str],
+    undo: Sequence[str],
+) -> None:
+    named = [*accept, *reject, edit[0], *supersede, *undo]
+    with common.open(create=False) as memory:
+        common.note_shown(memory, forgetting=True)
+        known = {id_ for id_, note in memory.store.notes.get(named).items() if note.lesson}
+        done = {
+            "accepted": memory.lessons.accept(accept),
+            "rejected": memory.lessons.reject(reject),
+            "edited": int(bool(edit[0]) and memory.lessons.edit(*edit)),
+            "superseded": int(bool(supersede[0]) and memory.lessons.supersede(*supersede)),
+            "undone": memory.lessons.undo(undo),
+        }
+    if not known.issuperset(filter(None, named)):
+        warn("some of these lessons are not in the memory")
+    common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items() if count))
+    if not any(done.values()):
+        raise click.exceptions.Exit(FAILED)
+
+
+def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
+    """Return a diff that adds at most ten rules to *path* that it does not have.
+
+    Rules that hold for any work: said again, or accepted by a person.
+    """
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    known = [{*stems(line)} for line in before.splitlines()]
+    added: list[str] = []
+    for one in sorted(listed, key=lambda one: -one.sessions):
+        is_sure = one.sessions > 1 or any("accepted" in line for line in one.history)
+        own = {*stems(one.text)}
+        is_known = any(dice(own, words) >= _SAME or own <= words for words in known)
+        if one.kind is not LessonKind.RULE or not is_sure or is_known:
+            continue
+        if one.status is LessonStatus.ACTIVE and len(added) < _MOST_PROPOSED:
+            added.append(f"- {' '.join(one.text.split())}")
+            known.append(own)
+    if not added:
+        return ""
+    head = before if before.endswith("\n") or not before else f"{before}\n"
+    title = "" if _RULES in before else f"{chr(10) if before else ''}{_RULES}\n\n"
+    after = f"{head}{title}" + "".join(f"{line}\n" for line in added)
+    diff = unified_diff(before.splitlines(True), after.splitlines(True), str(path), str(path))
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in diff)

@@ -1,0 +1,825 @@
+"""Lessons of a memory: what is known of them, who reviewed them, which are near a moment.
+
+A lesson is a note of kind *lesson*: its content is the sentence, its title the request with which
+the session began in which it was said first. Links lead to the runs in which it was said, and to
+earlier lessons that it supersedes. What supersedes is read from the links, so that it ends when the
+later session is deleted.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache, partial
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from contextgraph.errors import InvalidNoteError
+from contextgraph.governance import Relation, verdict
+from contextgraph.knowledge.durability import SURE, manner_stems
+from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.notes import (
+    MAX_NOTE,
+    Notes,
+    links_of,
+    may_amend,
+    repo_name,
+    statement_of,
+    with_evidence,
+)
+from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
+from contextgraph.model import (
+    About,
+    Lesson,
+    LessonFacts,
+    LessonStatus,
+    Link,
+    LinkType,
+    Note,
+    NoteKind,
+    NoteScope,
+    Origin,
+    Quotation,
+    RawTrajectory,
+    Recollection,
+    Review,
+    is_subagent,
+)
+from contextgraph.ports import NoteStore
+from contextgraph.ranking import (
+    CONVERSATIONS,
+    FEWEST_WRITTEN,
+    PROPOSED,
+    REQUEST_WORDS,
+    SAME_SUBJECT,
+    QuotedSession,
+    quote_of,
+    quotes_about,
+    request_words,
+    similarities,
+)
+from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
+from contextgraph.trace.ordered import bears_on_command
+from contextgraph.trace.shell import commands_in
+from contextgraph.values import replace
+
+_SOURCES: Mapping[Origin, str] = {
+    Origin.SAID: "conversation",
+    Origin.WRITTEN: "document",
+    Origin.COUNTED: "runs",
+    Origin.DISTILLED: "distilled",
+}
+_CREDIBILITY, _REVIEWED = 0.85, 0.95
+_KINDS = (NoteKind.LESSON,)
+_LISTED = 10_000
+# From here on two lessons say the same, and are worth a comparison word by word.
+_SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
+STANDING_TOKENS = 60
+_RUNNING = ("run", "use", "never")
+_NAMED = regex(
+    r"\b([A-Z]{3,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
+    r"(?:[A-Z]\w*)+)\b|((?:[\w.-]+/)*[\w-]+\.[a-z]{1,5})\b"
+)
+_NUMBER, _VALUE = regex(r"\d+"), regex(r"\d\d+")
+_SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
+# What a later session leaves as it was, and how much of the two must be about the same.
+_CLAUSE = regex(r"[;,:.!?]|\s[-–—]+\s")
+_STAYS = regex(
+    r"\b(?:stays?|remains?|unchanged|still|nothing (?:else|more)|as (?:before|is|it was)"
+    r"|(?:has|have|\w['’](?:ve|s)) been \w+ing)\b",
+    re.IGNORECASE,
+)
+_CHANGES, _SAME_REST = 0.5, 0.6
+# A symbol that so many sessions speak of is the project's, not a subject.
+_OF_THE_PROJECT = 3
+# "the rule of export.py", "export.py never", but not "session.go then main.go".
+_TOPIC = (
+    r"(?:^\W*|\b(?:of|in|for|inside|within|about)\s+)[@`'\"(]*(?:[\w.-]+/)*{named}(?![\w.])"
+    r"|(?<![\w.]){named}[`'\")]*\s+(?:should|must|shall|never|always|only|stays?|holds?|keeps?|is|are|has"
+    r"|have|needs?|can(?:no|['’])t|doesn|may)\b"
+)
+# What is asked for once: afterwards it holds.
+_CARRIED_OUT = regex(
+    r"\b(?:mov(?:e|ed|ing)|renam(?:e|ed|ing)|put\b.*\binto|change\b.*\bto)\b", re.IGNORECASE
+)
+
+
+class NewLesson(Struct, frozen=True):
+    """A lesson to keep: its sentence, its *facts* with at least one piece of evidence.
+
+    *supersedes* are the ids of lessons whose place it takes, *title* the request with which its
+    session began, *importance* is 0 to 1.
+    """
+
+    text: str
+    facts: LessonFacts
+    supersedes: tuple[str, ...] = ()
+    title: str = ""
+    importance: float = 0.5
+
+
+class Lessons:
+    """The lessons of a memory."""
+
+    def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
+        self._notes, self._store, self._now = notes, store, clock
+
+    def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
+        """Keep what people said in *run*, which has the id *run_id*; *contributor* supplied it.
+
+        Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts:
+        what was learned of it before that was known goes.
+        """
+        if is_subagent(run.agent):
+            self.remove_run(run_id)
+            return
+        said = statements_in(run)
+        self._keep_discussed(said, run, run_id, contributor)
+        now = run.started_at or self._now()
+        self.keep(
+            [_lesson_said(one, said, run, run_id, now) for one in said.statements],
+            run.repo,
+            contributor,
+        )
+
+    def keep(
+        self, new: Sequence[NewLesson], repo: str, contributor: str = ""
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keep *new* lessons of *repo*; the ids of those that are new, and of those known before.
+
+        What says the same as a known one is evidence for it. Doing it again changes nothing but the
+        rating of what nobody reviewed; what was rejected stays rejected. Secrets are masked.
+        """
+        made: dict[str, Note] = {}
+        for one in new:
+            note = _note_of(one, repo_name(repo), contributor)
+            made[note.id] = with_evidence(made.get(note.id, note), note)
+        known = self._store.get([*made])
+        again = {id_: note for id_, note in made.items() if id_ in known}
+        fresh = [note for id_, note in made.items() if id_ not in known]
+        links = defaultdict[str, list[Link]](list)
+        if fresh:
+            links, same = self._links(fresh)
+            again |= {same[note.id].id: note for note in fresh if note.id in same}
+            fresh = [
+                replace(note, links=(*note.links, *links.pop(note.id, ())))
+                for note in fresh
+                if note.id not in same
+            ]
+        before = self._store.get([*again])
+        changed = [id_ for id_, note in before.items() if with_evidence(note, again[id_]) != note]
+
+        def updated(note: Note) -> Note:
+            note = with_evidence(note, again[note.id]) if note.id in again else note
+            return _linked(note, links=links) if note.id in links else note
+
+        if fresh or changed or links:
+            self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
+        return tuple(note.id for note in fresh), tuple(before)
+
+    def _keep_discussed(
+        self, said: SaidInRun, run: RawTrajectory, run_id: str, contributor: str
+    ) -> None:
+        """Store the passages of *run* in the place of what was learned of it before it went on."""
+        if not said.passages:
+            return
+        key = f"{repo_name(run.repo)}\n{run.instance_id}"
+        note = Note(
+            id=f"session_{blake2b(key.encode(), digest_size=8).hexdigest()}",
+            content="\n".join(f"{it.step} {it.speaker} {_masked(it.text)}" for it in said.passages),
+            repo=repo_name(run.repo),
+            source=_source(Origin.SAID, contributor, by_agent=False),
+            created_at=run.started_at or self._now(),
+            kind=NoteKind.SESSION,
+            locator=run.instance_id,
+            links=(Link(LinkType.SAID_IN, run_id),),
+        )
+        known = self._store.get([note.id]).get(note.id)
+        if known is None or (known.content, known.links) != (note.content, note.links):
+            self._store.change(new=[note])
+
+    def remove_run(self, run_id: str) -> int:
+        """Delete what was said in a run; returns how many lessons and passages are gone.
+
+        A lesson that was said elsewhere, too, stays with what was said there.
+        """
+        said = [
+            note
+            for note in self._store.linking([run_id])
+            if note.kind in (*_KINDS, NoteKind.SESSION) and run_id in note.targets(LinkType.SAID_IN)
+        ]
+        rest = {note.id: _without_run(note, run_id) for note in said}
+        kept = {id_: note for id_, note in rest.items() if note is not None}
+        if kept:
+            self._store.change([*kept], lambda note: kept[note.id])
+        gone = [id_ for id_, note in rest.items() if note is None]
+        return self._notes.forget(gone) if gone else 0
+
+    def of(
+        self,
+        repo: str | None = None,
+        *,
+        status: Sequence[LessonStatus] = (LessonStatus.ACTIVE, LessonStatus.PROPOSED),
+        as_of: datetime | None = None,
+    ) -> tuple[Lesson, ...]:
+        """The lessons of *repo* (None: all) with this *status*, grouped by subject.
+
+        The subject with the newest lesson comes first, and of a subject the newest; as they were
+        known at *as_of*.
+        """
+        wanted = {*status}
+        is_every = not wanted <= {LessonStatus.ACTIVE, LessonStatus.PROPOSED}
+        listed = self._store.all() if is_every else self._newest(repo)
+        notes = {
+            note.id: note
+            for note in listed
+            if note.kind in _KINDS
+            and (repo is None or note.repo == repo_name(repo))
+            and _is_seen(note, as_of)
+        }
+        superseded = superseded_in(self._store, notes, as_of)
+        lessons = [lesson_of(note, superseded.get(id_)) for id_, note in notes.items()]
+        shown = [one for one in lessons if one.status in wanted]
+        shown.sort(key=lambda one: (one.time, one.id), reverse=True)
+        newest = {one.about.subject: -place for place, one in reversed([*enumerate(shown)])}
+        return tuple(
+            sorted(shown, key=lambda one: (newest[one.about.subject], one.time), reverse=True)
+        )
+
+    def _newest(self, repo: str | None) -> Sequence[Note]:
+        return self._store.newest(_scope(repo), _LISTED)
+
+    def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
+        """The lessons of *repo* that people had to give again, as many as fit into a few lines.
+
+        They matter to any work there: the most frequent first, of these what names no file.
+        """
+        notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
+        superseded = superseded_in(self._store, notes, as_of)
+        again = [
+            lesson_of(note)
+            for id_, note in notes.items()
+            if id_ not in superseded and note.lesson and note.lesson.sessions > 1
+        ]
+        room, rules = STANDING_TOKENS, list[Recollection]()
+        for one in sorted(again, key=lambda one: (-one.sessions, len(one.about.names), one.id)):
+            line = quote_of(notes[one.id], sessions=one.sessions).line(room)
+            if line:
+                rules.append(Recollection(notes[one.id], 1.0, {"sessions": float(one.sessions)}))
+                room -= count_tokens(line)
+        return tuple(rules)
+
+    def accept(self, ids: Collection[str], by: str = "") -> int:
+        """Mark these lessons as right (*by* whom); returns how many there were."""
+        return self._review(ids, f"accepted{_by(by)}", is_active=True, archived_at=None)
+
+    def edit(self, id_: str, text: str, by: str = "") -> bool:
+        """Put *text* in the place of a lesson, reviewed *by* whom; false where it is unknown.
+
+        Raises `InvalidNoteError` for a text that is empty or too long.
+        """
+        content = _masked(text)
+        if not content or len(content) > MAX_NOTE:
+            raise InvalidNoteError(f"a lesson has 1 to {MAX_NOTE:,} characters")
+        return self._review([id_], f"edited{_by(by)}", is_active=True, content=content) > 0
+
+    def reject(self, ids: Collection[str], by: str = "") -> int:
+        """Never show these lessons again, nor what says the same; returns how many there were."""
+        now = self._now()
+        found = self._review(ids, f"rejected{_by(by)}", is_active=False, archived_at=now)
+        # Texts in which they were shown go as well; the lesson stays, so that it does not return.
+        rejected = [*self._lessons(ids).values()]
+        self._notes.forget([note.id for note in rejected])
+        self._store.change(new=rejected)
+        return found
+
+    def supersede(self, id_: str, successor: str, by: str = "") -> bool:
+        """Let the lesson *successor* take the place of *id_*; false where one is unknown."""
+        if id_ == successor or len(self._lessons([id_, successor])) < 2:
+            return False
+        what = f"superseded by {successor}{_by(by)}"
+        return self._review([id_], what, is_active=False, superseded_by=successor) > 0
+
+    def undo(self, ids: Collection[str]) -> int:
+        """Take back the last review of these lessons; returns how many had one."""
+        reviewed = [
+            note.id for note in self._lessons(ids).values() if note.lesson and note.lesson.before
+        ]
+        now = self._now()
+        return len(self._store.change(reviewed, partial(_undone, now=now)))
+
+    def _lessons(self, ids: Collection[str]) -> dict[str, Note]:
+        """Id -> the lesson, of those of *ids* that are known."""
+        return {id_: note for id_, note in self._store.get([*ids]).items() if note.lesson}
+
+    def _review(
+        self,
+        ids: Collection[str],
+        what: str,
+        *,
+        is_active: bool,
+        content: str = "",
+        superseded_by: str | None = None,
+        archived_at: datetime | None = None,
+    ) -> int:
+        """Put the lessons *ids* into this state, and note *what* was done."""
+        now = self._now()
+
+        def reviewed(note: Note) -> Note:
+            facts = note.lesson
+            assert facts is not None
+            before = Review(note.content, facts.is_active, note.superseded_by, note.archived_at)
+            was = f"; before: {note.content}" if content else ""
+            return replace(
+                note,
+                content=content or note.content,
+                lesson=replace(facts, is_active=is_active, before=before),
+                credibility=_REVIEWED,
+                importance=1.0,
+                superseded_by=superseded_by,
+                archived_at=archived_at,
+                updated_at=now,
+                history=(*note.history, f"{now:%Y-%m-%d %H:%M} {what}{was}"),
+            )
+
+        return len(self._store.change([*self._lessons(ids)], reviewed))
+
+    def for_request(
+        self, request: str, *, repo: str | None = None, as_of: datetime | None = None
+    ) -> tuple[Recollection, ...]:
+        """The lessons that *request* is about, those that say most first; often none.
+
+        They are of the one conversation whose words the request shares most, or of a later one
+        that superseded it. Nothing newer than *as_of*, nothing that was superseded by then.
+        """
+        words = request_words(request)
+        proposed = self._store.for_text(words, _scope(repo), PROPOSED)
+        runs = [*dict.fromkeys(map(_session_of, proposed))][:CONVERSATIONS]
+        found, notes = self._conversations(runs, as_of)
+
+        def load(run: str) -> QuotedSession | None:
+            later, said = self._conversations([run], as_of)
+            notes.update(said)
+            return later.get(run)
+
+        rated, probability = quotes_about(words, found, load)
+        return tuple(
+            Recollection(notes[quote.id], score, {"weight": quote.weight}, probability)
+            for score, quote in rated
+        )
+
+    def naming(
+        self,
+        names: Collection[str],
+        *,
+        repo: str | None = None,
+        as_of: datetime | None = None,
+        written: str | None = None,
+    ) -> tuple[Recollection, ...]:
+        """The lessons about one of the files or symbols *names*, the newest first.
+
+        With the text that is *written* into these files only what bears on it.
+        """
+        wanted = {_last_part(name) for name in names}
+        words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
+        scoped = self._store.for_text(words, _scope(repo), PROPOSED)
+        seen = [note for note in scoped if _is_seen(note, as_of)]
+        about = {name: [note for note in seen if says_of(note, name)] for name in wanted}
+        if written is not None:
+            put_in = {*stems(written)}
+            about = {
+                name: [note for note in said if bears_on(note, name, put_in)]
+                for name, said in about.items()
+                if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
+            }
+        return self._current({note.id: note for said in about.values() for note in said}, as_of)
+
+    def for_command(
+        self, line: str, *, repo: str | None = None, as_of: datetime | None = None
+    ) -> tuple[Recollection, ...]:
+        """The lessons that say how, or that not, a command of the shell *line* is to be run."""
+        typed = [word for one in commands_in(line) for word in stems(one.text)]
+        # "Linter" has another stem than `eslint`: those that say how to run something, too.
+        words = [*dict.fromkeys((*typed[:REQUEST_WORDS], *_RUNNING))]
+        scoped = self._store.for_text(words, _scope(repo), PROPOSED)
+        said = {
+            note.id: note
+            for note in scoped
+            if _is_seen(note, as_of) and bears_on_command(note.content, line, note.repo)
+        }
+        return self._current(said, as_of)
+
+    def _current(
+        self, said: Mapping[str, Note], as_of: datetime | None
+    ) -> tuple[Recollection, ...]:
+        """Return the lessons of *said* that hold, the newest first."""
+        proposed = said.values()
+        superseded = superseded_in(self._store, [*said], as_of)
+        current = [it for it in proposed if it.id not in superseded and not waits(it)]
+        newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
+        return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)
+
+    def _conversations(
+        self, runs: Collection[str], as_of: datetime | None
+    ) -> tuple[dict[str, QuotedSession], dict[str, Note]]:
+        """The conversations of *runs*, by run, and their lessons, by id."""
+        sessions = self._sessions(runs, as_of)
+        notes = {note.id: note for said in sessions.values() for note in said}
+        superseded = superseded_in(self._store, notes, as_of)
+        later = self._store.get([*{*superseded.values()}])
+        return {
+            run: _conversation(
+                run,
+                said,
+                {one.id: later[superseded[one.id]] for one in said if one.id in superseded},
+            )
+            for run, said in sessions.items()
+        }, notes
+
+    def _sessions(self, runs: Collection[str], as_of: datetime | None) -> dict[str, list[Note]]:
+        """The lessons of *runs*, by run."""
+        sessions: dict[str, list[Note]] = {run: [] for run in runs}
+        for note in self._store.linking([*runs]):
+            if _is_listed(note) and _is_seen(note, as_of) and _session_of(note) in sessions:
+                sessions[_session_of(note)].append(note)
+        return {run: notes for run, notes in sessions.items() if notes}
+
+    def _links(self, new: Sequence[Note]) -> tuple[defaultdict[str, list[Link]], dict[str, Note]]:
+        """Return links between *new* lessons and those of other sessions, by id.
+
+        And, by the id of a new one, the known lesson that says the same.
+        """
+        words = Counter(stem for note in new for stem in stem_counts(note.content))
+        common = [word for word, _ in words.most_common(REQUEST_WORDS)]
+        ours = {_session_of(note) for note in new}
+        proposed = self._store.for_text(common, NoteScope((new[0].repo,), _KINDS), PROPOSED)
+        others = [note for note in proposed if _session_of(note) not in ours]
+        links, same = defaultdict[str, list[Link]](list), dict[str, Note]()
+        for note in new:
+            for other in others:
+                earlier, later = sorted((note, other), key=lambda one: (one.created_at, one.id))
+                relation = _relation(later, earlier)
+                if relation is Relation.SAME and note.contributor == other.contributor:
+                    same.setdefault(note.id, other)
+                elif relation is Relation.SUPERSEDES and may_amend(later, earlier):
+                    links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
+        sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
+        for run in ours:
+            own = [note for note in new if _session_of(note) == run]
+            for later, earlier in _amendments(run, {**sessions, run: own}):
+                links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
+        return links, same
+
+
+def _amendments(run_id: str, sessions: Mapping[str, Sequence[Note]]) -> Iterator[tuple[Note, Note]]:
+    """The lessons of a session that amends an earlier one, with those that they amend.
+
+    One of the sessions is *run_id*. The first request of the later one or what it came to says that
+    it changes something, and it is about the same.
+    """
+    counted = {run: _words_of(notes) for run, notes in sessions.items()}
+    similar = similarities(counted[run_id], counted)
+    for run, notes in sessions.items():
+        if run == run_id or similar[run] < SAME_SUBJECT:
+            continue
+        earlier, later = sorted(
+            (notes, sessions[run_id]), key=lambda said: min(note.created_at for note in said)
+        )
+        opening = later[0].title.partition("\n")[0]
+        restated = [note.content for note in later if note.importance == 1 and _is_agreed(note)]
+        if any(map(amends, [opening, *restated])) and may_amend(later[0], earlier[0]):
+            yield from _amended(later, earlier)
+
+
+def _amended(later: Sequence[Note], earlier: Sequence[Note]) -> Iterator[tuple[Note, Note]]:
+    """Each of *earlier* that one of *later* changes, with the one that is most about the same.
+
+    What the later session says to stay is not changed. It changes one lesson at least.
+    """
+    stays = {
+        stem
+        for note in later
+        for clause in _CLAUSE.split(note.content)
+        if _STAYS.search(clause)
+        for stem in stems(clause)
+    }
+    met = Counter(word for note in (*later, *earlier) for word in _subject(note.content))
+
+    def shared(new: Note, old: Note) -> tuple[float, int]:
+        words = (_subject(new.content) & _subject(old.content)) - stays
+        return sum(1 / met[word] for word in sorted(words)), len(words)
+
+    closest = [
+        max(((shared(new, old), new.importance, new.id), new, old) for new in later)
+        for old in earlier
+    ]
+    most = max(measured for (measured, *_), _, _ in closest)
+    changed = {
+        old.id: new
+        for (measured, *_), new, old in closest
+        if measured == most or (measured[0] >= _CHANGES and measured[1] > 1)
+    }
+    # "640" says nothing more: with what replaced the value, it is replaced too.
+    again = {value for note in later for value in _VALUE.findall(note.content)}
+    values = {
+        value: changed[old.id]
+        for old in earlier
+        if old.id in changed
+        for value in {*_VALUE.findall(old.content)} - again
+    }
+    for old in earlier:
+        given = (values[value] for value in _VALUE.findall(old.content) if value in values)
+        if new := changed.get(old.id) or next(given, None):
+            yield new, old
+
+
+def lesson_of(note: Note, superseded_by: str | None = None) -> Lesson:
+    """Return the lesson that *note* holds, which *superseded_by* superseded, if any."""
+    facts = note.lesson
+    assert facts is not None
+    by = note.superseded_by or superseded_by
+    return Lesson(
+        id=note.id,
+        text=note.content,
+        kind=facts.kind,
+        status=_status(note, by),
+        origin=facts.origin,
+        repo=note.repo,
+        about=facts.about,
+        evidence=facts.evidence,
+        speaker=note.speaker,
+        time=note.created_at,
+        sessions=facts.sessions,
+        source=note.source,
+        probability=facts.probability,
+        supersedes=note.targets(LinkType.SUPERSEDES),
+        superseded_by=by,
+        ruled_out=facts.ruled_out,
+        history=note.history,
+    )
+
+
+def _status(note: Note, superseded_by: str | None) -> LessonStatus:
+    if note.archived_at:
+        return LessonStatus.REJECTED
+    if superseded_by:
+        return LessonStatus.SUPERSEDED
+    return LessonStatus.PROPOSED if waits(note) else LessonStatus.ACTIVE
+
+
+def _lesson_said(
+    said: Said, session: SaidInRun, run: RawTrajectory, run_id: str, now: datetime
+) -> NewLesson:
+    evidence = Quotation(
+        quote=said.text,
+        run=run_id,
+        session=run.instance_id,
+        step=said.step,
+        at=said.at or now,
+        speaker="agent" if said.by_agent else "user",
+        context=said.context,
+    )
+    symbols = tuple(name for name in said.about if not files_in(name))
+    about = About(files_in(" ".join(said.about)), symbols, subject=" ".join(said.about[:1]))
+    facts = LessonFacts(
+        said.kind,
+        Origin.SAID,
+        about,
+        (evidence,),
+        is_active=said.confidence >= SURE,
+        probability=said.confidence,
+    )
+    return NewLesson(said.text, facts, title=session.title, importance=min(1.0, said.weight / 6))
+
+
+def _note_of(new: NewLesson, repo: str, contributor: str) -> Note:
+    """Return the entry of a lesson, with secrets masked."""
+    content = _masked(new.text)[:MAX_NOTE]
+    facts = _masked_facts(new.facts)
+    first = min(facts.evidence, key=lambda one: one.at)
+    # A copy of a session under another name says nothing new.
+    known_by = "\n".join((repo, contributor, " ".join(content.casefold().split())))
+    by_agent = facts.origin is Origin.SAID and first.speaker == "agent"
+    return Note(
+        id=f"lesson_{blake2b(known_by.encode(), digest_size=8).hexdigest()}",
+        content=content,
+        repo=repo,
+        source=_source(facts.origin, contributor, by_agent=by_agent),
+        created_at=first.at,
+        credibility=_CREDIBILITY,
+        kind=NoteKind.LESSON,
+        title=_masked(new.title),
+        summary=first.context,
+        tags=tuple(dict.fromkeys(filter(None, (*facts.about.names, facts.about.subject)))),
+        locator=f"{first.session}#{first.step}",
+        links=links_of(facts.evidence, (Link(LinkType.SUPERSEDES, id_) for id_ in new.supersedes)),
+        importance=new.importance,
+        lesson=facts,
+    )
+
+
+def _masked_facts(facts: LessonFacts) -> LessonFacts:
+    about = About(
+        tuple(map(_masked, facts.about.paths)),
+        tuple(map(_masked, facts.about.symbols)),
+        tuple(map(_masked, facts.about.programs)),
+        _masked(facts.about.subject),
+    )
+    evidence = tuple(
+        replace(one, quote=_masked(one.quote), context=_masked(one.context))
+        for one in facts.evidence
+    )
+    return replace(facts, about=about, evidence=evidence, ruled_out=_masked(facts.ruled_out))
+
+
+def _without_run(note: Note, run_id: str) -> Note | None:
+    """Return *note* without what was said in a run; None where nothing else is known of it."""
+    facts = note.lesson
+    rest = tuple(one for one in facts.evidence if one.run != run_id) if facts else ()
+    if facts is None or not rest:
+        return None
+    links = links_of(rest, (link for link in note.links if link.type != LinkType.SAID_IN))
+    first = rest[0]
+    is_own = facts.origin is not Origin.SAID or note.content in (one.quote for one in rest)
+    return replace(
+        note,
+        # The words of the session go with it.
+        content=note.content if is_own else first.quote,
+        title="",
+        summary=first.context,
+        lesson=replace(facts, evidence=rest, before=None),
+        created_at=first.at,
+        locator=f"{first.session}#{first.step}",
+        links=links,
+    )
+
+
+def _undone(note: Note, *, now: datetime) -> Note:
+    """Return *note* as it was before its last review."""
+    facts = note.lesson
+    assert facts is not None
+    before = facts.before
+    assert before is not None
+    return replace(
+        note,
+        content=before.content,
+        lesson=replace(facts, is_active=before.is_active, before=None),
+        superseded_by=before.superseded_by,
+        archived_at=before.archived_at,
+        updated_at=now,
+        history=(*note.history, f"{now:%Y-%m-%d %H:%M} undone"),
+    )
+
+
+def _source(origin: Origin, contributor: str, *, by_agent: bool) -> str:
+    """The source of a lesson, which `Note.contributor` reads."""
+    parts = [_SOURCES[origin]]
+    if contributor:
+        parts += [contributor, "agent" if by_agent else "user"]
+    elif by_agent:
+        parts.append("agent")
+    return ":".join(parts)
+
+
+def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
+    return replace(note, links=tuple(dict.fromkeys((*note.links, *links[note.id]))))
+
+
+def _masked(text: str) -> str:
+    return mask_secrets(clean(text)).strip()
+
+
+def _by(name: str) -> str:
+    return f" by {name}" if name else ""
+
+
+def says_of(note: Note, name: str) -> bool:
+    """Return True where the words of *note* name the file or symbol *name*.
+
+    Not what to move or rename: that is done.
+    """
+    part = _last_part(name)
+    is_about = any(part == _last_part(about) for about in note.tags)
+    is_said = note.lesson is not None and note.lesson.origin is Origin.SAID
+    is_named = not is_said or part in note.content.casefold()
+    return is_about and is_named and not _CARRIED_OUT.search(note.content)
+
+
+def is_rule_of(note: Note, name: str) -> bool:
+    """Return True where *note* lays down something for the file or symbol *name* itself."""
+    named = re.escape(_last_part(name))
+    return bool(re.search(_TOPIC.format(named=named), note.content, re.IGNORECASE))
+
+
+def words_beside(note: Note, name: str) -> list[str]:
+    """The stems in the words of *note*, without those of *name*."""
+    own = {*stems(_last_part(name))}
+    return [stem for stem in dict.fromkeys(stems(note.content)) if stem not in own]
+
+
+def bears_on(note: Note, name: str, written: Collection[str]) -> bool:
+    """Return True where *note* about *name* matters to one who puts the stems *written* into it.
+
+    That a file is named does not make it what the lesson is about.
+    """
+    shared = sum(stem in written for stem in words_beside(note, name))
+    return is_rule_of(note, name) or shared >= FEWEST_WRITTEN
+
+
+def _is_listed(note: Note) -> bool:
+    return note.kind in _KINDS and note.is_live
+
+
+def _is_seen(note: Note, as_of: datetime | None) -> bool:
+    return as_of is None or note.created_at <= as_of
+
+
+def _scope(repo: str | None) -> NoteScope:
+    return NoteScope(None if repo is None else (repo_name(repo),), _KINDS)
+
+
+def _session_of(note: Note) -> str:
+    return next(iter(note.targets(LinkType.SAID_IN)), note.id)
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[/\\]", name.rstrip("/()"))[-1].casefold()
+
+
+def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note]) -> QuotedSession:
+    """The lessons *notes* of *run*; *superseded* has the successors of those that have one."""
+    later = [superseded[note.id] for note in notes if note.id in superseded]
+    newest = max(later, key=lambda note: (note.created_at, note.id), default=None)
+    replaced_by = _session_of(newest) if newest else ""
+    return QuotedSession(
+        run,
+        replaced_by if replaced_by != run else "",
+        [*stem_counts(notes[0].title)],
+        _words_of(notes),
+        [quote_of(note, is_shown=not (note.id in superseded or waits(note))) for note in notes],
+        notes[0].contributor,
+        len(stem_counts(notes[0].title.partition("\n")[0])),
+    )
+
+
+def _words_of(notes: Sequence[Note]) -> Counter[str]:
+    """The stems of a conversation: of its title once, and of each lesson."""
+    counts = Counter(stem_counts(notes[0].title))
+    for note in notes:
+        counts.update(stem_counts(f"{note.summary} {note.content}"))
+        counts.update(stem for tag in note.tags for stem in stem_counts(tag))
+    return counts
+
+
+def _is_agreed(note: Note) -> bool:
+    return note.speaker != "user"
+
+
+def _relation(note: Note, earlier: Note) -> Relation:
+    """Relate *note* to a lesson of another session by their words."""
+    ours, theirs = stem_counts(note.content).keys(), stem_counts(earlier.content).keys()
+    similar = dice(ours, theirs)
+    # "address 7" says nothing without what it answers.
+    if similar < _COMPARED or min(len(ours), len(theirs)) < _FEWEST_STEMS:
+        return Relation.UNRELATED
+    relation = verdict(statement_of(note), statement_of(earlier)).relation
+    if relation is Relation.SUPERSEDES and not _is_same_subject(note.content, earlier.content):
+        return Relation.UNRELATED
+    is_same = relation is Relation.UNRELATED and similar >= _SAME
+    is_same = is_same and not _name_others(note.content, earlier.content)
+    return Relation.SAME if is_same else relation
+
+
+def _is_same_subject(later: str, earlier: str) -> bool:
+    """Return whether *later* can change *earlier*: names nothing else, does not say it stays.
+
+    Where each names another thing, the rest of the words has to be the same.
+    """
+    rest = dice(_subject(later) - _names(later), _subject(earlier) - _names(earlier))
+    is_other = _name_others(later, earlier) and rest < _SAME_REST
+    return not (is_other or _STAYS.search(later))
+
+
+def _name_others(text: str, other: str) -> bool:
+    """Return whether both name things, but none that both name."""
+    ours, theirs = _names(text), _names(other)
+    return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+
+@lru_cache(maxsize=1 << 12)
+def _subject(text: str) -> frozenset[str]:
+    """The subject of *text*: its names, and its stems without how people give orders."""
+    rest = _NAMED.sub(" ", text)
+    return (frozenset(stems(rest)) - manner_stems()) | _names(text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _names(text: str) -> frozenset[str]:
+    """The files, symbols and acronyms in *text*, in one spelling: `fs_watcher.go`, `fsWatcher`."""
+    found = (next(filter(None, match.groups())) for match in _NAMED.finditer(text))
+    spelled = (_NOT_LETTERS.sub("", _SUFFIX.sub("", name.rpartition("/")[2])) for name in found)
+    shouted = manner_stems()
+    return frozenset(
+        name.casefold() for name in spelled if name and not {*stems(name.lower())} & shouted
+    )
