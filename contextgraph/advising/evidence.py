@@ -45,11 +45,10 @@ from contextgraph.trace import (
     EDITED,
     IMPORTS,
     MISSING_PROGRAM,
-    AdviceKey,
     Construct,
     Edited,
+    RemedyKey,
     advice_id,
-    advice_key,
     circumstances_of,
     could_apply,
     describe_remedy,
@@ -60,6 +59,7 @@ from contextgraph.trace import (
     is_own_module,
     is_retry,
     names_in,
+    remedy_key,
     shows_cause,
 )
 from contextgraph.trace.advice import INSTEAD, Term
@@ -89,7 +89,7 @@ class Wording(Struct, frozen=True, eq=False):
     """
 
     actions: Actions
-    key: AdviceKey
+    key: RemedyKey
     description: str
 
     def only(self, part: RemedyAction | RemedyPattern) -> "Wording":
@@ -322,7 +322,7 @@ _wordings = lru_cache(_REMEMBERED)(_Wordings)
 
 @lru_cache(_REMEMBERED)
 def _wording(actions: Actions) -> Wording:
-    return Wording(actions, advice_key(actions), describe_remedy(actions))
+    return Wording(actions, remedy_key(actions), describe_remedy(actions))
 
 
 def _as_done(actions: Actions) -> Actions:
@@ -543,8 +543,8 @@ def _same(seen: Iterable[_Seen]) -> list[tuple[_Seen, ...]]:
 
     Remedies of several actions count for that one of them which most did alone.
     """
-    groups: dict[AdviceKey, list[_Seen]] = {}
-    never: dict[AdviceKey, list[_Seen]] = {}
+    groups: dict[RemedyKey, list[_Seen]] = {}
+    never: dict[RemedyKey, list[_Seen]] = {}
     by_wording: dict[tuple[Wording, bool], list[_Seen]] = {}
     for one in seen:
         by_wording.setdefault((one.wording, bool(one.silence)), []).append(one)

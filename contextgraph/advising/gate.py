@@ -41,8 +41,8 @@ from contextgraph.trace import (
     ActionReading,
     Names,
     is_hazardous,
-    pattern_key,
     read_action,
+    remedy_key,
 )
 from contextgraph.trace.advice import leaves_open
 from contextgraph.values import replace
@@ -600,7 +600,7 @@ def same_action(done: RemedyAction, advised: RemedyAction, names: Names, *, here
         return False
     if _defines(done) and _defines(advised) and is_concrete(advised):
         return (here or _imports(done)) and _head(done) == _head(advised)
-    equal = pattern_key(done.pattern, names) == pattern_key(advised.pattern, names)
+    equal = remedy_key([done.pattern], names) == remedy_key([advised.pattern], names)
     closed = equal and (not is_open(done.pattern) or _is_spelled_out(done))
     if not here or not is_concrete(advised):
         return closed

@@ -45,7 +45,7 @@ from contextgraph.trace import (
     StepTrace,
     Trace,
     names_in,
-    pattern_key,
+    remedy_key,
     trace,
 )
 from contextgraph.trace.actions import command_use
@@ -325,9 +325,9 @@ class _Run:
         said = {pattern for item in items for pattern in item.patterns}
         if lesson and FOLDER_PATTERNS[lesson.cause] in said and _has(text, lesson.fails):
             return True
-        patterns = {pattern_key(pattern, names): pattern for pattern in said}
+        patterns = {remedy_key([pattern], names): pattern for pattern in said}
         for action in remedy_of(recovery.actions, self._read.raw.repo).actions:
-            if pattern := patterns.get(pattern_key(action.pattern, names)):
+            if pattern := patterns.get(remedy_key([action.pattern], names)):
                 about = [n for n in names.names if names.role_of(n) in action.pattern.target]
                 is_closed = not is_open(pattern) or pattern.kind is RemedyKind.EDIT
                 if about and is_closed and all(_has(text, name) for name in about):

@@ -48,7 +48,14 @@ from contextgraph.model import (
 )
 from contextgraph.ports import EmbedderSource, Store, id_pages
 from contextgraph.text import dice, subject_of, words
-from contextgraph.trace import Term, describe_pattern, describe_remedy, is_hazardous
+from contextgraph.trace import (
+    RemedyKey,
+    Term,
+    describe_pattern,
+    describe_remedy,
+    is_hazardous,
+    remedy_key,
+)
 from contextgraph.values import replace
 
 # The outcome of a run weights what it did, and never filters it.
@@ -117,19 +124,6 @@ class _Scope(Struct, frozen=True):
     clearances: Sequence[Clearance]
 
 
-class _Key(Struct, frozen=True):
-    """Key that two actions share if they are the same remedy: general words, or the action."""
-
-    is_general: bool
-    text: str
-    kind: RemedyKind = RemedyKind.OTHER
-    replaced: str = ""
-
-    @property
-    def rank(self) -> tuple[bool, str, str, str]:
-        return self.is_general, self.text, self.kind, self.replaced
-
-
 _Support = Sequence[tuple[Clearance, RemedyAction]]
 """Clearances, each with the action that makes it support a remedy."""
 
@@ -138,7 +132,7 @@ class _Agreement(Struct, frozen=True):
     """Remedies with the clearances that they cover, in their order; *keys* of the remedies."""
 
     remedies: tuple[CommonRemedy, ...]
-    keys: tuple[_Key, ...]
+    keys: tuple[RemedyKey, ...]
     clearances: tuple[Clearance, ...]
 
 
@@ -183,6 +177,8 @@ class _RemedyFinder(Struct, frozen=True):
     family: Family
     policy: ConsolidationPolicy
     is_general: bool
+    # Patterns that are worded alike are one remedy here: the words are what is advised.
+    _worded: dict[str, RemedyKey] = field(default_factory=dict)
 
     def common(self, clearances: Sequence[Clearance], *, is_narrowed: bool = False) -> _Agreement:
         """The remedies that *clearances* have in common, the most frequent first.
@@ -190,7 +186,7 @@ class _RemedyFinder(Struct, frozen=True):
         *is_narrowed*: all clear messages about one thing.
         """
         least = self.policy.min_share * len({clearance.trajectory_id for clearance in clearances})
-        left, chosen = list(clearances), dict[_Key, _Support]()
+        left, chosen = list(clearances), dict[RemedyKey, _Support]()
         while len(chosen) < self.policy.max_remedies:
             common = {
                 key: support
@@ -211,15 +207,15 @@ class _RemedyFinder(Struct, frozen=True):
             tuple(clearance for clearance in clearances if id(clearance) in covered),
         )
 
-    def _supported(self, clearances: Iterable[Clearance]) -> dict[_Key, _Support]:
+    def _supported(self, clearances: Iterable[Clearance]) -> dict[RemedyKey, _Support]:
         """Each remedy with the clearances that support it."""
-        supported: dict[_Key, list[tuple[Clearance, RemedyAction]]] = {}
+        supported: dict[RemedyKey, list[tuple[Clearance, RemedyAction]]] = {}
         for clearance in clearances:
             for key, action in dict(self._remedies(clearance)).items():
                 supported.setdefault(key, []).append((clearance, action))
         return {**supported}
 
-    def _remedies(self, clearance: Clearance) -> Iterator[tuple[_Key, RemedyAction]]:
+    def _remedies(self, clearance: Clearance) -> Iterator[tuple[RemedyKey, RemedyAction]]:
         """Return what *clearance* supports: its actions, corrected paths, and patterns.
 
         Only another try clears a time-out itself; after any other error another try teaches
@@ -232,12 +228,13 @@ class _RemedyFinder(Struct, frozen=True):
                 continue
             text = _pattern_text(action.pattern)
             if text and action.pattern.target not in _VAGUE:
-                yield _Key(True, text), action.general
+                key = self._worded.setdefault(text, remedy_key([action.pattern]))
+                yield key, action.general
             if action.kind is not RemedyKind.RESEND:
-                yield _Key(False, action.target, action.kind, action.replaced), action
+                yield _concrete(action), action
             for wrong, right in zip(action.values_of("from"), action.values_of("to"), strict=False):
                 path = RemedyAction(RemedyKind.USE, right, action.pattern, wrong)
-                yield _Key(False, right, RemedyKind.USE, wrong), path
+                yield _concrete(path), path
 
     def _is_enough(self, clearances: Sequence[Clearance], least_runs: float) -> bool:
         policy = self.policy
@@ -252,20 +249,31 @@ class _RemedyFinder(Struct, frozen=True):
         )
 
 
+def _concrete(action: RemedyAction) -> RemedyKey:
+    """Return the key of *action* as it was done, whatever its pattern."""
+    return remedy_key([RemedyPattern(action.kind, action.target, action.replaced)])
+
+
 @lru_cache(4096)
 def _pattern_text(pattern: RemedyPattern) -> str:
     return describe_pattern(pattern)
 
 
-def _best(common: Mapping[_Key, _Support]) -> _Key:
+def _best(common: Mapping[RemedyKey, _Support]) -> RemedyKey:
     """The remedy of most runs, or a concrete one that most of these did."""
     weights = {
         key: _weight([clearance for clearance, _ in support]) for key, support in common.items()
     }
-    ranked = sorted(common, key=lambda key: (-weights[key], key.rank))
-    concrete = next((key for key in ranked if not key.is_general), ranked[0])
+    ranked = sorted(
+        common, key=lambda key: (-weights[key], _is_general(common[key]), key[0].target)
+    )
+    concrete = next((key for key in ranked if not _is_general(common[key])), ranked[0])
     is_usual = weights[concrete] >= _CONCRETE_SHARE * weights[ranked[0]]
     return concrete if is_usual else ranked[0]
+
+
+def _is_general(support: _Support) -> bool:
+    return support[0][1].is_general
 
 
 def _is_for_any_subject(support: _Support) -> bool:

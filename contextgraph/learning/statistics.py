@@ -33,7 +33,6 @@ from contextgraph.model import (
     RecoveryCandidate,
     RemedyAction,
     RemedyKind,
-    RemedyPattern,
     Scope,
     ShownTally,
     SignatureLevel,
@@ -45,14 +44,13 @@ from contextgraph.model import (
 from contextgraph.ports import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import (
-    AdviceKey,
+    RemedyKey,
     SubmissionSign,
-    advice_key,
     describe_remedy,
     is_hazardous,
     is_retry,
-    pattern_key,
     read_steps,
+    remedy_key,
     submission_signs,
 )
 
@@ -246,11 +244,11 @@ def _remedies(
     cleared: Collection[Clearance], runs: Mapping[str, Trajectory]
 ) -> Iterator[FrictionRemedy]:
     """The actions that tasks which cleared it agree on, the most frequent first."""
-    by_advice: dict[AdviceKey, list[tuple[RemedyAction, str]]] = {}
+    by_advice: dict[RemedyKey, list[tuple[RemedyAction, str]]] = {}
     for clearance in cleared:
         for action in clearance.recovered.actions:
             if not (is_retry([action]) or is_hazardous([action])):
-                by_advice.setdefault(advice_key((action,)), []).append(
+                by_advice.setdefault(remedy_key((action,)), []).append(
                     (action, clearance.trajectory_id)
                 )
     by_text: dict[str, set[str]] = {}
@@ -444,7 +442,7 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     candidates = store.recoveries.for_error([question], _RECOVERIES)
     if not candidates:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
-    same = max(_by_pattern(candidates), key=_runs)
+    same = max(_by_remedy(candidates), key=_runs)
     actions = same[0].actions
     is_varied = len({candidate.actions for candidate in same}) > 1
     remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
@@ -461,12 +459,12 @@ def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[M
     )
 
 
-def _by_pattern(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
-    """*candidates* by the patterns of their actions: verified ones first, else in given order."""
-    groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
+def _by_remedy(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
+    """Group *candidates* by their remedies: verified ones first, else in given order."""
+    groups: dict[tuple[bool, RemedyKey], list[RecoveryCandidate]] = {}
     for candidate in candidates:
-        patterns = tuple(pattern_key(action.pattern) for action in candidate.actions)
-        groups.setdefault((candidate.verified, patterns), []).append(candidate)
+        key = remedy_key(candidate.actions)
+        groups.setdefault((candidate.verified, key), []).append(candidate)
     return sorted(groups.values(), key=lambda group: not group[0].verified)
 
 

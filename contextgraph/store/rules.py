@@ -17,7 +17,7 @@ from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
-from contextgraph.trace import command_lines, describe_remedy, pattern_key
+from contextgraph.trace import command_lines, describe_remedy, remedy_key
 from contextgraph.values import replace
 
 # How many of the newest runs an error tally names.
@@ -432,9 +432,9 @@ def _observed(
     ]
     cleared = bool(clearances)
     worked = frozenset(
-        pattern_key(action.pattern) for clearance in clearances for action in clearance.actions
+        remedy_key(action.pattern for clearance in clearances for action in clearance.actions)
     )
-    tried = frozenset(map(pattern_key, seen.tried))
+    tried = frozenset(remedy_key(seen.tried))
     items = exposure.items
     if not exposure.is_withheld:
         items = tuple(
@@ -451,10 +451,10 @@ def _followed(
     exposure: model.Exposure, seen: model.SeenContext, bundle: model.Bundle
 ) -> model.Exposure:
     """*exposure*, about no error, with the items that say how the run then cleared one."""
-    cleared = frozenset(map(pattern_key, seen.cleared))
+    cleared = frozenset(remedy_key(seen.cleared))
     items = tuple(
         replace(item, helped=True)
-        if item.helped is None and not cleared.isdisjoint(map(pattern_key, item.patterns))
+        if item.helped is None and not cleared.isdisjoint(remedy_key(item.patterns))
         else item
         for item in exposure.items
     )
@@ -467,11 +467,11 @@ def _followed(
 def _effect(
     item: model.ShownItem,
     cleared: bool,
-    worked: frozenset[model.RemedyPattern],
-    tried: frozenset[model.RemedyPattern],
+    worked: frozenset[model.RemedyAction | model.RemedyPattern],
+    tried: frozenset[model.RemedyAction | model.RemedyPattern],
 ) -> bool | None:
     """Whether *item* helped: it was done where the error was *cleared*; None: it was not tried."""
-    said = frozenset(map(pattern_key, item.patterns))
+    said = frozenset(remedy_key(item.patterns))
     if not said:
         return cleared
     if said <= worked:

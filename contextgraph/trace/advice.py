@@ -660,7 +660,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
-AdviceKey: TypeAlias = tuple[RemedyAction | RemedyPattern, ...]
+RemedyKey: TypeAlias = tuple[RemedyAction | RemedyPattern, ...]
 
 _REMEMBERED = 8_192
 _NO_NAMES = Names()
@@ -698,26 +698,30 @@ def sets_own_variable(command: str) -> bool:
     return _SETTING.match(command) is not None and _COMMON_SETTING.match(command) is None
 
 
-@lru_cache(_REMEMBERED)
-def pattern_key(pattern: RemedyPattern, names: Names = _NO_NAMES) -> RemedyPattern:
-    """Return what patterns have in common that are the same remedy, with *names* filled in.
+def remedy_key(
+    remedy: Iterable[RemedyAction | RemedyPattern], names: Names = _NO_NAMES
+) -> RemedyKey:
+    """Return what all forms of the same remedy have in common, with *names* filled in.
 
-    Ranking, grouping, credit and evaluation compare by it. Whether a definition goes before an edit
-    or into it makes no difference.
+    Ranking, grouping, credit, methodologies, statistics and evaluation compare remedies by it. An
+    action counts as its pattern, by which independent runs agree, or as itself where the pattern
+    says too little.
     """
+    return tuple([_part_of_key(one, names) for one in remedy])
+
+
+@lru_cache(_REMEMBERED)
+def _part_of_key(one: RemedyAction | RemedyPattern, names: Names) -> RemedyAction | RemedyPattern:
+    if isinstance(one, RemedyAction):
+        if not is_general(one.pattern):
+            return _without_numbers(one)
+        one = one.pattern
     return replace(
-        pattern,
-        target=names.fill(pattern.target),
-        replaced=names.fill(pattern.replaced),
-        parameters=() if pattern.kind is RemedyKind.EDIT else pattern.parameters,
-    )
-
-
-def advice_key(remedy: Remedy) -> AdviceKey:
-    """The patterns, by which independent runs agree; an action where its own says too little."""
-    return tuple(
-        pattern_key(action.pattern) if is_general(action.pattern) else _without_numbers(action)
-        for action in remedy
+        one,
+        target=names.fill(one.target),
+        replaced=names.fill(one.replaced),
+        # Whether a definition goes before an edit or into it makes no difference.
+        parameters=() if one.kind is RemedyKind.EDIT else one.parameters,
     )
 
 
@@ -728,7 +732,7 @@ def advice_id(error: ErrorKind | None, remedy: Sequence[RemedyAction]) -> str:
 
 @lru_cache(_REMEMBERED)
 def _advice_id(kind: str, remedy: Remedy) -> str:
-    text = f"{kind}\n{advice_key(remedy)!r}"
+    text = f"{kind}\n{remedy_key(remedy)!r}"
     return f"{_PREFIX}{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
@@ -739,7 +743,7 @@ def is_advice_id(name: str) -> bool:
 
 @lru_cache(_REMEMBERED)
 def _without_numbers(action: RemedyAction) -> RemedyAction:
-    """Key of equal actions, whatever line numbers and counts they name."""
+    """Return what equal actions have in common, whatever line numbers and counts they name."""
     return replace(
         action,
         target=_NUMBER.sub("", action.target),
