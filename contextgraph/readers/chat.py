@@ -83,7 +83,7 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 def call_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run up to the one call that *value* logs, or the runs that a log of calls shows."""
     if isinstance(value, list):
-        yield from _logged_runs(value, place)
+        yield from logged_runs(value, place)
     else:
         messages = [*rows_at(value, "messages"), *_responses(value)]
         yield replace(_run(value, messages, place), source_format=CALLS)
@@ -163,7 +163,7 @@ def turns_of(messages: Iterable[Row]) -> Iterator[Turn]:
             unanswered = sum(isinstance(turn, Call) and not turn.id for turn in turns)
             yield from turns
         elif role in ("tool", "function"):
-            yield Result(content_text(message), text(message, "tool_call_id"))
+            yield Result(content_text(message), _answered_call(message))
         elif role == "system":
             yield Prompt(content_text(message))
         elif role in ("user", "human"):
@@ -173,6 +173,13 @@ def turns_of(messages: Iterable[Row]) -> Iterator[Turn]:
                 yield Result(words)
             else:
                 yield UserMessage(words)
+
+
+def _answered_call(message: Row) -> str:
+    """The id of the call that a *message* of a tool answers; SWE-smith names it in a list."""
+    named = message.get("tool_call_ids")
+    first = named[0] if isinstance(named, list) and named else ""
+    return text(message, "tool_call_id") or (first if isinstance(first, str) else "")
 
 
 def _reply(message: Row) -> Iterator[Turn]:
@@ -197,7 +204,7 @@ def _call(call: Row) -> Call:
     return Call(function.name, arguments, text(call, "id"))
 
 
-def _logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
+def logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The runs of a log of calls: of each conversation the longest request, with its response."""
     pending: tuple[Row, list[Row]] | None = None
     for index, line in enumerate(lines):

@@ -15,6 +15,7 @@ from contextgraph.readers import (
     harnesses,
     histories,
     marked_text,
+    spans,
     swe_agent,
 )
 from contextgraph.readers.format import (
@@ -42,7 +43,16 @@ _DEEPEST = 3
 
 FORMATS: Mapping[str, Format] = {
     form.name: form
-    for module in (exchange, swe_agent, histories, harnesses, copilot_chat, marked_text, chat)
+    for module in (
+        exchange,
+        swe_agent,
+        histories,
+        harnesses,
+        copilot_chat,
+        marked_text,
+        spans,
+        chat,
+    )
     for form in module.FORMATS
 }
 

@@ -874,3 +874,61 @@ def test_the_schema_names_the_fields_of_a_run():
         for step in record.get("steps", []):
             assert step.keys() >= set(definitions["step"]["required"])
             assert step["action"].keys() >= set(definitions["action"]["required"])
+
+
+def otlp(spans: list[dict[str, Any]]) -> dict[str, Any]:
+    """*spans* as OTLP writes them in JSON."""
+    written = [
+        {
+            "traceId": span["context"]["trace_id"],
+            "startTimeUnixNano": str(10**18 + number),
+            "attributes": [
+                {"key": key, "value": {"stringValue": value}}
+                for key, value in span["attributes"].items()
+            ],
+        }
+        for number, span in enumerate(spans)
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": written}]}]}
+
+
+def columns(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*spans* as rows of a table, with a column for each attribute."""
+    return [
+        {
+            "context.trace_id": span["context"]["trace_id"],
+            "start_time": span["start_time"],
+            **{f"attributes.{name}": value for name, value in span["attributes"].items()},
+        }
+        for span in spans
+    ]
+
+
+@pytest.mark.parametrize(
+    "form", [lambda spans: spans[::-1], lambda spans: {"data": spans}, otlp, columns]
+)
+def test_spans_are_read_in_each_form_in_which_they_are_exported(form, tmp_path):
+    lines = (SAMPLES / "openinference" / "spans.jsonl").read_bytes().splitlines()
+    path = tmp_path / "spans.json"
+    path.write_bytes(orjson.dumps(form([orjson.loads(line) for line in lines])))
+    (run,) = read(path)
+    assert run.steps == EXPECTED["openinference"][0].steps
+
+
+def test_traces_in_one_file_are_runs_of_their_own(tmp_path):
+    lines = (SAMPLES / "openinference" / "spans.jsonl").read_text()
+    path = tmp_path / "spans.jsonl"
+    path.write_text(lines + lines.replace('"t1"', '"t2"'))
+    assert [(run.session, run.instance_id) for run in read(path)] == [("t1", "t1"), ("t2", "t2")]
+
+
+def test_a_result_that_names_its_call_in_a_list_is_the_result_of_that_call(tmp_path):
+    call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    messages = [
+        {"role": "user", "content": "Mend the kettle."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": [{"type": "text", "text": "boil.py"}], "tool_call_ids": ["c1"]},
+    ]
+    rows = [{"messages": messages}, {"messages": orjson.dumps(messages).decode()}]
+    for run in read(as_jsonl(tmp_path / "rows.jsonl", *rows)):
+        assert [(step.action.text, step.observation) for step in run.steps] == [("ls", "boil.py")]
