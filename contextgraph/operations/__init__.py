@@ -72,18 +72,25 @@ class Operation(Struct, frozen=True):
         return next(iter(signature(self.function).parameters))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all arguments."""
+        _, *names = signature(self.function).parameters
+        return tuple(name for name in names if name != _IS_OWNER)
+
+    @property
     def arguments(self) -> "type[Arguments]":
         """The model of all arguments."""
-        from contextgraph.operations.arguments import arguments_of
+        from contextgraph.operations.arguments import Arguments, arguments_of
 
-        return arguments_of(self.function, {_IS_OWNER})
+        return arguments_of(self.function, self.names, Arguments)
 
     def requested(self, *others: str) -> "type[Arguments]":
         """Return the model of the arguments that a request may have, but for *others*."""
-        from contextgraph.operations.arguments import arguments_of
+        from contextgraph.operations.arguments import Arguments, arguments_of
 
-        given = ["source"] if self.source else []
-        return arguments_of(self.function, {_IS_OWNER, *self.own.split(), *given, *others})
+        without = {*others, *self.own.split(), *(["source"] if self.source else [])}
+        names = [name for name in self.names if name not in without]
+        return arguments_of(self.function, names, Arguments)
 
     @property
     def is_about_owner(self) -> bool:

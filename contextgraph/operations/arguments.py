@@ -1,9 +1,9 @@
 """Types of arguments, and the model that pydantic makes of the arguments of a function."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Container
 from datetime import UTC, datetime
 from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -11,7 +11,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    WithJsonSchema,
     create_model,
     model_validator,
 )
@@ -43,15 +42,23 @@ class Arguments(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-def arguments_of(function: Callable[..., Any], without: Collection[str]) -> type[Arguments]:
-    """Return the model of the parameters of *function* after the first, *without* some."""
+A = TypeVar("A", bound=Arguments)
+
+
+def arguments_of(
+    function: Callable[..., Any], names: Container[str], base: type[A], **other: tuple[Any, Any]
+) -> type[A]:
+    """Return the model of the parameters of *function* after the first with these *names*.
+
+    It is a class below *base*. *other* are types and defaults in place of those of the function.
+    """
     _, *parameters = signature(function).parameters.values()
     fields: dict[str, Any] = {
         one.name: (one.annotation, ... if one.default is one.empty else one.default)
         for one in parameters
-        if one.name not in without
+        if one.name in names
     }
-    return create_model(function.__name__, __base__=Arguments, **fields)
+    return create_model(function.__name__, __base__=base, **fields | other)
 
 
 def _in_utc(time: datetime) -> datetime:
@@ -87,10 +94,6 @@ AsOf = Annotated[Time | None, Field(description="Ignore newer runs.")]
 Instance = Annotated[Name | None, Field(description="The id of the task.")]
 Identity = Annotated[Name, Field(description="Its id.")]
 Identities = Annotated[Names, Field(description="Their ids.")]
-
-_JSON_TYPES = ["object", "array", "string", "number", "boolean", "null"]
-AnyJson = Annotated[JsonValue, WithJsonSchema({"type": _JSON_TYPES})]
-"""Any JSON value; its schema names the types, which some clients need."""
 
 
 class ToolBody(BaseModel):

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import AnyJson, Name, Tags, Tokens
+from contextgraph.operations.arguments import Name, Tags, Tokens
 from contextgraph.records import record_of
 
 Key = Annotated[Name, Field(description="A path such as /user/preference/style.")]
@@ -36,10 +36,10 @@ def brief(
 def set_(
     keyed: KeyedMemory,
     key: Key,
-    json_content: Annotated[AnyJson, Field(description="The value; null removes it.")],
+    json_content: Annotated[JsonValue, Field(description="The value; null removes it.")],
     *,
     source: Annotated[
-        AnyJson, Field(description="A name, or an object with kind, name, retrieved_at, locator.")
+        JsonValue, Field(description="A name, or an object with kind, name, retrieved_at, locator.")
     ] = "user",
     isolate: Annotated[
         bool, Field(description="Without a complete source, store it below /untrusted.")

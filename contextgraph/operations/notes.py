@@ -22,7 +22,6 @@ from contextgraph.operations.arguments import (
     Names,
     OnlyRepository,
     PageSize,
-    Repository,
     Share,
     Tags,
     Text,
@@ -222,7 +221,9 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     source: Annotated[
         Name, Field(description="KIND or KIND:NAME: user, file, tool, system, agent or web.")
     ] = "user",
-    repo: Annotated[Repository, Field(description="The repository it is about (owner/repo).")] = "",
+    repo: Annotated[
+        Name, Field(description="The repository it is about (owner/repo); none where true of any.")
+    ] = "",
     tags: Annotated[Names, Field(description="Words to find it by.")] = (),
     locator: Annotated[
         Name, Field(description="Where the source says it; the web needs one.")
@@ -238,7 +239,7 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
 ) -> Record:
     """Note a statement that later runs should know; the same again confirms it.
 
-    Leave repo out where it is true of any. Secrets are masked. A pinned one, which all runs of the
+    Secrets are masked. A pinned one, which all runs of the
     repository are shown, needs the scope admin. A request takes the source from its token.
     """
     receipt = memory.notes.remember(

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from inspect import getdoc
+from inspect import getdoc, signature
 from io import BytesIO
 from itertools import islice
 from typing import Annotated, Any
@@ -22,10 +22,10 @@ from uuid import uuid4
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import func_metadata
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from contextgraph.advising.pipeline import settle
 from contextgraph.advising.wording import MAX_TOKENS, render
@@ -49,16 +49,14 @@ from contextgraph.model import (
     Trajectory,
     new_context_id,
 )
-from contextgraph.operations import keyed, notes, queries, runs
+from contextgraph.operations import Operation, operations
 from contextgraph.operations.arguments import (
-    AboutRepository,
-    AnyJson,
+    Arguments,
     Name,
-    Names,
-    OnlyRepository,
     Question,
     Repository,
-    Tags,
+    Tokens,
+    arguments_of,
 )
 from contextgraph.readers import read_file
 from contextgraph.text import clip, gives_instructions, mask_secrets, words
@@ -75,9 +73,10 @@ _REPEATED = (
     "Nothing new: what applies was shown in this session before. If your context was compacted "
     "since, call again with again: true."
 )
+_JSON_TYPES = ["object", "array", "string", "number", "boolean", "null"]
 _NEAR = 0.5  # of `get_close_matches`: "repository" is near "repo"
 
-_STEPS, _PARTS, _ITEMS, _FILES, _FILES_OF_RUN = 300, 50, 10, 5, 10
+_STEPS, _PARTS, _ITEMS, _FEW, _FILES_OF_RUN = 300, 50, 10, 5, 10
 _ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 200, 1_500
 _RUNS_LEARNED, _RUN_BYTES = 16, 32 * 1024 * 1024
 
@@ -91,8 +90,8 @@ Action = Annotated[str, Field(max_length=_ACTION_CHARS)]
 Task = Annotated[Text, Field(description="The issue or task.")]
 Instance = Annotated[Name, Field(description="The id of the task being worked on.")]
 Limit = Annotated[int, Field(ge=1, le=_ITEMS, description="The most items of each kind.")]
+Source = Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")]
 Again = Annotated[bool, Field(description="Also what was shown before: it left your context.")]
-Tokens = Annotated[int, Field(ge=50, le=4000, description="The longest text.")]
 
 Result = dict[str, Json]
 
@@ -172,18 +171,22 @@ def server_of(
     """
     of_server = cache(lambda: Session(memory(), uuid4().hex))
     connection = Connection(memory, source, session or of_server)
-    offered = [(tool, True) for tool in READING] + [(tool, False) for tool in WRITING if writes]
+    offered = READING | WRITING if writes else READING
     return MCPServer(
         "contextgraph",
         instructions=WHEN_TO_ASK,
         version=version("contextgraph-memory"),
         log_level="WARNING",
-        tools=[_tool(tool, connection, reads=reads) for tool, reads in offered],
+        tools=[_tool(name, tool, connection) for name, tool in offered.items()],
     )
 
 
+class ToolArguments(Arguments, ArgModelBase):
+    """Arguments of a tool."""
+
+
 class _StrictTool(Tool):
-    """A tool that names the argument that an unknown one was meant to be; null is not given."""
+    """A tool that names the argument that an unknown one was meant to be; "" is not given."""
 
     async def run(
         self, arguments: dict[str, Any], context: Any, convert_result: bool = False
@@ -194,37 +197,41 @@ class _StrictTool(Tool):
             near = get_close_matches(name, known, n=1, cutoff=_NEAR)
             hint = f"did you mean {near[0]}? " if near else ""
             raise ToolError(f"{self.name} has no argument {name}: {hint}It has {', '.join(known)}")
-        given = {
-            name: value
-            for name, value in arguments.items()
-            if value is not None or name in required
-        }
-        if missing := [name for name in required if given.get(name) == ""]:
+        given = {name: value for name, value in arguments.items() if value != ""}
+        if missing := [name for name in required if name not in given]:
             raise ToolError(f"{self.name} needs {', '.join(missing)}")
         return await super().run(given, context, convert_result)
 
 
-def _tool(function: Callable[..., Result], connection: Connection, *, reads: bool) -> Tool:
-    """Return the tool of a function, whose first parameter is the *connection*."""
-    read = func_metadata(function, skip_names=["asked"], structured_output=False)
-    schema = read.arg_model.model_json_schema()
+def _tool(name: str, tool: Callable[..., Result], connection: Connection) -> Tool:
+    """Return a tool, which gets the *connection* and the arguments of a call."""
+    if isinstance(tool, Offered):
+        function, takes = tool.operation.function, tool.takes.split()
+        model = arguments_of(function, takes, ToolArguments, **tool.other)
+        description, _, _ = (getdoc(function) or "").partition("\n\n")  # more is of requests
+    else:
+        model = arguments_of(tool, [*signature(tool).parameters], ToolArguments)
+        description = getdoc(tool) or ""
+    schema = model.model_json_schema()
+    del schema["additionalProperties"]
     return _StrictTool(
-        fn=_guarded(function, connection),
-        name=function.__name__,
-        description=getdoc(function) or "",
+        fn=_guarded(tool, connection),
+        name=name,
+        description=description,
         parameters=_short(schema, schema.get("$defs", {})),
-        fn_metadata=read,
+        fn_metadata=FuncMetadata(arg_model=model),
         is_async=False,
         title=None,
         context_kwarg=None,
-        annotations=_READS if reads else _WRITES,
+        annotations=_READS if name in READING else _WRITES,
     )
 
 
 def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
     """Leave out of a schema what costs an agent tokens without information.
 
-    That is titles, limits of length, empty defaults and null; what it refers to is written in.
+    That is titles, limits of length, empty defaults and null; what it refers to is written in. A
+    property that may be anything names all types, which some clients need.
     """
     if isinstance(schema, list):
         return [_short(one, parts) for one in schema]
@@ -239,13 +246,17 @@ def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
         rest = {name: one for name, one in schema.items() if name != "anyOf"}
         return _short(rest, parts) | _short(chosen, parts)
     return {
-        name: {one: _short(value, parts) for one, value in entry.items()}
+        name: {one: _typed(_short(value, parts)) for one, value in entry.items()}
         if name == "properties"
         else _short(entry, parts)
         for name, entry in schema.items()
         if name not in ("title", "maxLength", "maxItems", "$defs")
         and not (name == "default" and entry in ("", None, []))
     }
+
+
+def _typed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return schema if schema.keys() & {"type", "anyOf"} else {**schema, "type": _JSON_TYPES}
 
 
 def _guarded(tool: Callable[..., Result], connection: Connection) -> Callable[..., CallToolResult]:
@@ -377,85 +388,6 @@ def check_submit(
     return asked.shown(submission_context(asked.memory.stats, signs, excluded))
 
 
-def playbook(
-    asked: Connection,
-    repo: Repository,
-    task_description: Task = "",
-    limit: Limit = _FILES,
-) -> Result:
-    """Return what the runs of a repository agree on: likely files, test command, set-up."""
-    answer: Any = runs.playbook(asked.memory, repo, task_description)
-    files, commands = answer["files"][:limit], answer["commands"]
-    return {
-        "text": answer["text"],
-        "tasks": answer["counts"]["tasks"],
-        "files": [{**_fields(one, "path probability"), "changed": one["runs"]} for one in files],
-        "tests": _each(commands["tests"][:limit], _COMMAND),
-        "setup": _each(commands["setup"][:limit], _COMMAND),
-    }
-
-
-def how(
-    asked: Connection,
-    repo: Repository,
-    command: Annotated[Text, Field(description="A shell command.")],
-    limit: Limit = _FILES,
-) -> Result:
-    """Return how a command is really run here, with a warning of one that never worked."""
-    answer: Any = runs.how(asked.memory, repo, command)
-    return {
-        "text": answer["warning"] or "",
-        "runs": answer["runs"],
-        "form": _fields(answer["form"], _COMMAND) if answer["form"] else None,
-        "ways": _each(answer["ways"][:limit], _COMMAND),
-        "others": _each(answer["others"][:limit], _COMMAND),
-    }
-
-
-def recall(
-    asked: Connection, question: Question, repo: AboutRepository = None, limit: Limit = _FILES
-) -> Result:
-    """Return notes, lessons, pages, entities and keyed entries that answer a question."""
-    return _notes(notes.recall(asked.memory, question, repo or None, limit=limit, is_owner=False))
-
-
-def snapshot(
-    asked: Connection,
-    trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
-    focus: Annotated[Text, Field(description="What you work on meanwhile.")] = "",
-    repo: AboutRepository = None,
-    max_tokens: Tokens = 500,
-) -> Result:
-    """Return the notes that matter now: pinned, about the trigger, of the last day."""
-    return _notes(
-        notes.snapshot(asked.memory, trigger, focus, repo or None, max_tokens, is_owner=False)
-    )
-
-
-def _notes(answer: Any) -> Result:
-    text = "\n".join(filter(None, (answer["text"], answer.get("keyed"))))
-    return {"text": text, "context_id": None, "ids": [note["id"] for note in answer["notes"]]}
-
-
-def search(
-    asked: Connection, question: Question, repo: OnlyRepository | None = None, limit: Limit = _FILES
-) -> Result:
-    """Search past sessions, what people decided there, notes, pages and remedies."""
-    answer: Any = queries.search(asked.memory, question, repo or None, limit)
-    safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
-    return {"found": _each(safe, "kind id text repo time score probability why command")}
-
-
-def brief(
-    asked: Connection,
-    tags: Annotated[Tags, Field(description="Prefer entries with this tag.")] = (),
-    max_tokens: Tokens = 500,
-) -> Result:
-    """Return the keyed entries to know at the start of a task, best first."""
-    answer = keyed.brief(asked.memory.keyed, tags, max_tokens)
-    return {**_fields(answer, "text keys omitted"), "context_id": None}
-
-
 def search_trajectories(
     asked: Connection,
     text: Annotated[Text, Field(description="Words of the task; empty for any.")] = "",
@@ -515,9 +447,7 @@ def report_outcome(
 
 def learn_trajectory(
     asked: Connection,
-    run: Annotated[
-        JsonValue, Field(description=_RUN), WithJsonSchema({"type": ["object", "array", "string"]})
-    ],
+    run: Annotated[JsonValue, Field(description=_RUN)],
     repo: Repository = "",
     instance_id: Instance = "",
     outcome: Annotated[Outcome | None, Field(description="Whether it solved the task.")] = None,
@@ -546,45 +476,97 @@ def learn_trajectory(
     return {"runs": _each(receipts, names), "failed": [*failed]}
 
 
-def remember(
-    asked: Connection,
-    content: Annotated[Text, Field(description="One statement.")],
-    repo: Annotated[Repository, Field(description="The repository it is about (owner/repo).")] = "",
-    tags: Annotated[Names, Field(description="Words to find it by.")] = (),
-) -> Result:
-    """Note a statement that later runs should know; the same again confirms it.
+class Offered(Struct, frozen=True):
+    """An operation as a tool: its types and its documentation are those of the operation.
 
-    Leave repo out where it is true of any. Secrets are masked.
+    An agent gives the arguments that it *takes*, some with *other* types and defaults than the
+    operation has, and gets what *shown* makes of the record.
     """
-    source = asked.sourced("agent:{}")
-    answer = notes.remember(asked.memory, content, repo=repo, tags=tags, source=source)
-    return _fields(answer, "id status others")
+
+    operation: Operation
+    takes: str
+    shown: Callable[[Any], Result]
+    other: Mapping[str, tuple[Any, Any]] = {}
+
+    def __call__(self, asked: Connection, **given: Any) -> Result:
+        """Return the answer to an agent."""
+        operation, memory = self.operation, asked.memory
+        if operation.source and "source" not in given:
+            given["source"] = asked.sourced(operation.source)
+        if operation.is_about_owner:
+            given["is_owner"] = False
+        subject = memory.keyed if operation.subject == "keyed" else memory
+        return self.shown(operation.function(subject, **given))
 
 
-def set_memory(
-    asked: Connection,
-    key: keyed.Key,
-    json_content: Annotated[AnyJson, Field(description="What to keep; null removes it.")],
-    source: Annotated[AnyJson, Field(description="A name, or kind, name, retrieved_at, …")],
-) -> Result:
-    """Keep JSON under a key, on plain files that ls, grep and jq read."""
-    return {**keyed.set_(asked.memory.keyed, key, json_content, source=source, is_owner=False)}
+def _offered(
+    name: str, takes: str, shown: Callable[[Any], Result], **other: tuple[Any, Any]
+) -> Offered:
+    return Offered(operations()[name], takes, shown, other)
 
 
-READING: Sequence[Callable[..., Result]] = (
-    query_memory,
-    check_loop,
-    check_submit,
-    playbook,
-    how,
-    recall,
-    snapshot,
-    search,
-    brief,
-    search_trajectories,
-    get_trajectory,
-)
-WRITING: Sequence[Callable[..., Result]] = (report_outcome, learn_trajectory, remember, set_memory)
+def _playbook(answer: Any) -> Result:
+    commands = answer["commands"]
+    return {
+        "text": answer["text"],
+        "tasks": answer["counts"]["tasks"],
+        "files": [
+            {**_fields(one, "path probability"), "changed": one["runs"]}
+            for one in answer["files"][:_FEW]
+        ],
+        "tests": _each(commands["tests"][:_FEW], _COMMAND),
+        "setup": _each(commands["setup"][:_FEW], _COMMAND),
+    }
+
+
+def _how(answer: Any) -> Result:
+    return {
+        "text": answer["warning"] or "",
+        "runs": answer["runs"],
+        "form": _fields(answer["form"], _COMMAND) if answer["form"] else None,
+        "ways": _each(answer["ways"][:_FEW], _COMMAND),
+        "others": _each(answer["others"][:_FEW], _COMMAND),
+    }
+
+
+def _notes(answer: Any) -> Result:
+    text = "\n".join(filter(None, (answer["text"], answer.get("keyed"))))
+    return {"text": text, "context_id": None, "ids": [note["id"] for note in answer["notes"]]}
+
+
+def _safe(answer: Any) -> Result:
+    safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
+    return {"found": _each(safe, "kind id text repo time score probability why command")}
+
+
+def _brief(answer: Any) -> Result:
+    return {**_fields(answer, "text keys omitted"), "context_id": None}
+
+
+_LIMIT = (Limit, _FEW)
+READING: dict[str, Callable[..., Result]] = {
+    "query_memory": query_memory,
+    "check_loop": check_loop,
+    "check_submit": check_submit,
+    "playbook": _offered("playbook", "repo task", _playbook),
+    "how": _offered("how", "repo command", _how),
+    "recall": _offered(
+        "recall", "question repo limit", _notes, question=(Question, ...), limit=_LIMIT
+    ),
+    "snapshot": _offered("snapshot", "trigger focus repo max_tokens", _notes),
+    "search": _offered("search", "question repo limit", _safe, limit=_LIMIT),
+    "brief": _offered("brief", "tags max_tokens", _brief, max_tokens=(Tokens, 500)),
+    "search_trajectories": search_trajectories,
+    "get_trajectory": get_trajectory,
+}
+WRITING: dict[str, Callable[..., Result]] = {
+    "report_outcome": report_outcome,
+    "learn_trajectory": learn_trajectory,
+    "remember": _offered(
+        "remember", "content repo tags", lambda answer: _fields(answer, "id status others")
+    ),
+    "set_memory": _offered("set", "key json_content source", dict, source=(Source, ...)),
+}
 
 
 def _read(run: JsonValue) -> list[RawTrajectory | ReadError]:

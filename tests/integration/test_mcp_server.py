@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,11 +14,12 @@ import orjson
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, Tool
 
 from contextgraph import AgentMemory, MemoryContext, State
 from contextgraph.readers import read, to_record
+from contextgraph.service.mcp_server import server_of
 from tests.builders import run
 
 ROOT = Path(__file__).parents[2]
@@ -40,18 +42,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(store: Path) -> Iterator[tuple[Client, Call]]:
-    """A client of one server process, and its `call_tool` as a plain function."""
-    command = ["-m", "contextgraph", "mcp", "--store", str(store)]
-    server = stdio_client(StdioServerParameters(command=sys.executable, args=command, cwd=ROOT))
+    """A client of one server in this process, and its `call_tool` as a plain function."""
+    with AgentMemory.open(str(store)) as memory, connected(server_of(lambda: memory)) as both:
+        yield both
+
+
+@contextmanager
+def connected(server: MCPServer | StdioServerParameters) -> Iterator[tuple[Client, Call]]:
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(server)) as connected,
+        portal.wrap_async_context_manager(Client(server)) as client,
     ):
 
         def call(tool: str, **arguments: Any) -> CallToolResult:
-            return portal.call(partial(connected.call_tool, tool, arguments))
+            return portal.call(partial(client.call_tool, tool, arguments))
 
-        yield connected, call
+        yield client, call
 
 
 @pytest.fixture
@@ -72,8 +78,6 @@ def answer_of(result: CallToolResult) -> Any:
 
 @pytest.fixture
 def tools(store: Path) -> list[Tool]:
-    from contextgraph.service.mcp_server import server_of
-
     with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
         return portal.call(server_of(lambda: memory).list_tools)
 
@@ -140,8 +144,6 @@ def test_what_left_the_context_of_the_agent_is_shown_again(call: Call) -> None:
 def test_a_memory_is_queried_once_for_an_answer(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from contextgraph.service.mcp_server import server_of
-
     asked: list[State] = []
     with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
         query = memory.query
@@ -230,7 +232,7 @@ def test_where_nothing_is_known_nothing_is_said(call: Call) -> None:
 def test_the_start_of_a_task_has_the_playbook(call: Call) -> None:
     task = "Prices are wrong when a rate table has no price per kilogram"
     started = answer_of(call("query_memory", repo=REPO, task_description=task))
-    playbook = answer_of(call("playbook", repo=REPO, task_description=task))
+    playbook = answer_of(call("playbook", repo=REPO, task=task))
     for text in (started["text"], playbook["text"]):
         assert "does not run: `python -m unittest" in text
     assert playbook["tests"][0]["line"] == "PYTHONPATH=lib python -m unittest <tests>"
@@ -335,6 +337,13 @@ def test_a_failure_is_an_error_of_the_tool(
     assert result.is_error
     assert reason in text_of(result)
     assert "Traceback" not in text_of(result)
+
+
+def test_a_client_starts_the_server_as_a_process(store: Path) -> None:
+    command = ["-m", "contextgraph", "mcp", "--store", str(store)]
+    server = StdioServerParameters(command=sys.executable, args=command, cwd=ROOT)
+    with connected(server) as (_, call):
+        assert "PYTHONPATH=lib" in text_of(call("query_memory", repo=REPO, current_error=ERROR))
 
 
 def test_the_server_ends_with_its_input(store: Path) -> None:
