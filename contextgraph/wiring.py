@@ -12,10 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import fields
 
-from contextgraph.advising.channels import CHANNELS, WEIGHTS, Channel, by_lessons, by_notes
-from contextgraph.advising.gate import Gate
-from contextgraph.advising.pipeline import MemoryRetriever
-from contextgraph.config import GRAPH, Settings, usage_log_file, vector_cache_file
+from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, vector_cache_file
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
 from contextgraph.model import Exposure, Recollection, Strategy
 from contextgraph.ports import Embedder, ExposureStore, Store, VectorIndex
@@ -25,7 +22,10 @@ from contextgraph.values import replace
 
 # A query needs few of the parts; each is imported when it is made.
 if TYPE_CHECKING:
+    from contextgraph.advising.channels import Channel
+    from contextgraph.advising.gate import Gate
     from contextgraph.advising.loops import LoopDetector
+    from contextgraph.advising.pipeline import MemoryRetriever
     from contextgraph.embedding import (
         ActiveEmbedder,
         EmbedderFactory,
@@ -90,7 +90,9 @@ class Parts:
         """Make what the settings choose; raises `SettingsError` for what cannot be."""
         if self.settings.embedder:
             _ = self.learning_embedder, self.embedder
-        _ = self.chat, self.conflict_judge, self.retriever
+        _ = self.chat, self.conflict_judge
+        if self.settings.configuration != Configuration():
+            _ = self.retriever
 
     def close(self) -> None:
         """Release all but the store."""
@@ -145,6 +147,9 @@ class Parts:
             self.store, self.embedders, chosen, policy=policy, initialize=initialize
         )
 
+    def _learning_embedder(self) -> Embedder | None:
+        return self.learning_embedder()
+
     def _question_embedder(self) -> Embedder | None:
         return self.embedder() if self._with_models else None
 
@@ -188,7 +193,7 @@ class Parts:
 
         keyed = partial(_keyed_entries, self.settings, self.now)
         questions, judge = self._question_embedder, self.conflict_judge
-        learning = self.learning_embedder
+        learning = self._learning_embedder
         notes = Notes(self.store.notes, self.now, learning, questions, judge, keyed)
         notes.before_forgetting = self._before_forgetting
         return notes
@@ -203,8 +208,10 @@ class Parts:
         return Lessons(self.notes, self.store.notes, self.now)
 
     @CachedPart
-    def channels(self) -> Mapping[str, Channel]:
+    def channels(self) -> "Mapping[str, Channel]":
         """The channels that the configuration chooses, by name."""
+        from contextgraph.advising.channels import CHANNELS, by_lessons, by_notes
+
         notes = by_notes(
             lambda question, **given: self.notes.recall(question, strategy=Strategy.NOTES, **given)
         )
@@ -224,7 +231,9 @@ class Parts:
         return self.lessons.standing(repo, as_of=as_of)
 
     @CachedPart
-    def retriever(self) -> MemoryRetriever:
+    def retriever(self) -> "MemoryRetriever":
+        from contextgraph.advising.pipeline import MemoryRetriever
+
         return MemoryRetriever(
             self.store,
             self._question_embedder,
@@ -336,9 +345,11 @@ def maintenance_policy(settings: Settings) -> "MaintenancePolicy":
 
 
 def _retriever_in_loops(
-    store: Store, settings: Settings, channels: Mapping[str, Channel]
-) -> MemoryRetriever:
+    store: Store, settings: Settings, channels: "Mapping[str, Channel]"
+) -> "MemoryRetriever":
     """In a loop anything new may help: what was uncertain is not held back."""
+    from contextgraph.advising.pipeline import MemoryRetriever
+
     used = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     gate = replace(_gate(settings), min_precision=0.0)
     return MemoryRetriever(store, channels=used, gate=gate, weights=_weights(settings))
@@ -372,7 +383,7 @@ def item_file(settings: Settings) -> "ItemFile":
     return ItemFile(Path(f"{settings.companion}.sessions.db"))
 
 
-def _channels(settings: Settings, known: Mapping[str, Channel]) -> Mapping[str, Channel]:
+def _channels(settings: Settings, known: "Mapping[str, Channel]") -> "Mapping[str, Channel]":
     """Return the *known* channels that the configuration chooses, in its order; or all."""
     chosen = settings.configuration.channels or tuple(known)
     _check(settings, "channel", chosen, known)
@@ -380,6 +391,8 @@ def _channels(settings: Settings, known: Mapping[str, Channel]) -> Mapping[str, 
 
 
 def _weights(settings: Settings) -> Mapping[str, float]:
+    from contextgraph.advising.channels import WEIGHTS
+
     given = settings.configuration.weights
     _check(settings, "channel", given, WEIGHTS)
     if small := [name for name, weight in given.items() if weight <= 0]:
@@ -390,7 +403,9 @@ def _weights(settings: Settings) -> Mapping[str, float]:
     return {**WEIGHTS, **given}
 
 
-def _gate(settings: Settings) -> Gate:
+def _gate(settings: Settings) -> "Gate":
+    from contextgraph.advising.gate import Gate
+
     given = settings.configuration.gate
     _check(settings, "threshold", given, [item.name for item in fields(Gate)])
     return Gate(**given)

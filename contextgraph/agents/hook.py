@@ -21,10 +21,12 @@ from msgspec import Struct
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.text import number_of, regex
+from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun
     from contextgraph.model import Action, Json, Step
+    from contextgraph.wiring import Parts
 
 
 # After compaction or `/clear` the agent no longer knows what it was shown before.
@@ -123,13 +125,8 @@ class HookEvent(Struct, frozen=True):
         return value if isinstance(value, str) else ""
 
     def id(self, name: str) -> str:
-        """The id at *name*; loading the rules of secrets takes longer than most events."""
-        value = self.text(name)
-        if _USUAL_ID.fullmatch(value):
-            return value
-        from contextgraph.text import masked_name
-
-        return masked_name(value)
+        """The id at *name*."""
+        return _masked(self.text(name))
 
     @property
     def command(self) -> str | None:
@@ -362,20 +359,42 @@ class _Responder:
 
     def _advised(self, ask: "Callable[[LiveRun], str | None]") -> _Output:
         """Return, in the form of the agent, what *ask* returns of its run."""
+        from contextgraph.agents.local_copy import local_parts
+
+        unavailable = list[Exception]()
+        with local_parts(self._settings, _SECONDS, unavailable.append) as parts:
+            if self._event.name == "PreToolUse" and not self._has_entry(parts):
+                return {}
+            output = self._asked(ask, parts)
+        if unavailable:
+            self._files.be_silent()
+            reason = f"ContextGraph: {unavailable[0]}; no advice for {_SILENCE_MINUTES} minutes"
+            output["systemMessage"] = reason
+        return output
+
+    def _has_entry(self, parts: "Parts") -> bool:
+        """Return False where the memory has nothing to say before the call of the event."""
+        from contextgraph.agents.before import NextCall
+
+        tree = WorkingTree.around(self._folder) if self._folder else None
+        call = NextCall.of(self._event.action(), tree)
+        return call.has_entry(self._repo, parts.store, parts.lessons)
+
+    def _asked(self, ask: "Callable[[LiveRun], str | None]", parts: "Parts") -> _Output:
+        """Return, in the form of the agent, what *ask* returns of a run with this memory."""
         import logging
 
-        from contextgraph.agents.local_copy import local_memory
+        from contextgraph.memory import AgentMemory
 
         # An agent may show what is logged.
         logging.getLogger("contextgraph").addHandler(logging.NullHandler())
-
-        event, unavailable = self._event, list[Exception]()
-        with local_memory(self._settings, _SECONDS, unavailable.append) as memory:
+        event = self._event
+        with AgentMemory.of(parts) as memory:
             run = memory.live(
                 repo=self._repo,
                 task="",
                 agent=event.agent,
-                workdir=event.cwd if os.path.isdir(event.cwd) else None,
+                workdir=self._folder,
                 session=event.session and "/".join(filter(None, (event.session, event.subagent))),
             )
             if event.forgets:
@@ -384,11 +403,12 @@ class _Responder:
             output = self._form(text, run) if text else {}
         for error in run.session.failures:
             self._files.fail(f"{type(error).__name__}: {error}")
-        if unavailable:
-            self._files.be_silent()
-            reason = f"ContextGraph: {unavailable[0]}; no advice for {_SILENCE_MINUTES} minutes"
-            output["systemMessage"] = reason
         return output
+
+    @property
+    def _folder(self) -> str | None:
+        """The folder that the agent works in, if there is one."""
+        return self._event.cwd if os.path.isdir(self._event.cwd) else None
 
     def _start(self, run: "LiveRun") -> str:
         """Return the start of work; after compaction also what clears the error still open."""
@@ -475,9 +495,17 @@ class _Responder:
     def _repo(self) -> str:
         """The name of the repository, as readers name it."""
         from contextgraph.readers.repository import repository_name
-        from contextgraph.text import masked_name
 
-        return masked_name(repository_name(self._event.cwd))
+        return _masked(repository_name(self._event.cwd))
+
+
+def _masked(name: str) -> str:
+    """Return *name* as it is stored; loading the rules of secrets takes longer than most events."""
+    if all(map(_USUAL_ID.fullmatch, name.split("/"))):
+        return name
+    from contextgraph.text import masked_name
+
+    return masked_name(name)
 
 
 def _said_at(run: "LiveRun", moment: str) -> list[str]:

@@ -1,7 +1,6 @@
 """A run in progress: advice at its start, at new errors and in loops; learned at its end."""
 
 import json
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from contextgraph.advising.freshness import with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
+from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
@@ -35,9 +35,9 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
-from contextgraph.text import clip, clip_tokens, count_tokens, regex
+from contextgraph.text import clip, clip_tokens, count_tokens
 from contextgraph.text.strings import joined_lines
-from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_action
+from contextgraph.trace.actions import command_use
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
 from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
@@ -58,11 +58,6 @@ _SIGNS = {
     SubmissionSign.NOT_TESTED: "No test of the edited modules was run",
     SubmissionSign.STUCK: "The last steps repeat an attempt without a new outcome",
 }
-
-# Names that say what they mean: a word alone may be about anything.
-_SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
-_MOST_SYMBOLS = 60
-
 
 WHOLE_ROUNDS = 3
 # The most that each part of the fixed zone takes of the budget.
@@ -373,18 +368,14 @@ class LiveRun:
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
-        reading = read_action(action, None, None)
-        if reading.changed:
-            written = "\n".join(new_text(action, reading))
-            symbols = [*dict.fromkeys(_SYMBOL.findall(written))][:_MOST_SYMBOLS]
-            names = (*map(self._in_tree, reading.changed), *symbols)
-            return self._decided("before", names=names, written=written) or None
+        call = NextCall.of(action, self._tree)
+        if call.names:
+            return self._decided("before", names=call.names, written=call.written) or None
         decided = warning = ""
-        if action.tool.lower() in SHELL_TOOLS:
-            decided = self._decided("before", command=action.text)
-        use = command_use(action.text)
-        if use is not None and use.form not in self._commands:
-            warning = self._shown(partial(self._warning, use.text), STEP_TOKENS, "before")
+        if call.command:
+            decided = self._decided("before", command=call.command)
+        if call.use is not None and call.use.form not in self._commands:
+            warning = self._shown(partial(self._warning, call.use.text), STEP_TOKENS, "before")
         return "\n".join(filter(None, (decided, warning))) or None
 
     def check_submit(self) -> str | None:
@@ -484,13 +475,6 @@ class LiveRun:
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
         )
-
-    def _in_tree(self, path: str) -> str:
-        """Return *path* relative to the root of the working tree, where it is in it."""
-        if self._tree is None or not os.path.isabs(path):
-            return path
-        relative = os.path.relpath(path, self._tree.root).replace(os.sep, "/")
-        return path if relative.startswith("../") else relative
 
     def _was_shown_at_start(self, step: Step, error: ErrorSignature) -> bool:
         """Return whether the start named the folder as what *error* of *step* comes of."""

@@ -6,18 +6,21 @@ Run as a program in the background, with the address, tenant and repository, it 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
-from contextgraph.memory import AgentMemory
 from contextgraph.model import Exposure, NoteKind, NoteScope, Scope, Trajectory
 from contextgraph.ports import ALL, ExposureStore
 from contextgraph.values import replace
-from contextgraph.wiring import build
+from contextgraph.wiring import Parts, build
+
+if TYPE_CHECKING:
+    from contextgraph.memory import AgentMemory
 
 # Of a repository: its solved runs, then the newest, and its newest notes; of what hooks showed the
 # newest, which the remote memory may lack.
@@ -25,10 +28,10 @@ _RUNS, _NOTES, _EXPOSURES = 200, 2_000, 1_000
 
 
 @contextmanager
-def local_memory(
+def local_parts(
     settings: Settings, seconds: float, on_unavailable: Callable[[StoreUnavailableError], None]
-) -> Iterator[AgentMemory]:
-    """The memory of *settings* for a hook, without models.
+) -> Iterator[Parts]:
+    """Yield the parts of the memory of *settings* for a hook, without models.
 
     For a remote one its copy; of a service the sessions are asked, for which it has so many
     *seconds*, and *on_unavailable* is called where that was not enough.
@@ -43,8 +46,8 @@ def local_memory(
         sessions=sessions,
         on_unavailable=on_unavailable,
     )
-    with AgentMemory.of(parts) as memory:
-        yield memory
+    with closing(parts.store):
+        yield parts
 
 
 class _SessionsOfService:
@@ -55,6 +58,8 @@ class _SessionsOfService:
 
     @cached_property
     def _exposures(self) -> ExposureStore:
+        from contextgraph.memory import AgentMemory
+
         client = AgentMemory.of_settings(self._settings, deadline=self._seconds)
         return client.store.exposures
 
@@ -80,11 +85,11 @@ def shown_by_hooks(settings: Settings) -> Sequence[Exposure]:
     """Return the newest of what hooks showed on this machine and a remote memory may lack."""
     if not (settings.is_remote and os.path.exists(HookFiles(settings).store)):
         return ()
-    with AgentMemory.of(build(_of_copy(settings), create=False, with_models=False)) as copy:
-        return copy.store.exposures.newest(_EXPOSURES)
+    with closing(build(_of_copy(settings), create=False, with_models=False).store) as copy:
+        return copy.exposures.newest(_EXPOSURES)
 
 
-def note_shown(memory: AgentMemory, settings: Settings) -> None:
+def note_shown(memory: "AgentMemory", settings: Settings) -> None:
     """Record in the remote *memory* what hooks showed on this machine, so that it is credited."""
     if shown := shown_by_hooks(settings):
         memory.store.exposures.add(shown)
@@ -98,7 +103,7 @@ def remove_copy(settings: Settings) -> None:
                 os.unlink(f"{HookFiles(settings).store}{ending}")
 
 
-def copy_repository(source: AgentMemory, copy: AgentMemory, repo: str) -> None:
+def copy_repository(source: "AgentMemory", copy: "AgentMemory", repo: str) -> None:
     """Bring what *copy* has of *repo* up to date with *source*.
 
     Runs, notes, statements and decisions by hand. What is interrupted is completed by the next
@@ -131,6 +136,8 @@ def _is_same(run: Trajectory, copied: Trajectory | None) -> bool:
 
 def main(address: str, tenant: str, repo: str) -> None:
     """Renew the copy of *repo* for the hooks of this machine."""
+    from contextgraph.memory import AgentMemory
+
     settings = load_settings(store=address, tenant=tenant)
     copied = AgentMemory.of(build(_of_copy(settings), with_models=False))
     with AgentMemory.of_settings(settings, create=False) as memory, copied as copy:

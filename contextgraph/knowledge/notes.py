@@ -1,6 +1,5 @@
 """Remembers notes, compares them with earlier ones, and recalls them."""
 
-import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
@@ -68,7 +67,6 @@ from contextgraph.values import replace
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
 
-_log = logging.getLogger(__name__)
 
 RECALLED = 5
 _COMPARED, _WORDS = 40, 96
@@ -99,6 +97,13 @@ class NoteProperties(TypedDict, total=False):
     valid_until: datetime | None
     importance: float
     caused_by: Collection[str]
+
+
+def _warn(message: str, error: Exception) -> None:
+    """Log *message* about *error*; few commands do, and loading `logging` takes 2 ms."""
+    import logging
+
+    logging.getLogger(__name__).warning(message, error)
 
 
 class Notes:
@@ -166,7 +171,7 @@ class Notes:
                 by_words = {pair[0].id: pair for pair in compared}
                 compared = [*(by_words | (judgements or {})).values()]
             except RemoteError as error:
-                _log.warning("%s; words decide until the memory is maintained", error)
+                _warn("%s; words decide until the memory is maintained", error)
         for other, compared_to in compared:
             if compared_to.relation is Relation.SAME:
                 return self._confirm(other, note)
@@ -407,7 +412,7 @@ class Notes:
             query = Question.of(question, vector, scope, now, period)
             return recollections(self._store, query, others, strategy)
         except EmbeddingError as error:
-            _log.warning("%s; notes are recalled by words only", error)
+            _warn("%s; notes are recalled by words only", error)
             query = Question.of(question, None, scope, now, period)
             return recollections(self._store, query, others, strategy)
 
@@ -475,7 +480,7 @@ class Notes:
                 vectors = embedder.embed([note.content for note in notes]).vectors
                 return nearest_notes(self._store, notes, vectors)
         except EmbeddingError as error:
-            _log.warning("%s; notes are compared by words only", error)
+            _warn("%s; notes are compared by words only", error)
         return most_similar_notes(notes, among)
 
     def judge_waiting(self, check: Callable[[], None] = lambda: None) -> MaintenanceReport:
@@ -499,7 +504,7 @@ class Notes:
             try:
                 judgements = self._judgements(note, related)
             except RemoteError as error:
-                _log.warning("%s; notes wait to be judged", error)
+                _warn("%s; notes wait to be judged", error)
                 break
             done.append(note.id)
             if judgements:

@@ -8,11 +8,12 @@ order leaves ties, the key decides, ascending. A term that a back end does not k
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from contextgraph.model import HealthCheck, Vector
 
@@ -40,8 +41,7 @@ class Drawn(NamedTuple):
     properties: Mapping[str, Scalar] = {}
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+class Table(Struct, frozen=True, eq=False):
     """The declaration of a table.
 
     *label* is that of nodes in a graph, or the type of relations where *ends* names the tables that
@@ -63,8 +63,7 @@ class Table:
     is_sized: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row: its columns, its *value*, encoded, and the *words* by which it is found.
 
     *source* and *target* are the keys at the ends of an edge. *shown* and *drawn* are further

@@ -1,0 +1,66 @@
+"""What is asked before a call of an agent, and whether the memory has an entry for it."""
+
+import os
+from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
+
+from contextgraph.advising.freshness import notes_naming
+from contextgraph.model import Action, CommandUse, Scope
+from contextgraph.text import regex
+from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_action
+
+if TYPE_CHECKING:
+    from contextgraph.knowledge.lessons import Lessons
+    from contextgraph.ports import Store
+    from contextgraph.working_tree import WorkingTree
+
+# Names that say what they mean: a word alone may be about anything.
+_SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
+_MOST_SYMBOLS = 60
+
+
+class NextCall(Struct, frozen=True):
+    """A call that an agent is about to make.
+
+    *names* are the files that it changes, relative to the working tree, and symbols in what is
+    *written* into them. Of any other call *command* is its line where it is one for a shell, and
+    *use* what it runs.
+    """
+
+    names: tuple[str, ...] = ()
+    written: str = ""
+    command: str = ""
+    use: CommandUse | None = None
+
+    @classmethod
+    def of(cls, action: Action, tree: "WorkingTree | None") -> Self:
+        """Return the call of *action* in the working *tree*."""
+        reading = read_action(action, None, None)
+        if reading.changed:
+            written = "\n".join(new_text(action, reading))
+            symbols = [*dict.fromkeys(_SYMBOL.findall(written))][:_MOST_SYMBOLS]
+            return cls((*(_in_tree(path, tree) for path in reading.changed), *symbols), written)
+        command = action.text if action.tool.lower() in SHELL_TOOLS else ""
+        return cls(command=command, use=command_use(action.text))
+
+    def has_entry(self, repo: str, store: "Store", lessons: "Lessons") -> bool:
+        """Return False where the memory has nothing to say before this call in *repo*.
+
+        That is: no lesson or note about its files or its command, nor a run of the repository
+        that shows how a program went. Asks less than `LiveRun.before`, and loads no advice.
+        """
+        if self.names:
+            said = lessons.naming(self.names, repo=repo or None, written=self.written)
+            return bool(said or notes_naming(self.names, repo, store.notes))
+        if self.command and lessons.for_command(self.command, repo=repo or None):
+            return True
+        return bool(repo and self.use and store.runs.for_task(None, Scope(repo), 1))
+
+
+def _in_tree(path: str, tree: "WorkingTree | None") -> str:
+    """Return *path* relative to the root of *tree*, where it is in it."""
+    if tree is None or not os.path.isabs(path):
+        return path
+    relative = os.path.relpath(path, tree.root).replace(os.sep, "/")
+    return path if relative.startswith("../") else relative
