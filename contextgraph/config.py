@@ -4,14 +4,13 @@ There are two such files: the user's own, and one in the current folder. The lat
 clone: until the user trusts it (`trust`), it sets nothing.
 """
 
-import dataclasses
 import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field, structs
 
@@ -40,6 +39,7 @@ _SECRETS = {
     "embedding_api_key": "OPENAI_API_KEY",
 }
 _FROM_ENVIRONMENT_ONLY = {"api_url": "OPENAI_BASE_URL", **_SECRETS}
+_NOT_PRINTED = ("auth", "notes", *_FROM_ENVIRONMENT_ONLY)
 # The setting with the server that a secret is for.
 _SERVER_OF = {"token": "store", "auth": "store", "qdrant_key": "notes"}
 _LONGEST_FILE = 1 << 16
@@ -63,9 +63,14 @@ class Configuration(Struct, frozen=True):
     summarizer: str = ""
 
 
-def _offered(metavar: str, text: str, shown: str = "", **limits: float) -> "Mapping[str, Any]":
-    """Metadata of a setting that commands offer as an option, with its default as *shown*."""
-    return {"metavar": metavar, "help": text, "shown": shown, **limits}
+class Offered(Struct, frozen=True):
+    """A setting that commands offer as an option, with its default as *shown* and its limits."""
+
+    metavar: str
+    help: str
+    shown: str = ""
+    min: float | None = None
+    max: float | None = None
 
 
 # A store as a graph of networkx, which `AgentMemory.graph` shows.
@@ -73,8 +78,7 @@ GRAPH = "networkx:"
 IN_MEMORY = (":memory:", GRAPH)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The settings that a memory is built from.
 
     *store* is a file, ``:memory:``, ``networkx:`` (a graph in RAM), or a ``neo4j://`` or
@@ -98,46 +102,41 @@ class Settings:
 
     store: str = ""
     tenant: str = "default"
-    auth: tuple[str, str] | None = dataclasses.field(default=None, repr=False)
-    token: str | None = dataclasses.field(default=None, repr=False)
-    qdrant_key: str | None = dataclasses.field(default=None, repr=False)
-    embedding_api_key: str | None = dataclasses.field(default=None, repr=False)
-    embedder: str = dataclasses.field(
-        default="",
-        metadata=_offered(
+    auth: tuple[str, str] | None = None
+    token: str | None = None
+    qdrant_key: str | None = None
+    embedding_api_key: str | None = None
+    embedder: Annotated[
+        str,
+        Offered(
             "NAME",
             "tfidf, local, local/FOLDER, openai/MODEL or litellm/PROVIDER/MODEL@N; the last two "
             "are sent masked tasks, notes and passages of sessions",
             "that of the memory",
         ),
-    )
-    api_url: str = dataclasses.field(default="", repr=False)
+    ] = ""
+    api_url: str = ""
     embedding_price: float | None = None
-    summarizer: str = dataclasses.field(
-        default="", metadata=_offered("NAME", "template or openai/MODEL", "template")
-    )
+    summarizer: Annotated[str, Offered("NAME", "template or openai/MODEL", "template")] = ""
     conflict_judge: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
-    max_cost: float | None = dataclasses.field(
-        default=None, metadata=_offered("DOLLARS", "The most to spend on models", min=0)
+    max_cost: Annotated[float | None, Offered("DOLLARS", "The most to spend on models", min=0)] = (
+        None
     )
-    max_run_size: float = dataclasses.field(
-        default=256,
-        metadata=_offered("MIB", "The most that one run may have, decompressed", "256", min=1),
-    )
+    max_run_size: Annotated[
+        float, Offered("MIB", "The most that one run may have, decompressed", "256", min=1)
+    ] = 256
     keyed_root: str = ""
-    notes: str = dataclasses.field(default="", repr=False)
+    notes: str = ""
     http_hosts: str = ""
-    configuration: Configuration = dataclasses.field(
-        default_factory=Configuration,  # made by a hook once the code of its class is at hand
-        metadata=_offered("NAME", "One of [configurations] in contextgraph.toml", DEFAULT),
-    )
-    source: str = dataclasses.field(default="", metadata=_offered("NAME", "The source to record"))
-    withhold: float = dataclasses.field(
-        default=0.0,
-        metadata=_offered("SHARE", "Withhold this share of answers to compare", min=0, max=1),
-    )
+    configuration: Annotated[
+        Configuration, Offered("NAME", "One of [configurations] in contextgraph.toml", DEFAULT)
+    ] = Configuration()
+    source: Annotated[str, Offered("NAME", "The source to record")] = ""
+    withhold: Annotated[
+        float, Offered("SHARE", "Withhold this share of answers to compare", min=0, max=1)
+    ] = 0.0
     announce: str = "on"
     session: str = ""
     conversations: str = "on"
@@ -145,6 +144,10 @@ class Settings:
     never_learn: str = ""
     max_notes: float = 10_000
     note_retention: float = 365
+
+    def __repr__(self) -> str:
+        shown = (name for name in self.__struct_fields__ if name not in _NOT_PRINTED)
+        return f"Settings({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
     def never_learned(self) -> tuple[str, ...]:
@@ -223,26 +226,30 @@ class Settings:
         return f"{self.companion}.keyed"
 
 
+# The settings that commands offer as options.
+OFFERED: "Mapping[str, Offered]" = {
+    name: kind.__metadata__[0]
+    for name, kind in Settings.__annotations__.items()
+    if hasattr(kind, "__metadata__")
+}
+_KINDS = {
+    name: kind.__origin__ if name in OFFERED else kind
+    for name, kind in Settings.__annotations__.items()
+}
 # What ``contextgraph.toml`` may hold.
 _TEXTS = tuple(
-    item.name
-    for item in dataclasses.fields(Settings)
-    if item.type in (str, Configuration) and item.name not in _FROM_ENVIRONMENT_ONLY
+    name
+    for name, kind in _KINDS.items()
+    if kind in (str, Configuration) and name not in _FROM_ENVIRONMENT_ONLY
 )
-_NUMBERS = tuple(
-    item.name for item in dataclasses.fields(Settings) if item.type in (float, float | None)
-)
+NUMBERS = tuple(name for name, kind in _KINDS.items() if kind in (float, float | None))
 # Texts with commas in an environment variable, also lists in a file.
 _LISTS = frozenset({"http_hosts", "never_learn"})
 # A limit below its floor would drop runs without a trace.
-_FLOORS = {
-    item.name: item.metadata["min"]
-    for item in dataclasses.fields(Settings)
-    if item.metadata.get("min")
-}
-_KNOWN = (*_TEXTS, *_NUMBERS, _CONFIGURATIONS)
+_FLOORS = {name: offered.min for name, offered in OFFERED.items() if offered.min}
+_KNOWN = (*_TEXTS, *NUMBERS, _CONFIGURATIONS)
 _VARIABLES = {
-    **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
+    **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *NUMBERS)},
     **_FROM_ENVIRONMENT_ONLY,
 }
 
@@ -318,7 +325,7 @@ def settings_in_force(
 ) -> list[SettingInForce]:
     """Each setting that `load_settings` loads, with its origin. Raises the same errors."""
     settings, origins = _loaded(environment, folder, flags)
-    values = {item.name: getattr(settings, item.name) for item in dataclasses.fields(settings)}
+    values = structs.asdict(settings)
     values |= {"store": settings.address, "configuration": settings.configuration.name}
     values |= {name: "set" for name in ("auth", *_SECRETS) if values[name]}
     return [
@@ -456,9 +463,9 @@ def _parsed(name: str, text: bytes) -> "tuple[dict[str, str | float], dict[str, 
     for key, value in sorted(table.items()):
         if key in _TEXTS and not isinstance(value, str):
             raise SettingsError(f"{name}: {key} must be a string")
-        if key in _NUMBERS and not _is_number(value):
+        if key in NUMBERS and not _is_number(value):
             raise SettingsError(f"{name}: {key} must be a number")
-        if key in _NUMBERS:
+        if key in NUMBERS:
             _check_floor(f"{name}: {key}", key, value)
     return table, configurations
 
@@ -574,7 +581,7 @@ def _is_number(value: object) -> bool:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
     return {
-        key: _number(name, key, environment[name]) if key in _NUMBERS else environment[name]
+        key: _number(name, key, environment[name]) if key in NUMBERS else environment[name]
         for key, name in _VARIABLES.items()
         if environment.get(name)
     }
@@ -605,7 +612,7 @@ def _auth(environment: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:
-    known = {item.name for item in dataclasses.fields(Settings)}
+    known = {*Settings.__struct_fields__}
     unknown = sorted(set(values) - known)
     if unknown:
         raise SettingsError(f"unknown setting {unknown[0]!r}")

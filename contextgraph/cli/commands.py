@@ -1,7 +1,6 @@
 """The commands as click knows them, made from the signatures of functions; options they share."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, fields
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from importlib import import_module
@@ -34,7 +33,15 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.config import ENV_PREFIX, Settings, load_settings, settings_in_force
+from contextgraph.config import (
+    ENV_PREFIX,
+    NUMBERS,
+    OFFERED,
+    Offered,
+    Settings,
+    load_settings,
+    settings_in_force,
+)
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.text import plain
 from contextgraph.values import replace
@@ -130,19 +137,18 @@ def repository_here() -> str:
     return repository_name(str(Path.cwd()))
 
 
-def _option_of(setting: Field[Any]) -> Any:
-    """The option of a setting, as its field describes it."""
-    details = dict(setting.metadata)
-    help_text = f"{details.pop('help')} (or {ENV_PREFIX}{setting.name.upper()})."
-    made = option(details.pop("metavar"), help_text, details.pop("shown"), **details)
-    is_number = setting.type in (float, float | None)
-    return Annotated[float | None, made] if is_number else Annotated[str | None, made]
+def _option_of(name: str, offered: Offered) -> Any:
+    """Return the option of a setting."""
+    help_text = f"{offered.help} (or {ENV_PREFIX}{name.upper()})."
+    limits = {
+        bound: value for bound in ("min", "max") if (value := getattr(offered, bound)) is not None
+    }
+    made = option(offered.metavar, help_text, offered.shown, **limits)
+    return Annotated[float | None, made] if name in NUMBERS else Annotated[str | None, made]
 
 
 # Options that are also settings: each command names those that it has.
-SETTINGS: Mapping[str, Any] = {
-    setting.name: _option_of(setting) for setting in fields(Settings) if setting.metadata
-}
+SETTINGS: Mapping[str, Any] = {name: _option_of(name, one) for name, one in OFFERED.items()}
 _COMMON: Mapping[str, Any] = {
     "as_json": Annotated[bool, described("--json", help="Print JSON lines for programs.")],
     "store": Annotated[
