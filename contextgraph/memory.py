@@ -813,9 +813,21 @@ class AgentMemory:
         return self.stats.get_stats()
 
     def _add_lessons(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
-        is_on = self._parts.settings.conversations != "off"
-        if is_on and any(step.user_message for step in raw.steps):
-            self.lessons.add(raw, receipt.trajectory_id, source or self.source)
+        if self._parts.settings.conversations == "off":
+            return
+        runs = self.store.runs
+        own: RawTrajectory | None = raw
+        if receipt.copied:
+            own = runs.raw(receipt.trajectory_id) if receipt.copied < len(raw.steps) else None
+        if own and (own.inherited or any(step.user_message for step in own.steps)):
+            self.lessons.add(own, receipt.trajectory_id, source or self.source)
+        # What the owner said is known by now, with its review.
+        for former in receipt.corrected:
+            self.lessons.remove_run(former)
+        again = {run.trajectory_id for run in runs.learned(receipt.corrected).values()}
+        for run in runs.trajectories(again).values():
+            if rest := runs.raw(run.id):
+                self.lessons.add(rest, run.id, run.contributor)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.

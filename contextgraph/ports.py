@@ -42,9 +42,12 @@ class RunStore(Protocol):
     def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
         """Store new runs, and what is now known of the outcomes of others; the status of each."""
 
-    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
+    def replace(
+        self, bundles: Mapping[str, model.Bundle], added: Sequence[model.Bundle] = ()
+    ) -> Sequence[str]:
         """Replace known runs, by id; their ids. A known outcome and the time of learning stay.
 
+        Runs that are *added* are stored first, in the same transaction.
         `learned` knows the run by its former id; a run with the id of the bundle is replaced, too.
         """
 
@@ -65,6 +68,9 @@ class RunStore(Protocol):
         limit: int = ALL,
     ) -> Sequence[str]:
         """The ids of runs of *repo* (in any case) and of *instance*, those greater than *after*."""
+
+    def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
+        """Return ids of runs that are found by one of *digests*: see `trace.owners`."""
 
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
         """The masked run as it was learned, with the outcome known by now."""

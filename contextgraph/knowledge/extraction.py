@@ -374,7 +374,7 @@ class Passage(NamedTuple):
 class _Exchange(Struct, frozen=True):
     """A turn: what a person *said* after the agent wrote *before*; they *typed* a part of it.
 
-    *items* are those of the last list that the agent wrote, by name.
+    *items* are those of the last list that the agent wrote, by name; *is_task*: it is the request.
     """
 
     before: str
@@ -383,10 +383,7 @@ class _Exchange(Struct, frozen=True):
     step: int
     at: datetime | None
     items: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_task(self) -> bool:
-        return self.step < 0
+    is_task: bool = False
 
     def lays_down(self, text: str) -> bool:
         """Return whether *text* in a first request is a rule; most of a long one is the task."""
@@ -487,10 +484,9 @@ def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
     messages = Counter(step.user_message for step in run.steps if step.user_message)
     is_straight = any(_STRAIGHT.search(_BLOCK.sub(" ", text)) for text in (run.task, *messages))
     pasted = partial(_is_pasted, is_straight=is_straight)
-    typed = _typed("", run.task, pasted)
-    exchanges = [_Exchange("", run.task, typed, -1, run.started_at)]
+    exchanges = [_first_exchange(run, pasted)]
     before: list[str] = []
-    items: dict[str, str] = {}
+    items = exchanges[0].items
     for step in run.steps:
         before += filter(None, [step.thought])
         said = step.user_message
@@ -503,6 +499,17 @@ def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
                 exchanges.append(_Exchange(agent, said, typed, step.index, step.timestamp, items))
             before = []
     return exchanges, "\n\n".join(before)
+
+
+def _first_exchange(run: RawTrajectory, pasted: Callable[[str], bool]) -> _Exchange:
+    """Return the request of *run*, or what a person said to go on with what it inherited."""
+    inherited = run.inherited
+    if inherited is None:
+        typed = _typed("", run.task, pasted)
+        return _Exchange("", run.task, typed, -1, run.started_at, is_task=True)
+    before = inherited.before
+    typed = "" if inherited.with_request else _typed(before, run.task, pasted)
+    return _Exchange(before, run.task, typed, -1, run.started_at, _items(before))
 
 
 def _statements_of(exchange: _Exchange) -> Iterator[Said]:

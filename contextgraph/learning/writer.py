@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
@@ -30,6 +31,7 @@ from contextgraph.model import (
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.processes import replacing
 from contextgraph.text import is_id, masked_name
+from contextgraph.trace.owners import Session
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
+# Sessions that have as much in common with one are its copies or theirs, which are few: those that
+# repeat the same part are found by it only where they own a part of it.
+_BEGUN_ALIKE = 64
 
 
 class _Matched(Struct, frozen=True):
@@ -114,15 +119,25 @@ class MemoryWriter:
         a name with other characters than letters, digits and ``_.:-``. Where one goes on with
         another, or with a stored run, each is a transaction of its own.
         """
-        matched = self._matched(raws, checked_source(source) or self._source)
+        supplier = checked_source(source) or self._source
+        matched = self._matched(raws, supplier)
         if len(raws) > 1 and _go_on(matched):
             return [self.write(raw, source) for raw in raws]
         results = [
             self._continued(raw, known) or self._known_or_read(raw, known)
             for raw, known in zip(raws, matched, strict=True)
         ]
-        embedder = cache(self._embedder)  # which reads the memory
         bundles = [result for result in results if isinstance(result, Bundle)]
+        begun_alike, is_repeated = self._begun_alike(bundles)
+        if len(raws) > 1 and (begun_alike or is_repeated):
+            for raw, known, result in zip(raws, matched, results, strict=True):
+                if isinstance(result, Bundle):
+                    self._prepared[id(raw)] = Prepared(raw, known.ids, result)
+            return [self.write(raw, source) for raw in raws]
+        if begun_alike:
+            self._prepared.pop(id(raws[0]), None)
+            return [self._owned(bundles[0], begun_alike, supplier)]
+        embedder = cache(self._embedder)  # which reads the memory
         new = embedded(bundles, False, embedder)
         statuses = self._store.runs.add([result.bundle for result in new]) if new else ()
         made = self._embedded_by_server(new, embedder)
@@ -177,15 +192,15 @@ class MemoryWriter:
         if known is None or adds_to(raw, known):
             identity = known.trajectory_id if known else matched.ids.id
             return self._bundle(raw, identity, matched.source)
-        return LearnReceipt(
-            known.trajectory_id,
-            LearnStatus.UNCHANGED,
-            known.fragments,
-            known.error_patterns,
-            known.to_embed,
-            known.outcome,
-            outcome_source=known.outcome_source,
-        )
+        receipt = _known_receipt(known)
+        if known.trajectory_id == matched.ids.id:
+            return receipt
+        stored = self._store.runs.raw(known.trajectory_id)
+        if stored is None or not raw.session:
+            return receipt
+        own = Session(raw).without(Session(stored).inherited)
+        kept = len(own.steps) if own and stored.session == raw.session else 0
+        return replace(receipt, copied=len(raw.steps) - kept)
 
     def _continued(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | None:
         """The receipt of a run that took the place of its beginning; None for any other."""
@@ -217,6 +232,69 @@ class MemoryWriter:
         if longer is None:
             return receipt
         return self._replaced({receipt.trajectory_id: longer}).get(receipt.trajectory_id, receipt)
+
+    def _begun_alike(self, bundles: Sequence[Bundle]) -> tuple[Sequence[str], bool]:
+        """Return the ids of stored runs that begin as one of *bundles*; True where two of them do.
+
+        A few of very many may be left out.
+        """
+        digests = [digest for made in bundles for digest in Session(made.raw).digests]
+        own = {made.trajectory.id for made in bundles}
+        found = self._store.runs.opened(digests, _BEGUN_ALIKE + len(own)) if digests else ()
+        return [run for run in found if run not in own], len({*digests}) < len(digests)
+
+    def _owned(self, bundle: Bundle, begun_alike: Sequence[str], source: str) -> LearnReceipt:
+        """Store what a session owns of *bundle*, and take it from runs that copied it.
+
+        *begun_alike* are the ids of stored runs that may have the same beginning. Where all of it
+        is copied, nothing is stored, and the receipt is that of its owner.
+        """
+        own = Session(bundle.raw, source)
+        place, owner, left = own.inherited, "", dict[str, RawTrajectory | None]()
+        status = LearnStatus.CREATED
+        for run, other in self._sessions(begun_alike):
+            shared = own.shared(other)
+            if other.goes_on_as(own, shared):
+                status, left[run] = LearnStatus.UPDATED, None
+                place = max(place, other.inherited)
+            elif own.goes_on_as(other, shared):
+                place, owner = own.length, run
+            elif own.precedes(other) and shared > other.inherited:
+                left[run] = other.without(shared)
+            elif shared > place and not own.precedes(other):
+                place, owner = shared, run
+        raw = own.without(place)
+        copied = len(bundle.raw.steps) - (len(raw.steps) if raw else 0)
+        if raw is None:
+            return replace(_known_receipt(self._store.runs.learned([owner])[owner]), copied=copied)
+        if place > own.inherited:
+            (matched,) = self._matched([raw], source)
+            result = self._continued(raw, matched) or self._known_or_read(raw, matched)
+            if isinstance(result, LearnReceipt):
+                return replace(result, copied=copied)
+            bundle = result
+        before = self._store.runs.trajectories(left)
+        corrected = {
+            run: renewed(bundle_of(rest, self._now()), before[run]) if rest else bundle
+            for run, rest in left.items()
+            if run in before
+        }
+        embedder = cache(self._embedder)
+        new, *again = embedded([bundle, *corrected.values()], False, embedder)
+        given = dict(zip(corrected, (made.bundle for made in again), strict=True))
+        if given:
+            known = self._store.runs.replace(given, added=[new.bundle])
+        else:
+            known, (status,) = (), self._store.runs.add([new.bundle])
+        (made, *_) = self._embedded_by_server([new, *again], embedder)
+        return replace(_receipt(made, status), copied=copied, corrected=tuple(known))
+
+    def _sessions(self, runs: Sequence[str]) -> Iterator[tuple[str, Session]]:
+        """The stored *runs* with their ids, but for those that are damaged."""
+        for run, trajectory in self._store.runs.trajectories(runs).items():
+            with suppress(DamagedRunError):
+                if raw := self._store.runs.raw(run):
+                    yield run, Session(raw, trajectory.contributor)
 
     def _longer(self, identity: str) -> Bundle | None:
         """The bundle of a stored run that begins with the stored run *identity*."""
@@ -333,6 +411,18 @@ def _beginning(ids: RunIds, known: Mapping[str, Learned]) -> Learned | None:
 
 def _of_other_tasks(run: Trajectory, other: Trajectory) -> bool:
     return bool(run.task and other.task) and run.task.split() != other.task.split()
+
+
+def _known_receipt(known: Learned) -> LearnReceipt:
+    return LearnReceipt(
+        known.trajectory_id,
+        LearnStatus.UNCHANGED,
+        known.fragments,
+        known.error_patterns,
+        known.to_embed,
+        known.outcome,
+        outcome_source=known.outcome_source,
+    )
 
 
 def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:

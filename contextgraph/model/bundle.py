@@ -257,7 +257,9 @@ class LearnReceipt(Struct, frozen=True, omit_defaults=True):
     *fragments* and *error_patterns* count what it consists of; *to_embed* is 1 while it
     has no vector, for the reason in *not_embedded* where it is a failure. *usage* is what its
     vector took; of runs that were embedded together, the first one's receipt has it all.
-    *outcome* is that in the memory, from *outcome_source*; see `precedes`.
+    *outcome* is that in the memory, from *outcome_source*; see `precedes`. So many of its steps are
+    *copied* from sessions that own them, and were not learned again: all of them where the receipt
+    is that of their owner. *corrected* are former ids of runs that gave up what this one owns.
     """
 
     trajectory_id: str
@@ -269,6 +271,8 @@ class LearnReceipt(Struct, frozen=True, omit_defaults=True):
     not_embedded: str = ""
     usage: Usage = NO_USAGE
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    copied: int = 0
+    corrected: tuple[str, ...] = ()
 
 
 class Learned(Struct, frozen=True):

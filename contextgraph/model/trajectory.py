@@ -106,6 +106,20 @@ class TaskType(StrEnum):
     OTHER = "other"
 
 
+class Inherited(Struct, frozen=True, omit_defaults=True):
+    """The beginning of a session that another session owns: how many *messages*, their *digest*.
+
+    It *began_at* that time. *with_request*: what the first step answers is among it, and repeated
+    as the task; else the task answers what the agent wrote *before*.
+    """
+
+    messages: int = 0
+    digest: str = ""
+    began_at: Time | None = None
+    with_request: bool = False
+    before: str = ""
+
+
 class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One run as read from a log, in the order it happened.
 
@@ -115,7 +129,8 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     *content_hashes* are git's hashes of files by path, of the working tree at the end of the run,
     where that was known. *session* is the id of the conversation, where a log has one. *advised*
     are the contexts that this product showed in the run, each with the step after which it did (-1:
-    at the start). *folder* is where it worked, where a log says so once for the whole.
+    at the start). *folder* is where it worked, where a log says so once for the whole. *inherited*
+    is what it began with and another session owns; the steps are those that follow.
     """
 
     source_format: str
@@ -137,6 +152,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     session: str = ""
     advised: Mapping[str, int] = field(default_factory=dict)
     folder: str = ""
+    inherited: Inherited | None = None
 
     @property
     def misnumbered(self) -> str:

@@ -243,6 +243,7 @@ class _Changes(rules.RunChanges[Removed]):
         port.delete(tables.FRAGMENT, own)
         port.delete(tables.RAW, ids)
         port.delete(tables.FACTS, ids)
+        port.delete(tables.OPENING, ids)
         port.delete(tables.RUN, ids)
         if forgotten:
             port.delete(tables.FORMER, [former for (former,) in recovered])
@@ -355,9 +356,18 @@ class MemoryRuns(_Part):
         packed = rules.pack(bundles)
         return self._port.write(lambda port: _Changes(port).add(packed))
 
-    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
+    def replace(
+        self, bundles: Mapping[str, model.Bundle], added: Sequence[model.Bundle] = ()
+    ) -> Sequence[str]:
         given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
-        return self._port.write(lambda port: _Changes(port).replace(given))
+        new = rules.pack(added)
+
+        def work(port: Transaction) -> Sequence[str]:
+            changes = _Changes(port)
+            changes.add(new)
+            return changes.replace(given)
+
+        return self._port.write(work)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
         ids = [*trajectory_ids]
@@ -410,6 +420,11 @@ class MemoryRuns(_Part):
         if instance is not None:
             terms.append(_equal("instance_id", instance))
         found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), (KEY,)))
+        return [key for (key,) in found]
+
+    def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
+        terms = [Term("digests", Is.HAS_ANY, sorted({*digests}))]
+        found = self._find(Question(tables.OPENING, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
 
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:

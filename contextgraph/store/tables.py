@@ -17,6 +17,7 @@ from contextgraph.errors import ReadError, StoreError
 from contextgraph.store import rules
 from contextgraph.store.port import Drawn, Row, Scalar, Table
 from contextgraph.text import stems, words
+from contextgraph.trace.owners import Session
 from contextgraph.values import replace
 
 Value = TypeVar("Value")
@@ -45,6 +46,7 @@ RUN = Table(
 REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
 RAW = Table("raw", "RawRun", part_of=("run", "key"))
 FACTS = Table("facts", "RunFacts", part_of=("run", "key"))
+OPENING = Table("opening", "Opening", {"digests": tuple}, part_of=("run", "key"))
 FORMER = Table("former", "FormerId", {"run": str}, (("run",),))
 FRAGMENT = Table(
     "fragment",
@@ -166,8 +168,8 @@ NOTE = Table(
 )  # fmt: skip
 
 TABLES = (
-    RUN, REPO, RAW, FACTS, FORMER, FRAGMENT, ERROR, MET, CAUSED, RECOVERED, METHODOLOGY, RESOLVED,
-    DERIVED, SIMILAR, CONTEXT, SHOWN, VERDICT, STALE, STATE, SPACE, SPACE_MODEL, NOTE,
+    RUN, REPO, RAW, FACTS, OPENING, FORMER, FRAGMENT, ERROR, MET, CAUSED, RECOVERED, METHODOLOGY,
+    RESOLVED, DERIVED, SIMILAR, CONTEXT, SHOWN, VERDICT, STALE, STATE, SPACE, SPACE_MODEL, NOTE,
 )  # fmt: skip
 
 
@@ -232,6 +234,8 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
     drawn = Drawn("HAS_RAW_RUN", RUN, run.id, incoming=True)
     yield Row(RAW, run.id, {}, packed.raw, shown={"name": "raw run"}, drawn=(drawn,))
     yield Row(FACTS, run.id, {}, packed.facts, shown={"name": "facts"})
+    if marks := Session(bundle.raw).marks:
+        yield Row(OPENING, run.id, {"digests": marks}, shown={"name": "opening"})
     of_run: dict[str, Scalar] = {
         "run": run.id, "repo": run.repo, "instance_id": run.instance_id, "seen_at": run.seen_at,
     }  # fmt: skip

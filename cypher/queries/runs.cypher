@@ -35,7 +35,7 @@ CREATE (:Trajectory {tenant: $tenant, id: row.id, name: row.name, instance_id: r
     learned_at: row.learned_at, seen_at: row.seen_at, words: row.words, revision: row.revision,
     embedded: []})
     -[:HAS_RAW_RUN]->(:RawRun {tenant: $tenant, id: row.id, name: 'raw run', data: row.data,
-    facts: row.facts})
+    facts: row.facts, openings: row.openings})
 
 // name: set_outcomes
 // New outcomes of runs.
@@ -168,6 +168,13 @@ RETURN collect(t.id) AS found
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)
 RETURN r.data AS data
+
+// name: opened
+// The runs of sessions that begin with one of the given histories.
+MATCH (r:RawRun {tenant: $tenant})
+WHERE any(opening IN r.openings WHERE opening IN $digests)
+WITH r.id AS id ORDER BY id LIMIT $limit
+RETURN collect(id) AS ids
 
 // name: facts_of
 // What runs show of their project and machine, as JSON.

@@ -44,6 +44,7 @@ from contextgraph.store.neo4j.search import (
     vector_of,
 )
 from contextgraph.store.rules import facts_from, raw_with_outcome, unpacked
+from contextgraph.trace.owners import Session
 
 
 def trajectories(queries: NamedQueries, ids: Sequence[str]) -> dict[str, model.Trajectory]:
@@ -151,6 +152,7 @@ def _trajectory_row(tenant: str, packed: rules.PackedRun, revision: int) -> Para
         "words": indexed_text(tenant, run.repo, rules.trajectory_text(run)),
         "data": packed.raw,
         "facts": packed.facts,
+        "openings": Session(packed.bundle.raw).marks,
         "revision": revision,
     }
 
@@ -240,9 +242,18 @@ class Neo4jRuns:
         given = rules.pack(bundles)
         return self._connection.write(lambda transaction: _Changes(transaction).add(given))
 
-    def replace(self, bundles: Mapping[str, model.Bundle]) -> Sequence[str]:
+    def replace(
+        self, bundles: Mapping[str, model.Bundle], added: Sequence[model.Bundle] = ()
+    ) -> Sequence[str]:
         given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
-        return self._connection.write(lambda transaction: _Changes(transaction).replace(given))
+        new = rules.pack(added)
+
+        def work(transaction: Transaction) -> Sequence[str]:
+            changes = _Changes(transaction)
+            changes.add(new)
+            return changes.replace(given)
+
+        return self._connection.write(work)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
         ids = [*trajectory_ids]
@@ -271,6 +282,9 @@ class Neo4jRuns:
             after=after,
             limit=limit,
         )
+
+    def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
+        return self._connection.collected("opened", digests=sorted({*digests}), limit=limit)
 
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
         run = self.trajectories([trajectory_id]).get(trajectory_id)

@@ -1,0 +1,203 @@
+"""Owners of messages: what a fork or a resumed session repeats was said and done once.
+
+Forks, resumed sessions and sub-agents begin with the history of another session, often under other
+ids and with other times. Each message belongs to one session, the first that had it after the same
+messages; of the others only what follows is kept. Where a session with an earlier claim is learned
+later, the others give up what it owns, so that the order of learning changes nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from itertools import takewhile
+from typing import NamedTuple
+
+from contextgraph.model import Inherited, Outcome, RawTrajectory, is_subagent
+from contextgraph.values import replace
+
+# Two people may begin with the same words and the same command. A copy has so many messages in
+# common with its owner, the request among them, or two of which the second is so long.
+_LEAST, _LEAST_LENGTH = 3, 200
+# Clients cut long results, but not their beginning.
+_RESULT = 160
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+class _Message(NamedTuple):
+    """A request, a reply or a command, with the thought before it and its result.
+
+    *step* is the index of its step, -1 of the task; *said*: a person wrote it.
+    """
+
+    text: str
+    step: int
+    said: bool
+    thought: str = ""
+    result: str = ""
+
+    def is_same(self, other: "_Message") -> bool:
+        """Return True for equal texts, unless the thoughts or the results differ.
+
+        Some clients keep no thoughts, and some cut results. Where the agent thought the same, it
+        was the same moment.
+        """
+        if self.text != other.text:
+            return False
+        thoughts, results = (self.thought, other.thought), (self.result, other.result)
+        is_part = self.thought in other.thought or other.thought in self.thought
+        if all(thoughts) and not is_part:
+            return False
+        is_thought_again = all(thoughts) and self.thought == other.thought
+        return is_thought_again or not all(results) or self.result == other.result
+
+
+class Session:
+    """A run of a client, without secrets, as the chain of its messages; *source* supplied it."""
+
+    def __init__(self, raw: RawTrajectory, source: str = "") -> None:
+        self.raw, self._source = raw, source
+        self._inherited = raw.inherited or Inherited()
+
+    @cached_property
+    def _messages(self) -> Sequence[_Message]:
+        """The messages that *raw* has itself; none where it is no session of a client."""
+        if not self.raw.session:
+            return ()
+        return [message for message in _messages_of(self.raw) if message.text]
+
+    @cached_property
+    def _chain(self) -> dict[int, str]:
+        """Number of messages from the beginning -> digest of these; from the first of its own."""
+        digest, chain = self._inherited.digest, dict[int, str]()
+        for place, message in enumerate(self._messages, self._inherited.messages + 1):
+            content = f"{digest}\n{message.text}".encode("utf-8", "surrogatepass")
+            chain[place] = digest = blake2b(content, digest_size=12).hexdigest()
+        return chain
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The digests of all beginnings that are long enough to be known by."""
+        return tuple(digest for place, digest in self._chain.items() if self._is_telling(place))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Those of *digests* by which it is found: of one that repeats any of its own messages.
+
+        They get further apart, so that a long session has few of them.
+        """
+        powers = range(len(self.digests).bit_length())
+        return tuple(self.digests[(1 << power) - 1] for power in powers)
+
+    def _is_telling(self, place: int) -> bool:
+        if place >= _LEAST:
+            return True
+        own = self._messages[1:place]
+        return place == 2 and sum(len(message.text) for message in own) >= _LEAST_LENGTH
+
+    def precedes(self, other: "Session") -> bool:
+        """Return True where this session owns what both have.
+
+        Nobody speaks to a sub-agent but an agent, and what others supply takes nothing away from
+        the owner of the memory.
+        """
+        return self._rank < other._rank
+
+    @property
+    def _rank(self) -> tuple[bool, bool, datetime, str]:
+        began = self._inherited.began_at or self.raw.started_at or _LAST
+        began = began if began.tzinfo else began.replace(tzinfo=UTC)
+        return is_subagent(self.raw.agent), bool(self._source), began, self.raw.session
+
+    def goes_on_as(self, other: "Session", shared: int) -> bool:
+        """Return True for a log of the session of *other* that was not yet complete.
+
+        *shared* messages are in both.
+        """
+        is_same = (self.raw.session, self.raw.agent) == (other.raw.session, other.raw.agent)
+        is_open = self.raw.outcome is Outcome.UNKNOWN and not self.raw.exit_status
+        return is_same and is_open and shared == self.length
+
+    @property
+    def length(self) -> int:
+        """The number of its messages, with those that it inherited."""
+        return self._inherited.messages + len(self._messages)
+
+    @property
+    def inherited(self) -> int:
+        """The number of messages at its beginning that another session is known to own."""
+        return self._inherited.messages
+
+    def shared(self, other: "Session") -> int:
+        """Return how many messages both begin with; 0 for too few to call one a copy."""
+        first, second = sorted((self, other), key=lambda one: one._inherited.messages)
+        start = second._inherited.messages
+        if start and start != first._inherited.messages:
+            if first._chain.get(start) != second._inherited.digest:
+                return 0
+        elif first._inherited.digest != second._inherited.digest:
+            return 0
+        rest = first._messages[start - first._inherited.messages :]
+        pairs = zip(rest, second._messages, strict=False)
+        place = start + sum(1 for _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs))
+        return place if place and (place == start or first._is_telling(place)) else 0
+
+    def without(self, place: int) -> RawTrajectory | None:
+        """Return *raw* without its first *place* messages; None where nothing else was done.
+
+        Its task is then what a person asked for next, or before that.
+        """
+        own = place - self._inherited.messages
+        if own <= 0:
+            return self.raw
+        if own >= len(self._messages):
+            return None
+        before, first = self._messages[:own], self._messages[own]
+        start = first.step + 1 if first.said else first.step
+        if not (later := self.raw.steps[start:]):
+            return None  # nobody has answered yet
+        asked = first if first.said else next((one for one in reversed(before) if one.said), None)
+        steps = tuple(replace(step, index=index) for index, step in enumerate(later))
+        times = [step.timestamp for step in steps]
+        if first.said:
+            times.insert(0, self.raw.steps[first.step].messaged_at)
+        return replace(
+            self.raw,
+            task=_request(self.raw, asked.step) if asked else self.raw.task,
+            steps=steps,
+            started_at=next(filter(None, times), self.raw.started_at),
+            advised={key: step - start for key, step in self.raw.advised.items() if step >= start},
+            inherited=Inherited(
+                place,
+                self._chain[place],
+                self._inherited.began_at or self.raw.started_at,
+                with_request=not first.said,
+                before=_replied(before, self.raw),
+            ),
+        )
+
+
+def _request(raw: RawTrajectory, step: int) -> str:
+    return (raw.steps[step].user_message or "") if step >= 0 else raw.task
+
+
+def _replied(messages: Sequence[_Message], raw: RawTrajectory) -> str:
+    """Return what the agent wrote since a person spoke last."""
+    since = takewhile(lambda message: not message.said, reversed(messages))
+    thoughts = [raw.steps[message.step].thought for message in since]
+    return "\n\n".join(filter(None, reversed(thoughts)))
+
+
+def _messages_of(raw: RawTrajectory) -> Iterator[_Message]:
+    if not (raw.inherited and raw.inherited.with_request):
+        yield _Message(_plain(raw.task), -1, said=True)
+    for step in raw.steps:
+        thought, result = _plain(step.thought), _plain((step.observation or "")[: 2 * _RESULT])
+        text = _plain(step.action.text) or thought
+        yield _Message(text, step.index, said=False, thought=thought, result=result[:_RESULT])
+        if step.user_message:
+            yield _Message(_plain(step.user_message), step.index, said=True)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
