@@ -528,10 +528,38 @@ def revoke_trust(folder: "Path") -> bool:
     return bool(records)
 
 
+def trust_histories(folders: "Sequence[Path]") -> None:
+    """Take histories in *folders* and below, also those in checkouts, for the owner's own."""
+    from hashlib import sha256
+
+    _histories().mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in folders:
+        name = os.fsencode(folder.resolve())
+        (_histories() / sha256(name).hexdigest()).write_bytes(name)
+
+
+def trusted_histories() -> list[str]:
+    """Return the folders whose histories are the owner's, in checkouts, too."""
+    return sorted(os.fsdecode(record.read_bytes()) for record in _histories().glob("*"))
+
+
+def revoke_histories(folder: "Path") -> bool:
+    """Take the histories in *folder* for the owner's no longer; False where they were not."""
+    name = os.fsencode(folder.resolve())
+    records = [record for record in _histories().glob("*") if record.read_bytes() == name]
+    for record in records:
+        record.unlink()
+    return bool(records)
+
+
 def _trusted() -> "Path":
     from pathlib import Path
 
     return Path(data_folder(), "trusted")
+
+
+def _histories() -> "Path":
+    return _trusted().with_name("trusted-histories")
 
 
 @cache
@@ -627,6 +655,7 @@ def is_excluded(run: "RawTrajectory", never: Sequence[str]) -> bool:
     folders = {run.folder, *(step.cwd for step in run.steps if step.cwd)} if never else set[str]()
     return any(
         fnmatchcase(run.repo.lower(), pattern.lower())
+        or fnmatchcase(run.repo.lower(), f"*/{pattern.lower()}")  # on another host
         or any(f"{place}/".startswith(f"{pattern}/") for place in (*folders, run.source))
         # Claude Code names the folder of a session's log after the one that it worked in.
         or (os.path.isabs(pattern) and f"{re.sub(r'[^A-Za-z0-9]', '-', pattern)}/" in run.source)

@@ -30,7 +30,14 @@ from contextgraph.advising.wording import (
     render_warning,
     rendered,
 )
-from contextgraph.config import NEVER_LEARNED, OPENAI_EMBEDDER, Settings, is_excluded, load_settings
+from contextgraph.config import (
+    NEVER_LEARNED,
+    OPENAI_EMBEDDER,
+    Settings,
+    is_excluded,
+    load_settings,
+    trusted_histories,
+)
 from contextgraph.errors import (
     ContextGraphError,
     DamagedRunError,
@@ -718,7 +725,7 @@ class AgentMemory:
         if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
 
-            trajectory = read(trajectory, on_skip=_leave_out)
+            trajectory = read(trajectory, on_skip=_leave_out, trusted=trusted_histories())
         if not isinstance(trajectory, RawTrajectory):
             _expect(trajectory, Iterable, _TAKES)
             if isinstance(trajectory, Mapping):
@@ -820,7 +827,7 @@ class AgentMemory:
         if receipt.copied:
             own = runs.raw(receipt.trajectory_id) if receipt.copied < len(raw.steps) else None
         if own and (own.inherited or any(step.user_message for step in own.steps)):
-            self.lessons.add(own, receipt.trajectory_id, source or self.source)
+            self.lessons.add(own, receipt.trajectory_id, source or raw.origin or self.source)
         # What the owner said is known by now, with its review.
         for former in receipt.corrected:
             self.lessons.remove_run(former)

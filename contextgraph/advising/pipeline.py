@@ -79,6 +79,7 @@ from contextgraph.model import (
     Vector,
     most_informative,
     new_context_id,
+    vouches,
 )
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.text import gives_instructions
@@ -221,7 +222,12 @@ class MemoryRetriever:
         """Return what was done about the error of *query*, best first, and the credit of it."""
         if query.signature is None:
             return [], NO_CREDITS
-        candidates = [one for of in findings.values() for one in of.recoveries]
+        candidates = [
+            one
+            for of in findings.values()
+            for one in of.recoveries
+            if vouches(one.contributor, one.repo, query.state.repo)
+        ]
         remedies, counts = found(query, candidates)
         known = credits_for(self._store, [one.advice for one in remedies])
         if known.distrusted:
@@ -241,7 +247,12 @@ class MemoryRetriever:
         lessons = [one for of in findings.values() for one in of.lessons]
         is_ours = seen_by(self._store, query.state.agent)
         cases = {
-            name: tuple(hit for hit in of.cases if is_ours(hit.trajectory))
+            name: tuple(
+                hit
+                for hit in of.cases
+                if is_ours(run := hit.trajectory)
+                and vouches(run.contributor, run.repo, query.state.repo)
+            )
             for name, of in findings.items()
             if name in self.weights
         }

@@ -33,6 +33,7 @@ from contextgraph.model import (
     RunFacts,
     Scope,
     Trajectory,
+    vouches,
 )
 from contextgraph.ports import Store
 from contextgraph.text import mask_secrets, masked_name, regex
@@ -149,7 +150,9 @@ class Playbooks:
         agent = harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
         anywhere, here = (
-            self._trusted(self._store.runs.for_task(None, Scope(place, hidden, as_of), most, agent))
+            self._trusted(
+                self._store.runs.for_task(None, Scope(place, hidden, as_of), most, agent), repo
+            )
             for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
         )
         near, far = self._lost(here), self._lost(anywhere)
@@ -231,7 +234,7 @@ class Playbooks:
             is_new = not trajectories and not _has_runs(self._store, agent)
             # What no agent is named for may be of this one.
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
-        trusted = self._known(self._trusted(trajectories))
+        trusted = self._known(self._trusted(trajectories, repo))
         known = supported([known_run(run, facts) for run, facts in trusted])
         usual = environment or usual_environment(run.facts.environment for run in known)
         known = [run for run in known if run.facts.environment.agrees(usual)]
@@ -255,12 +258,16 @@ class Playbooks:
             for pattern in item.patterns
         )
 
-    def _trusted(self, runs: Sequence[Trajectory]) -> Sequence[Trajectory]:
-        """*runs* without those of distrusted sources."""
+    def _trusted(self, runs: Sequence[Trajectory], repo: str) -> Sequence[Trajectory]:
+        """*runs* that count for *repo*: without those of distrusted sources."""
         if not any(run.contributor for run in runs):
             return runs
         distrusted = self._store.exposures.record([]).distrusted
-        return [run for run in runs if run.contributor not in distrusted]
+        return [
+            run
+            for run in runs
+            if run.contributor not in distrusted and vouches(run.contributor, run.repo, repo)
+        ]
 
     def content_hashes(
         self,

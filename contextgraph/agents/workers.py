@@ -57,10 +57,17 @@ class _Job(Struct, frozen=True):
     given: GivenOutcomes | None
     max_run_size: int
     follow_links: bool
+    trusted: tuple[str, ...] | None
     embedder: str
     space: Space | None
     model: bytes | None
     known: frozenset[str]
+
+    def reader(self) -> Reader:
+        """Return what reads the runs."""
+        return Reader(
+            self.given, self.max_run_size, follow_links=self.follow_links, trusted=self.trusted
+        )
 
 
 class _Found(Struct, frozen=True):
@@ -115,10 +122,12 @@ class WorkersReader:
         outcomes: "StrPath | None",
         max_run_size: int,
         follow_links: bool,
+        trusted: "Sequence[str] | None" = None,
     ) -> Iterator[RawTrajectory]:
         """The runs in *paths*, in the order of `readers.read`, with all that it reports."""
         given = None if outcomes is None else given_outcomes(outcomes)
-        job = self._new_job(given, max_run_size, follow_links)
+        folders = None if trusted is None else tuple(trusted)
+        job = self._new_job(given, max_run_size, follow_links, folders)
         handlers: dict[str, Callable[[Any], None]] = {"error": on_error, "skip": on_skip}
         handlers |= {"bytes": on_bytes, "conflict": on_conflict}
         records = _without_aside(self._work(job, paths), handlers)
@@ -152,7 +161,7 @@ class _Worker:
 
     def __init__(self, job: _Job) -> None:
         self._known = job.known
-        self._reader = Reader(job.given, job.max_run_size, follow_links=job.follow_links)
+        self._reader = job.reader()
         self._memory = AgentMemory.open(":memory:", embedder=job.embedder or None)
         if job.space is not None:
             self._memory.store.vectors.prepare(job.space, job.model)
@@ -238,7 +247,7 @@ def _tasks(some: Iterable[SourceFile | _Found], most_bytes: int) -> Iterator[_Ta
 
 def _here(workers: int, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Found]:
     """Yield what *workers* processes find in *paths*, in order."""
-    reader = Reader(job.given, job.max_run_size, follow_links=job.follow_links)
+    reader = job.reader()
 
     def divided_or_read() -> Iterator[SourceFile | _Found]:
         entries = _sources(paths, follow_links=job.follow_links)

@@ -34,9 +34,12 @@ from contextgraph.config import (
     SETTINGS_FILE,
     ProjectFile,
     data_folder,
+    revoke_histories,
     revoke_trust,
     settings_in_force,
+    trust_histories,
     trusted_folders,
+    trusted_histories,
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.model import HealthCheck
@@ -299,10 +302,14 @@ def _show_checkup(checkup: Checkup) -> None:
 @common_options(without=("store", "tenant"))
 def trust(
     common: Common,
-    folder: Annotated[
-        Path, argument("FOLDER", "The folder.", exists=True, file_okay=False)
-    ] = Path(),
+    folders: Annotated[
+        list[Path] | None,
+        argument("[FOLDER]...", "The folder (default: this one).", exists=True, file_okay=False),
+    ] = None,
     *,
+    histories: Annotated[
+        bool, flag("Take histories of agents in these folders, in checkouts, too, for yours.")
+    ] = False,
     listed: Annotated[bool, described("--list", help="List the trusted folders instead.")] = False,
     revoke: Annotated[bool, flag("Trust the folder no longer.")] = False,
     yes: Yes = False,
@@ -313,18 +320,29 @@ def trust(
     confirmed; after a change of the file it has to be trusted again. Tokens and passwords are only
     sent to servers that you named yourself.
 
+    With --histories it is about what agents kept in the folders and below: in a git checkout, which
+    others may have written, it is learned for that repository alone, as one source, and not by
+    `setup`. Where these are your own sessions, this lets them count as such.
+
     \b
     Example:
       contextgraph trust .
+      contextgraph trust --histories ~/src
       contextgraph trust . --revoke
       contextgraph trust --list
     """
+    if histories:
+        _trust_histories(common, folders or [Path()], listed=listed, revoke=revoke, yes=yes)
+        return
+    if len(folders or ()) > 1:
+        raise click.BadParameter("one folder at a time: what its file sets is shown")
+    folder = next(iter(folders or ()), Path())
     if listed:
-        folders = trusted_folders()
+        trusted = trusted_folders()
         records: list[dict[str, Json]] = [
-            {"folder": name, "trusted": same} for name, same in folders.items()
+            {"folder": name, "trusted": same} for name, same in trusted.items()
         ]
-        listing = ((name, "yes" if same else "changed since") for name, same in folders.items())
+        listing = ((name, "yes" if same else "changed since") for name, same in trusted.items())
         common.answer_rows(records, "Trusted folders", ("folder", "trusted"), listing, empty="none")
         return
     name = str(folder.resolve())
@@ -347,6 +365,31 @@ def trust(
         {"name": key, "value": value, "before": before.get(key)} for key, value in changes.items()
     ]
     common.answer({"folder": name, "trusted": True, "settings": listed_changes}, f"{name}: trusted")
+
+
+def _trust_histories(
+    common: Common, folders: "Sequence[Path]", *, listed: bool, revoke: bool, yes: bool
+) -> None:
+    names = [str(folder.resolve()) for folder in folders]
+    if listed:
+        names = trusted_histories()
+        records: list[dict[str, Json]] = [{"folder": name, "trusted": True} for name in names]
+        rows = [(name,) for name in names]
+        common.answer_rows(records, "Trusted histories", ("folder",), rows, empty="none")
+        return
+    if revoke:
+        for folder in folders:
+            revoke_histories(folder)
+    else:
+        if not yes:
+            warn("histories of agents in these folders will count as your own words:")
+            for name in names:
+                warn(f"  {name}")
+            confirm("Trust them?", "nothing was trusted")
+        trust_histories(folders)
+    listing: list[Json] = [*names]
+    text = "no longer trusted" if revoke else "trusted"
+    common.answer({"histories": listing, "trusted": not revoke}, f"{', '.join(names)}: {text}")
 
 
 @common_options(without=("as_json",))
@@ -517,7 +560,7 @@ def setup(
     from contextgraph.readers import discover
 
     settings = common.settings()
-    discovered = discover(exclude=exclude or ())
+    discovered = discover(exclude=exclude or (), trusted=trusted_histories())
     histories = discovered.histories
     asked = _Questions(yes=yes, as_json=common.as_json)
     _learn(common, settings, discovered, asked)

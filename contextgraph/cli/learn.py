@@ -40,7 +40,7 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.config import NEVER_LEARNED, is_excluded
+from contextgraph.config import NEVER_LEARNED, is_excluded, trusted_histories
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of, regex
@@ -232,6 +232,7 @@ class Intake:
             on_conflict=self.report_conflict,
             max_run_size=int(self.settings.max_run_size * _MIB),
             follow_links=self.follow_links,
+            trusted=trusted_histories(),
         )
 
     def report_conflict(self, message: str) -> None:
@@ -285,7 +286,7 @@ def discovered_paths(
 
     from contextgraph.readers import discover
 
-    found = discover(exclude=exclude)
+    found = discover(exclude=exclude, trusted=trusted_histories())
     histories = found.histories
     warn_of_checkouts(found)
     if not histories:
@@ -322,8 +323,9 @@ def warn_of_checkouts(found: "Discovered") -> None:
     rest = f" (and {number_of(more, 'more folder')}; `setup --json` lists all)" if more > 0 else ""
     files = number_of(sum(found.in_checkouts.values()), "file")
     warn(
-        f"left out: {files} of histories in git checkouts, which others may have written;"
-        f" if they are yours: contextgraph learn {named}{rest}"
+        f"left out: {files} of histories in git checkouts, which others may have written; if they"
+        " are yours, first `contextgraph trust --histories FOLDER...`; else they count for their"
+        f" repositories alone: contextgraph learn {named}{rest}"
     )
 
 

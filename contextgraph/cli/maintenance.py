@@ -308,7 +308,7 @@ def import_(
     \b
     Example:
       contextgraph import team.jsonl.zst --source team
-      contextgraph import mine.jsonl.zst --as-owner --store neo4j://memory.example:7687
+      contextgraph import mine.jsonl.zst --as-owner --store neo4j://host:7687
       contextgraph import CLAUDE.md --repo acme/shop
     """
     from contextgraph.knowledge.rules import is_rules

@@ -45,6 +45,7 @@ from contextgraph.model import (
     Vector,
     WordingPlan,
     cosines,
+    vouches,
 )
 from contextgraph.ports import EmbedderSource, Store, id_pages
 from contextgraph.text import dice, subject_of, words
@@ -107,7 +108,10 @@ def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[Metho
     clearances = [
         clearance
         for clearance in history.clearances
-        if clearance.recovered.verified and not clearance.recovered.workaround
+        if clearance.recovered.verified
+        and not clearance.recovered.workaround
+        # What a clone says is for its repository alone, and a methodology may be for all.
+        and vouches(clearance.contributor, clearance.repo, "")
     ]
     return tuple(
         group

@@ -18,6 +18,7 @@ from contextgraph.embedding import embedded
 from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
 from contextgraph.learning.bundle import RunIds, bundle_of, renewed, run_ids
 from contextgraph.model import (
+    CLONE,
     Bundle,
     EmbeddedBundle,
     Learned,
@@ -119,8 +120,7 @@ class MemoryWriter:
         a name with other characters than letters, digits and ``_.:-``. Where one goes on with
         another, or with a stored run, each is a transaction of its own.
         """
-        supplier = checked_source(source) or self._source
-        matched = self._matched(raws, supplier)
+        matched = self._matched(raws, checked_source(source))
         if len(raws) > 1 and _go_on(matched):
             return [self.write(raw, source) for raw in raws]
         results = [
@@ -136,7 +136,7 @@ class MemoryWriter:
             return [self.write(raw, source) for raw in raws]
         if begun_alike:
             self._prepared.pop(id(raws[0]), None)
-            return [self._owned(bundles[0], begun_alike, supplier)]
+            return [self._owned(bundles[0], begun_alike, matched[0].source)]
         embedder = cache(self._embedder)  # which reads the memory
         new = embedded(bundles, False, embedder)
         statuses = self._store.runs.add([result.bundle for result in new]) if new else ()
@@ -170,7 +170,13 @@ class MemoryWriter:
                 [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
             )
             return [
-                _Matched(ids, learned.get(ids.id), _beginning(ids, learned), source) for ids in runs
+                _Matched(
+                    ids,
+                    learned.get(ids.id),
+                    _beginning(ids, learned),
+                    source or raw.origin or self._source,
+                )
+                for ids, raw in zip(runs, raws, strict=True)
             ]
 
     def _ids(self, raw: RawTrajectory) -> RunIds:
@@ -381,7 +387,9 @@ class MemoryWriter:
 
 def checked_source(source: str) -> str:
     """*source*; raises `SettingsError` where it is not a name, or may be a secret."""
-    if source and (not is_id(source) or masked_name(source) != source):
+    # Of a clone it has the path of its repository.
+    name = source.replace("/", ".") if source.startswith(CLONE) else source
+    if source and (not is_id(name) or masked_name(source) != source):
         raise SettingsError(
             f"source {source!r}: only letters, digits and _.:- are allowed, at most 128, and no "
             "secret"
@@ -465,7 +473,7 @@ class Spool:
 
         *source* is by default that of the settings.
         """
-        source = source or self._source
+        source = source or raw.origin or self._source
         import io
 
         from contextgraph.learning import masked

@@ -14,6 +14,18 @@ from contextgraph.text import regex
 
 Value = TypeVar("Value")
 
+# With which the name of a source begins that is a history in a git checkout, which anybody wrote.
+CLONE = "clone:"
+
+
+def vouches(contributor: str, repo: str, wanted: str) -> bool:
+    """Return True where *contributor*, about a run of *repo*, counts for the repository *wanted*.
+
+    A clone counts for its own repository alone.
+    """
+    return not contributor.startswith(CLONE) or repo.casefold() == wanted.casefold()
+
+
 # Of a field that is neither stored nor part of a JSON record.
 TRANSIENT = {"transient": True}
 # The time of what did not happen.
@@ -130,7 +142,8 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     where that was known. *session* is the id of the conversation, where a log has one. *advised*
     are the contexts that this product showed in the run, each with the step after which it did (-1:
     at the start). *folder* is where it worked, where a log says so once for the whole. *inherited*
-    is what it began with and another session owns; the steps are those that follow.
+    is what it began with and another session owns; the steps are those that follow. *origin* is the
+    source that a reader gives it by where it was read, else empty: no log says it itself.
     """
 
     source_format: str
@@ -153,6 +166,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     advised: Mapping[str, int] = field(default_factory=dict)
     folder: str = ""
     inherited: Inherited | None = None
+    origin: str = ""
 
     @property
     def misnumbered(self) -> str:

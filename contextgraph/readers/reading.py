@@ -25,6 +25,7 @@ from contextgraph.readers.database import count_sessions
 from contextgraph.readers.format import ForeignError, NotUnderstoodError, SkippedError, file_stem
 from contextgraph.readers.formats import FORMATS, runs_in
 from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, SPECSTORY, session_shown
+from contextgraph.readers.origin import Origins
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
     OnConflict,
@@ -106,6 +107,7 @@ def read(
     on_conflict: OnConflict | None = None,
     max_run_size: int = MAX_RUN_SIZE,
     follow_links: bool = False,
+    trusted: Sequence[str] | None = None,
 ) -> Iterator[RawTrajectory]:
     """The runs in *paths*: files, folders, globs, URLs, or "-" for standard input.
 
@@ -128,13 +130,16 @@ def read(
     larger one. In folders and globs, pipes, sockets, devices and, unless *follow_links*, links to
     what is outside are passed to *on_skip*.
 
+    With *trusted*, the folders whose histories are the owner's, each run has its origin; a history
+    of a clone that an agent of this machine has as well is passed to *on_skip*.
+
     URLs (``s3://bucket/runs/*.jsonl.gz``) are those of fsspec and its packages.
 
     Raises MissingExtraError for parquet without pyarrow and URLs without fsspec, and ReadError for
     *outcomes* that hold none.
     """
     given = None if outcomes is None else given_outcomes(outcomes)
-    reader = Reader(given, max_run_size, follow_links=follow_links)
+    reader = Reader(given, max_run_size, follow_links=follow_links, trusted=trusted)
     return _Runs(
         reader.results(
             paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
@@ -159,8 +164,14 @@ class Reader:
     """Reads runs as `read` does, path by path, with the outcomes that were *given*."""
 
     def __init__(
-        self, given: GivenOutcomes | None, max_run_size: int, *, follow_links: bool
+        self,
+        given: GivenOutcomes | None,
+        max_run_size: int,
+        *,
+        follow_links: bool,
+        trusted: Sequence[str] | None = None,
     ) -> None:
+        self._origins = None if trusted is None else _own_origins(trusted)
         self._judge = _Judge(given, follow_links=follow_links)
         self._max_run_size = max_run_size
         self._follow_links = follow_links
@@ -206,7 +217,18 @@ class Reader:
                 continue
             for source in files:
                 for result in _in_source(source, on_bytes, self._max_run_size):
-                    yield source, result
+                    yield source, self._with_origin(result, source)
+
+    def _with_origin(
+        self, result: RawTrajectory | ReadError, source: SourceFile
+    ) -> RawTrajectory | ReadError:
+        if isinstance(result, ReadError):
+            return result
+        plain = replace(result, origin="") if result.origin else result
+        if self._origins is None or source.is_remote or source.name == STANDARD_INPUT:
+            return plain
+        found = self._origins.of(plain, source.name)
+        return found or SkippedError(source.name, "", "a session that an agent here has, too")
 
 
 def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]:
@@ -510,10 +532,12 @@ def discover(
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
+    trusted: Sequence[str] = (),
 ) -> Discovered:
     """Return the histories on this machine, without files that match a pattern in *exclude*.
 
-    Files in a git checkout are counted apart. A checkout that also holds *home*, or the folder in
+    Files in a git checkout are counted apart, unless in a *trusted* folder. A checkout that also
+    holds *home*, or the folder in
     *home* where an agent keeps its sessions by default, is the user's own, such as one of settings.
 
     Only names and sizes are looked at, and which session a page of SpecStory shows: it is left out
@@ -522,16 +546,18 @@ def discover(
     """
     home = home or Path.home()
     environment = os.environ if environment is None else environment
-    histories, kept, foreign = list[History](), set[str](), _Checkouts()
+    histories, kept, foreign = list[History](), set[str](), dict[str, set[Path]]()
+    origins = Origins(trusted, _own_folders(home))
     for agent, variable, default, patterns in _PLACES:
         folder = Path(environment.get(variable) or home / default)
         files = list[Path]()
         for pattern in patterns:
-            own = _fixed_folder(folder, pattern) if folder == home / default else home
             for file in _files(folder, pattern, exclude):
                 if agent == SPECSTORY and session_shown(file)[-_ID_CHARS:] in kept:
                     continue
-                if not foreign.has(file, own):
+                if clone := origins.clone(file):
+                    foreign.setdefault(clone, set()).add(file)
+                else:
                     files.append(file)
         kept.update(file_stem(str(file))[-_ID_CHARS:] for file in files)
         if files:
@@ -539,45 +565,40 @@ def discover(
             experimental = FORMATS[CLINE if agent == ROO else agent].experimental
             some = tuple(files)
             histories.append(History(agent, folder, some, runs, size_of(some), experimental))
-    return Discovered(tuple(histories), foreign.counts())
-
-
-class _Checkouts:
-    """Collects files that lie in a git checkout, by checkout."""
-
-    def __init__(self) -> None:
-        self._files: dict[Path, set[Path]] = {}
-        self._is_root = cache(_is_checkout)
-
-    def has(self, file: Path, own: Path) -> bool:
-        """Return True, and keep *file*, where it is in a checkout that does not hold *own*.
-
-        Both the path and what its links lead to count.
-        """
-        for path, top in ((file.absolute(), own), (file.resolve(), own.resolve())):
-            for folder in path.parents:
-                if self._is_root(folder) and not top.is_relative_to(folder):
-                    self._files.setdefault(folder, set()).add(path)
-                    return True
-        return False
-
-    def counts(self) -> dict[Path, int]:
-        """Return, for each checkout, the folder that holds all its kept files, and their number."""
-        return {
-            Path(os.path.commonpath([file.parent for file in files])): len(files)
-            for files in self._files.values()
-        }
-
-
-def _is_checkout(folder: Path) -> bool:
-    """Return True for the top of a git work tree; in a worktree or submodule `.git` is a file."""
-    return os.path.lexists(folder / ".git")
+    counts = {
+        Path(os.path.commonpath([file.parent for file in some])): len(some)
+        for some in foreign.values()
+    }
+    return Discovered(tuple(histories), counts)
 
 
 def _fixed_folder(folder: Path, pattern: str) -> Path:
     """Return the deepest folder that all files at *pattern* below *folder* are in."""
     parts = Path(pattern).parts[:-1]
     return folder.joinpath(*takewhile(lambda part: not glob.has_magic(part), parts))
+
+
+def _own_origins(trusted: Sequence[str]) -> Origins:
+    """Return the origins of histories here; those in *trusted* folders are the owner's."""
+    clients = {COPILOT_CHAT, SPECSTORY, *(agent for agent, *_ in _PLACES)}
+
+    @cache
+    def sessions() -> frozenset[str]:
+        files = (file for history in discover().histories for file in history.files)
+        return frozenset(file_stem(str(file))[-_ID_CHARS:] for file in files)
+
+    return Origins(
+        trusted,
+        _own_folders(Path.home()),
+        clients,
+        lambda session: session[-_ID_CHARS:] in sessions(),
+    )
+
+
+def _own_folders(home: Path) -> list[Path]:
+    """Return *home* and the folders in it where agents keep their sessions by default."""
+    patterns = ((home / default, pattern) for *_, default, some in _PLACES for pattern in some)
+    return [home, *(_fixed_folder(folder, pattern) for folder, pattern in patterns)]
 
 
 class ReadFiles:

@@ -16,9 +16,13 @@ from contextgraph.text import regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
 _REMOTE = regex(
-    r"(?:\w+://(?:[^@/\s]+@)?[\w.-]+(?::\d+)?/|(?:[^@/:\s]+@)?[\w.-]{2,}:(?:\d+/)?/?(?!/)|[\w.-]+\.\w+/)"
+    r"(?:\w+://(?:[^@/\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
+    r"|(?:[^@/:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)|(?P<bare>[\w.-]+\.\w+)/)"
     r"(?P<path>[^/\s]+(?:/[^/\s]+)+)"
 )
+_GITHUB = ("github.com", "www.github.com", "ssh.github.com")
+_AZURE = "dev.azure.com"
+_ALIAS = regex(r"(?<=\.(?:com|org|net))-[\w-]+$")
 # Working trees that clients make for their sessions, and remove: of Claude Code below the root of
 # the repository, of others below a folder of their own, where one folder is named after it.
 _MADE_TREE = regex(
@@ -68,30 +72,39 @@ def repository_name(
 ) -> str:
     """``owner/name`` of the repository that a run worked in; empty where nothing names it.
 
-    *remote* is the URL that the log gives; without it the remote of *folder* counts, if that is a
-    git working tree on this machine; then what *instance_id* or *task* name; then the folder's own
-    name, as ``local/name``. All working trees of one repository have one name.
+    Git precedes text: the remote of *folder* counts if that is a git working tree on this machine,
+    then the URL *remote* that the log gives; then what *instance_id* or *task* name; then the
+    folder's own name, as ``local/name``. All working trees of one repository have one name.
     """
-    named = remote_name(remote) or repo_of(instance_id)
-    if not named and folder and PurePath(folder).is_absolute():
-        named = _remote_of(checkout(folder))
+    is_here = folder is not None and PurePath(folder).is_absolute()
+    named = _remote_of(checkout(folder)) if folder and is_here else ""
+    named = named or remote_name(remote) or repo_of(instance_id)
     return named or repo_in(task) or local_name(folder)
 
 
-def remote_name(url: str) -> str:
+def remote_name(url: str, *, with_host: bool = False) -> str:
     """``owner/name`` of a git remote's URL; empty for a path or anything else.
 
+    The host is left out of GitHub's names, as in instance ids, and of those that no dot shows to be
+    a host; with *with_host* of none. Names of other hosts have it, and all owners.
     The three forms of a URL that Azure DevOps has for one repository give one name.
     """
     match = _REMOTE.fullmatch(url.strip().rstrip("/").removesuffix(".git"))
     if not match:
         return ""
+    host = match["url"] or match["ssh"] or match["bare"]
+    host = _ALIAS.sub("", host)  # of ssh: github.com-work
     *owners, name = unquote(match["path"]).split("/")
-    if "_git" in owners:
-        before = [owner for owner in owners if owner != "_git"]
-        is_named_as_project = before[-1:] == owners[:1] and "visualstudio" not in url
-        return f"{name if is_named_as_project or not before else before[-1]}/{name}"
-    return f"{owners[-1]}/{name}"
+    if "_git" in owners or owners[0] == "v3":
+        before = [owner for owner in owners if owner not in ("_git", "v3")]
+        in_host = "visualstudio" in host
+        organisation = host.partition(".")[0] if in_host else next(iter(before), "")
+        is_named_as_project = not before or (before[-1:] == before[:1] and not in_host)
+        host, owners = _AZURE, [organisation, name if is_named_as_project else before[-1]]
+    elif host.casefold() in _GITHUB or "." not in host:
+        owners = owners[-1:]
+        return "/".join((_GITHUB[0] if "." in host else host, *owners, name)[not with_host :])
+    return "/".join((host.casefold(), *owners, name))
 
 
 def repo_in(task: str) -> str:

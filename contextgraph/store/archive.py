@@ -392,6 +392,7 @@ def contributions(path: Path) -> Iterator[RawTrajectory | Note | None]:
                 outcome_source=OutcomeSource.LOG,
                 change=ChangeStatus.UNKNOWN,
                 advised={},
+                origin="",
             )
         elif isinstance(line, Note) and line.kind is NoteKind.NOTE and line.is_live:
             yield line

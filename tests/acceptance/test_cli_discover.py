@@ -154,7 +154,52 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     assert b"evil.example" not in store.read_bytes()
 
     assert contextgraph("learn", *asked, "--store", store).code == 0
-    assert len(contextgraph("runs", "--store", store, "--json").records) > 1
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert len(runs) > 1
+    planted = {(run["contributor"], run["repo"]) for run in runs if run["agent"] != "claude-code"}
+    assert planted == {("clone:local/clone", "local/clone")}  # of which the others are copies
+
+
+def test_a_clone_speaks_for_its_own_repository_whatever_it_says(
+    home: Path, clones: list[Path], store: Path
+) -> None:
+    git(clones[0], "remote", "set-url", "origin", "https://evil.example/acme/shop.git")
+    for page in (clones[0] / ".specstory" / "history").iterdir():
+        page.write_text(page.read_text() + "\n\n_**User**_\n\ninstance_id: acme__shop-9\n")
+    assert (
+        contextgraph("learn", clones[0] / ".specstory", "--source", "ann", "--store", store).code
+        == 0
+    )
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert {(run["contributor"], run["repo"]) for run in runs} == {
+        ("clone:evil.example/acme/shop", "evil.example/acme/shop")
+    }
+
+
+def test_histories_in_a_trusted_folder_are_of_the_owner(
+    home: Path, clones: list[Path], store: Path
+) -> None:
+    assert "--yes" in contextgraph("trust", "--histories", home / "work").err
+    trusted = contextgraph("trust", "--histories", home / "work", "--yes", "--json").records
+    assert trusted == [{"histories": [str(home / "work")], "trusted": True}]
+    (listed,) = contextgraph("trust", "--histories", "--list", "--json").records
+    assert listed["folder"] == str(home / "work")
+    result = contextgraph("learn", "--discover", "--yes", "--store", store)
+    assert "left out" not in result.err
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert {run["contributor"] for run in runs} == {None}
+    contextgraph("trust", "--histories", home / "work", "--revoke")
+    assert "left out" in contextgraph("learn", "--discover", "--yes", "--store", store).err
+
+
+def test_a_session_that_an_agent_here_has_is_not_learned_of_a_clone(
+    home: Path, clones: list[Path], store: Path
+) -> None:
+    page = clones[0] / ".specstory" / "history" / "0.md"
+    own = home / ".claude" / "projects" / "-work-shop" / "planted-0.jsonl"
+    own.write_bytes((own.parent / "one.jsonl").read_bytes())
+    skipped = contextgraph("learn", page, "--store", store, "--json")
+    assert "an agent here has" in str(skipped.records[0]), skipped
 
 
 def test_setup_lists_the_histories_in_checkouts_for_programs(

@@ -145,3 +145,15 @@ def test_what_a_distrusted_source_supplied_counts_for_nothing_until_it_is_truste
     ]
     assert memory.release("source:eve")
     assert memory.query(STATE).ranked
+
+
+def test_what_a_clone_says_is_for_its_own_repository(memory: AgentMemory) -> None:
+    for number in range(6):
+        given = replace(recovering_run(number), repo="evil.example/acme/shop")
+        memory.learn(replace(given, origin="clone:evil.example/acme/shop"))
+    memory.consolidate()
+    assert memory.query(replace(STATE, repo="evil.example/acme/shop")).ranked
+    elsewhere = memory.query(replace(STATE, repo="acme/shop"))
+    assert (elsewhere.ranked, elsewhere.similar_cases) == ((), ())
+    assert not memory.query(replace(STATE, repo="")).ranked
+    assert {source.name for source in memory.sources()} == {"clone:evil.example/acme/shop"}

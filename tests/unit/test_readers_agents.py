@@ -803,7 +803,8 @@ def test_the_remote_names_a_repository_before_the_task_and_the_folder(tmp_path):
     git(tmp_path, "init", "-q")
     git(tmp_path, "remote", "add", "fork", "https://git.example.org/kim/kettle")
     git(tmp_path, "remote", "add", "origin", "ssh://git@git.example.org:22/teapot/kettle.git")
-    assert repository_name(str(tmp_path), task="repo: a/b") == "teapot/kettle"
+    assert repository_name(str(tmp_path), task="repo: a/b") == "git.example.org/teapot/kettle"
+    assert repository_name(str(tmp_path), instance_id="a__b-1").startswith("git.example.org")
     assert repository_name("/gone/kettle", task="repo: a/b") == "a/b"
     assert repository_name("/gone/kettle", task="in /workspace/a__b__1.0") == "a/b"
     assert repository_name("/gone/kettle", task="see src/a__b.py") == "local/kettle"

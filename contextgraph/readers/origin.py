@@ -1,0 +1,82 @@
+"""Who vouches for a run: decided by where it was read, never by what it says."""
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+from contextgraph.model import CLONE, RawTrajectory
+from contextgraph.readers.repository import GitFolder, remote_name
+from contextgraph.values import replace
+
+# Formats of the clients that people use, whose histories projects are known to commit. What a
+# benchmark wrote into a checkout is data that the caller names.
+_BENCHMARKS = frozenset({"openhands", "mini-swe-agent"})
+
+
+def clone_name(root: str) -> str:
+    """Return the repository of the checkout at *root*, with its host where it has a remote."""
+    found = GitFolder.around(root)
+    named = remote_name(found.remote(), with_host=True) if found else ""
+    return named or f"local/{Path(root).name}"
+
+
+@cache
+def _is_checkout(folder: str) -> bool:
+    """Return True for the top of a git work tree; in a worktree or submodule `.git` is a file."""
+    return os.path.lexists(os.path.join(folder, ".git"))
+
+
+class Origins:
+    """Finds out whose words a history is; those in the *trusted* folders are the owner's.
+
+    So are those in a checkout that holds one of the folders *own*. *clients* names the formats of
+    clients that people use, and *has_session* says whether one of this machine has a session.
+    """
+
+    def __init__(
+        self,
+        trusted: Iterable[str],
+        own: Iterable[Path],
+        clients: Iterable[str] = (),
+        has_session: Callable[[str], bool] = lambda session: False,
+    ) -> None:
+        self._trusted = [Path(folder).resolve() for folder in trusted]
+        self._own = [place for folder in own for place in (folder.absolute(), folder.resolve())]
+        self._clients = frozenset(clients) - _BENCHMARKS
+        self._has_session = has_session
+
+    def clone(self, file: "os.PathLike[str] | str") -> str:
+        """Return the top of the checkout of another that *file* is in; empty where it is in none.
+
+        Of a submodule that is the outermost one. Both the path and what its links lead to count.
+        """
+        real = Path(file).resolve()
+        if any(real.is_relative_to(folder) for folder in self._trusted):
+            return ""
+        for path in (Path(file).absolute(), real):
+            for folder in reversed(path.parents):
+                if _is_checkout(str(folder)) and not self._holds_own(folder):
+                    return str(folder)
+        return ""
+
+    def _holds_own(self, folder: Path) -> bool:
+        return any(place.is_relative_to(folder) for place in self._own)
+
+    def of(self, run: RawTrajectory, file: str) -> RawTrajectory | None:
+        """Return *run*, read from *file*, with its origin; None where the owner's client has it.
+
+        A history in a checkout is of this clone, and about its repository alone.
+        """
+        root = self.clone(file)
+        if not root:
+            return run
+        below = os.path.relpath(os.path.abspath(file), root).split(os.sep)
+        is_hidden = any(part.startswith(".") for part in below)
+        if not is_hidden and run.source_format not in self._clients:
+            return run
+        if run.session and self._has_session(run.session):
+            return None
+        named = clone_name(root)
+        repo = remote_name(named) or named
+        return replace(run, origin=f"{CLONE}{named}", repo=repo, folder=root)
