@@ -459,21 +459,24 @@ class AgentMemory:
         *,
         limit: int = 10,
         strategy: str = "hybrid",
+        agent: str = "",
+        file: str = "",
     ) -> tuple[Found, ...]:
-        """Return what `Notes.recall` finds, past sessions and tasks, and remedies, for people.
+        """Return sessions by what was said in them, notes of all kinds, and remedies, for people.
 
-        Of *repo* or of all, best first, each with its score in parts and the command that opens it.
-        A time in the question ("last week", "in March", "since 2026-02") bounds what is found.
+        Of *repo* or of all, best first, each with its score in parts and the command that opens it;
+        with *agent* or *file* only sessions of this agent, or that opened or changed this file. A
+        time in the question ("last week", "in March", "since 2026-02") bounds what is found.
         *strategy* is as for `Notes.recall`.
         """
         from contextgraph.knowledge.recall import asks_for_anything, period_in
-        from contextgraph.knowledge.search import search
+        from contextgraph.knowledge.search import Within, search
 
-        where = partial(search, self.store, self.notes, repo=repo, limit=limit)
+        where = partial(search, self.store, self.notes, limit=limit, strategy=Strategy(strategy))
         rest, period = period_in(question, self._now())
-        found = where(rest, strategy=Strategy(strategy), period=period)
+        found = where(rest, Within(repo, agent, file, period))
         if not found and not asks_for_anything(rest):
-            found = where(rest, strategy=Strategy(strategy))
+            found = where(rest, Within(repo, agent, file))
         return found
 
     def decided(

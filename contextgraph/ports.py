@@ -375,6 +375,44 @@ class NoteStore(TextVectors, Protocol):
         """Release what it holds beside the `Store`, whose `close` calls this."""
 
 
+class PassageStore(TextVectors, Protocol):
+    """Stores what was said in runs; a passage goes with its run, and is written with it."""
+
+    def get(self, ids: Sequence[str]) -> Mapping[str, model.Passage]:
+        """Return the known ones of *ids*, by id."""
+
+    def of_run(self, run: str) -> Sequence[model.Passage]:
+        """Return the passages of a run, in order."""
+
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        """Return in how many passages each of *words* (stems) occurs."""
+
+    def for_text(
+        self, weights: Mapping[str, int], scope: model.PassageScope, limit: int
+    ) -> Sequence[str]:
+        """Return ids by the sum of the weights of their stems, then the newest."""
+
+    def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
+        """Return the passages that were said last, the newest first, of equal times by id."""
+
+    def cosines(self, vector: model.Vector, ids: Sequence[str]) -> Mapping[str, float]:
+        """Return id -> cosine, to 4 decimals, of those of *ids* with a vector of its space."""
+
+    def nearest(
+        self, vector: model.Vector, scope: model.PassageScope, limit: int
+    ) -> Mapping[str, float]:
+        """Return id -> cosine, to 4 decimals, best first."""
+
+    def counts(self, space: str | None = None) -> model.PassageCounts:
+        """Return how many passages there are, and how many have no vector of *space* yet."""
+
+    def keep(self, since: datetime | None, characters: int | None) -> int:
+        """Keep what was said since then, the newest of so many characters (None: no limit).
+
+        Return how many others were deleted.
+        """
+
+
 class Indexed(NamedTuple):
     """The vector of the note *id* of *repo*, whose text had this *digest*; None to remove it."""
 
@@ -478,6 +516,7 @@ class Store(Protocol):
     methodologies: MethodologyStore
     exposures: ExposureStore
     notes: NoteStore
+    passages: PassageStore
     admin: AdminStore
 
     def __call__(self) -> "Graph":

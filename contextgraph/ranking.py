@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from datetime import UTC
 from itertools import zip_longest
 from math import log, sqrt
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from contextgraph.fitted import fitted
@@ -54,6 +55,59 @@ def reciprocal_rank_fusion(
         for rank, key in enumerate(ranking, start=1):
             scores[key] = scores.get(key, 0.0) + 1 / (k + rank)
     return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
+
+
+class Ranked(NamedTuple):
+    """A text that was ranked: its *score*, and what it is made of.
+
+    *words* is BM25 over its maximum and *share* the part of the question's weight that is in the
+    text, both 0 to 1; *meaning* is the cosine of their vectors, 0 where there is none.
+    """
+
+    id: str
+    score: float
+    words: float
+    share: float
+    meaning: float
+
+
+def fused(
+    weights: Mapping[str, float],
+    texts: Mapping[str, str],
+    cosines: Mapping[str, float] = MappingProxyType({}),
+) -> list[Ranked]:
+    """Rank *texts* (by id) by words and meaning, fused by rank, best first.
+
+    *weights* are those of the stems of a question, *cosines* those of its vector by id. What shares
+    no word and has no cosine above 0 is left out; of what has no vector yet words decide alone. The
+    first by both has the score 1.
+    """
+    total = sum(weights.values()) or 1.0
+    counted = {id_: Counter(stems(text)) for id_, text in texts.items()}
+    words = {id_: overlap(weights, counts) for id_, counts in counted.items()}
+    by_words = _ranks(words)
+    by_meaning = {id_: rank for id_, rank in by_words.items() if id_ not in cosines}
+    by_meaning |= _ranks({id_: cosine for id_, cosine in cosines.items() if id_ in texts})
+    scores = {
+        id_: sum(1 / (RRF_K + ranks[id_]) for ranks in (by_words, by_meaning) if id_ in ranks)
+        for id_ in by_words.keys() | by_meaning.keys()
+    }
+    return [
+        Ranked(
+            id_,
+            scores[id_] * (RRF_K + 1) / 2,
+            words[id_],
+            sum(weights[word] for word in sorted(weights.keys() & counted[id_].keys())) / total,
+            cosines.get(id_, 0.0),
+        )
+        for id_ in sorted(scores, key=lambda id_: (-scores[id_], id_))
+    ]
+
+
+def _ranks(scores: Mapping[str, float]) -> dict[str, int]:
+    """Return the place, from 1, of each key with a score above 0; the best first."""
+    best = sorted(filter(lambda id_: scores[id_] > 0, scores), key=lambda id_: (-scores[id_], id_))
+    return {id_: place for place, id_ in enumerate(best, start=1)}
 
 
 # Words of a request that are looked up, and statements that are proposed for it, of at most so

@@ -18,6 +18,7 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
     Outcome,
+    PassageScope,
     RunFilter,
     RunOrder,
     Scope,
@@ -52,6 +53,7 @@ from tests.strategies import (
 )
 
 NOTE_IDS = tuple(f"note_{number}" for number in range(7))
+PASSAGE_IDS = tuple(f"{run}:000{number}" for run in TRAJECTORY_IDS for number in range(2))
 NOTE_SPACES = ("test/notes@3", "test/others@3")
 NODE_IDS = (*TRAJECTORY_IDS, *ITEM_IDS, *ERROR_IDS, *CONTEXT_IDS)
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -153,6 +155,13 @@ def _vectors_of_notes(draw: st.DrawFn) -> tuple[str, dict[str, Vector | None]]:
     return space, {id_: one and Vector.of(space, one) for id_, one in found.items()}
 
 
+@st.composite
+def _vectors_of_passages(draw: st.DrawFn) -> tuple[str, dict[str, Vector | None]]:
+    space = draw(st.sampled_from(SPACES)).name
+    some_vectors = st.none() | vectors(space)
+    return space, draw(st.dictionaries(st.sampled_from(PASSAGE_IDS), some_vectors))
+
+
 def _changed(note: Note) -> Note:
     return replace(note, links=(Link("supersedes", "note_6", 0.5),), archived_at=None)
 
@@ -164,6 +173,7 @@ _TOGETHER: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "vectors.add": _vectors_of_runs(),
     "vectors.add_nodes": _vectors_of_nodes(),
     "notes.add": _vectors_of_notes(),
+    "passages.add": _vectors_of_passages(),
     "methodologies.put": abstracted().map(
         lambda one: (one.methodologies, one.removed, one.resolved, one.similar)
     ),
@@ -187,6 +197,13 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "holder": st.sampled_from("ab"),
     "ids": some(METHODOLOGY_IDS),
     "notes.ids": some(NOTE_IDS),
+    "passages.ids": some(PASSAGE_IDS),
+    "characters": st.none() | st.sampled_from((0, 40, 10_000)),
+    "passages.keep.since": st.none() | times(),
+    "passages.counts.space": st.none() | _SPACE_NAMES,
+    "run": st.sampled_from((*TRAJECTORY_IDS, "absent")),
+    "weights": st.dictionaries(st.sampled_from(_STEMS), st.integers(1, 3), max_size=3),
+    "passages.words": some(_STEMS),
     "instance": st.none() | st.sampled_from((*INSTANCES, "absent")),
     "item": st.none() | st.integers(0, 3),
     "keep": st.integers(0, 2),
@@ -237,6 +254,13 @@ _TYPES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     Scope: scopes(),
     NoteScope: _note_scopes(),
+    PassageScope: st.builds(
+        PassageScope,
+        st.none() | st.lists(st.sampled_from(REPOSITORIES), max_size=2, unique=True).map(tuple),
+        st.none() | some(TRAJECTORY_IDS).map(tuple),
+        st.none() | times(),
+        st.none() | times(),
+    ),
     Space: st.builds(
         replace,
         st.sampled_from(SPACES),

@@ -1,7 +1,8 @@
 """Search of everything that is known."""
 
+from collections.abc import Sequence
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from contextgraph.cli.commands import Common, Limit, Repo, argument, common_options, option
 from contextgraph.cli.output import emit
@@ -10,7 +11,10 @@ from contextgraph.records import record_of
 from contextgraph.text import gives_instructions, one_line, plain
 from contextgraph.values import replace
 
-_FOUND_WIDTH = 160
+if TYPE_CHECKING:
+    from contextgraph.model import Found
+
+_FOUND_WIDTH, _TITLE_WIDTH = 160, 80
 # Below it were 7 of 12 questions that nothing in a team's sessions answers, and none of 25 others.
 _LIKELY = 0.3
 
@@ -24,37 +28,57 @@ def search(
     question: Annotated[str, argument("QUESTION", "What you want to know.")],
     *,
     repo: Repo = None,
+    agent: Annotated[str, option("NAME", "Only sessions of this agent.")] = "",
+    file: Annotated[str, option("PATH", "Only sessions that opened or changed this file.")] = "",
     limit: Limit = 10,
     strategy: Annotated[
         Strategy, option("NAME", "All; no entities and links; only those; only notes.")
     ] = Strategy.HYBRID,
 ) -> None:
-    """Search past sessions, lessons, notes and remedies.
+    """Search all that was said in past sessions, lessons, notes, pages and remedies.
 
-    One list, the best first, with the command that opens each. "what happened recently" gives the
-    newest, "why did we …" prefers lessons, the name of a file what is about it.
+    Sessions with the passage that answers best, and the command that opens it; what is less likely
+    to answer stands apart. "Last week" or "since 2026-02" in the question bounds it, "what happened
+    recently" gives the newest.
 
     \b
     Example:
       contextgraph search "why is the batch limited" --repo acme/shop
-      contextgraph search "what happened recently"
-      contextgraph search "what do we know about export.py"
+      contextgraph search "what did we decide about the importer last month"
+      contextgraph search "what do we know about export.py" --file export.py
     """
     with common.open(read_only=True) as memory:
         found = [
             replace(one, command=_opening(common, one.command))
-            for one in memory.search(question, repo, limit=limit, strategy=strategy)
+            for one in memory.search(
+                question, repo, limit=limit, strategy=strategy, agent=agent, file=file
+            )
         ]
     if common.as_json:
         for one in found:
             emit(record_of(one))
         return
-    if found and max(one.probability for one in found) < _LIKELY:
+    print_found(found)
+
+
+def print_found(found: "Sequence[Found]") -> None:
+    """Print what a search found: sessions with their passages, what is weak apart."""
+    sessions: dict[str, list[Found]] = {}
+    for one in found:
+        sessions.setdefault(one.run or one.id, []).append(one)
+    strong = [hits for hits in sessions.values() if hits[0].probability >= _LIKELY]
+    weak = [hits for hits in sessions.values() if hits[0].probability < _LIKELY]
+    if weak and not strong:
         print("probably nothing answers this; what comes nearest:")
-    for place, one in enumerate(found, start=1):
-        hidden = f" · {_HIDDEN}" if gives_instructions(one.text) else ""
-        print(f"{place}. {one.kind} {one.time:%Y-%m-%d} {plain(one.repo)}{hidden}")
-        print(f"   {one_line(one.text, _FOUND_WIDTH)}\n   {plain(one.command)}")
+    for place, (first, *others) in enumerate((*strong, *weak), start=1):
+        if strong and place == len(strong) + 1:
+            print("less likely:")
+        hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
+        title = f" · {one_line(first.title, _TITLE_WIDTH)}" if first.title != first.text else ""
+        print(f"{place}. {first.kind} {first.time:%Y-%m-%d} {plain(first.repo)}{title}{hidden}")
+        print(f"   {one_line(first.text, _FOUND_WIDTH)}\n   {plain(first.command)}")
+        for other in others:
+            print(f"   {one_line(other.text, _FOUND_WIDTH)}")
     if not found:
         print("nothing is known about it")
 

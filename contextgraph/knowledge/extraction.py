@@ -11,9 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from heapq import heapify, heappop, heappush
-from operator import itemgetter
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -29,7 +26,7 @@ from contextgraph.knowledge.durability import (
 )
 from contextgraph.knowledge.ways import GUIDE, ways_in
 from contextgraph.model import LessonKind, RawTrajectory
-from contextgraph.text import compiled, gives_instructions, regex, stems, words
+from contextgraph.text import compiled, regex, stems, words
 from contextgraph.values import replace
 
 # Longer messages are plans, logs or issues that were pasted; a longer statement is a paragraph.
@@ -43,14 +40,6 @@ _LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _TOPIC = 400, 300, 8, 150
 # A statement of so few words needs what it answers; a question of so many stems is clear.
 _UNCLEAR, _CLEAR, _LONGEST_SAID = 7, 4, 200
 
-# What is kept of a session to search it, and of how long sentences.
-_PASSAGES, _SHORTEST_PASSAGE, _LONGEST_PASSAGE = 2_000, 30, 300
-# What an agent is about to do says less than what it found.
-_INTENDS = regex(
-    r"(?:now,? |first,? |next,? |ok(?:ay)?,? |great|perfect|good|excellent|[!.,] )*"
-    r"(?:let me|let['’]s|i['’]ll|i will|i need to|i should|i['’]m going to|i am going to)\b",
-    re.IGNORECASE,
-)
 # What stands in a message though nobody typed it.
 _BLOCK = regex(
     r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?(?:</\1>|\Z)|\[(?:Image|Request interrupted)[^\]]*\]",
@@ -356,19 +345,10 @@ class Said(Struct, frozen=True):
 
 
 class SaidInRun(Struct, frozen=True):
-    """The *statements* of a session, its *title* (how it began, its words), and passages."""
+    """The *statements* of a session, and its *title*: how it began, and its words."""
 
     statements: tuple[Said, ...]
     title: str
-    passages: tuple["Passage", ...] = ()
-
-
-class Passage(NamedTuple):
-    """A sentence of a session, written by the *speaker* (user or agent) at *step*."""
-
-    step: int
-    speaker: str
-    text: str
 
 
 class _Exchange(Struct, frozen=True):
@@ -409,51 +389,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     return SaidInRun(
         tuple(replace(said, about=_about(said)) for said in found.values()),
         title=_topic(run.task, exchanges, last),
-        passages=tuple(_passages(exchanges, last, len(run.steps), [*found])),
     )
-
-
-def _passages(
-    exchanges: Sequence[_Exchange], last: str, steps: int, stated: Sequence[str]
-) -> list[Passage]:
-    """The sentences that together say most of what was discussed, in order.
-
-    Of a person and of the agent, without code, what programs wrote, what the agent was about to do,
-    and statements (*stated*). Each of them adds the most new words for its length.
-    """
-    known_by = "\n".join(stated)
-    most_chars = _PASSAGES
-    turns = [(one.step, "user", one.typed) for one in exchanges if not one.is_task]
-    turns += [(max(0, one.step - 1), "agent", one.before) for one in exchanges]
-    turns.append((max(0, steps - 1), "agent", last))
-    passages = [
-        Passage(step, speaker, sentence)
-        for step, speaker, text in sorted(turns, key=itemgetter(0))
-        for sentence in _sentences(_BLOCK.sub("\n", text))
-        if _SHORTEST_PASSAGE <= len(sentence) <= _LONGEST_PASSAGE
-        and not (_INTENDS.match(sentence) or gives_instructions(sentence))
-        and _normal(sentence) not in known_by
-    ]
-    # Ids and numbers are not asked for.
-    said = [frozenset(filter(str.isalpha, stems(passage.text))) for passage in passages]
-    known: set[str] = set()
-
-    def gain(place: int) -> float:
-        return len(said[place] - known) / (len(passages[place].text) + _SHORTEST_PASSAGE)
-
-    queue = [(-gain(place), place) for place in range(len(passages))]
-    heapify(queue)
-    chosen: list[int] = []
-    while queue and most_chars > 0:
-        promised, place = heappop(queue)
-        if (now := gain(place)) < -promised:  # another sentence said a part of it
-            if now:
-                heappush(queue, (-now, place))
-        elif len(passages[place].text) <= most_chars:
-            chosen.append(place)
-            known |= said[place]
-            most_chars -= len(passages[place].text)
-    return [passages[place] for place in sorted(chosen)]
 
 
 def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:

@@ -135,7 +135,6 @@ class Lessons:
             self.remove_run(run_id)
             return
         said = statements_in(run)
-        self._keep_discussed(said, run, run_id, contributor)
         now = run.started_at or self._now()
         self.keep(
             [_lesson_said(one, said, run, run_id, now) for one in said.statements],
@@ -178,36 +177,15 @@ class Lessons:
             self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
         return tuple(note.id for note in fresh), tuple(before)
 
-    def _keep_discussed(
-        self, said: SaidInRun, run: RawTrajectory, run_id: str, contributor: str
-    ) -> None:
-        """Store the passages of *run* in the place of what was learned of it before it went on."""
-        if not said.passages:
-            return
-        key = f"{repo_name(run.repo)}\n{run.instance_id}"
-        note = Note(
-            id=f"session_{blake2b(key.encode(), digest_size=8).hexdigest()}",
-            content="\n".join(f"{it.step} {it.speaker} {_masked(it.text)}" for it in said.passages),
-            repo=repo_name(run.repo),
-            source=_source(Origin.SAID, contributor, by_agent=False),
-            created_at=run.started_at or self._now(),
-            kind=NoteKind.SESSION,
-            locator=run.instance_id,
-            links=(Link(LinkType.SAID_IN, run_id),),
-        )
-        known = self._store.get([note.id]).get(note.id)
-        if known is None or (known.content, known.links) != (note.content, note.links):
-            self._store.change(new=[note])
-
     def remove_run(self, run_id: str) -> int:
-        """Delete what was said in a run; returns how many lessons and passages are gone.
+        """Delete what was said in a run; returns how many lessons are gone.
 
         A lesson that was said elsewhere, too, stays with what was said there.
         """
         said = [
             note
             for note in self._store.linking([run_id])
-            if note.kind in (*_KINDS, NoteKind.SESSION) and run_id in note.targets(LinkType.SAID_IN)
+            if note.kind in _KINDS and run_id in note.targets(LinkType.SAID_IN)
         ]
         rest = {note.id: _without_run(note, run_id) for note in said}
         kept = {id_: note for id_, note in rest.items() if note is not None}

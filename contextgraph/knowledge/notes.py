@@ -59,6 +59,7 @@ from contextgraph.model import (
     Security,
     Snapshot,
     Strategy,
+    Vector,
 )
 from contextgraph.ports import EmbedderSource, NoteStore
 from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name
@@ -229,17 +230,21 @@ class Notes:
         strategy: Strategy,
         others: Sequence[Note] = (),
         period: Period = ALWAYS,
+        vector: Vector | None = None,
     ) -> list[Recollection]:
         """Rank notes in *scope*, keyed entries and *others* by how well they answer *question*.
 
-        Those of the *period*, the best first. It does not count as a recall.
+        Those of the *period*, the best first; *vector* is that of the question. It does not count
+        as a recall.
         """
         if NoteKind.KEYED in scope.kinds:
             others = (*others, *map(_note_of_entry, self._keyed()))
         # Then the question need not be embedded; of all repositories some will have a note.
         if not others and scope.repos is not None and not self._store.newest(scope, 1):
             return []
-        found = self._found(question, scope, strategy, others, period)
+        vector = vector or self.vector_of(question)
+        asked = Question.of(question, vector, scope, self._now(), period)
+        found = self._found(asked, others, strategy)
         replaced = superseded_in(self._store, [one.note.id for one in found])
         current = [one for one in found if one.note.id not in replaced and not waits(one.note)]
         return self._with_contradictions(current, scope)
@@ -396,25 +401,24 @@ class Notes:
                 )
         return NoteReceipt(note.id, NoteStatus.CREATED)
 
-    def _found(
-        self,
-        question: str,
-        scope: NoteScope,
-        strategy: Strategy,
-        others: Sequence[Note],
-        period: Period,
-    ) -> list[Recollection]:
-        """Rank what answers *question*; where vectors cannot be compared, words decide."""
-        now = self._now()
+    def vector_of(self, question: str) -> Vector | None:
+        """Return the vector of *question*; None where there is no space, or it fails."""
         try:
             embedder = self._questions()
-            vector = embedder.embed([question]).vectors[0] if embedder else None
-            query = Question.of(question, vector, scope, now, period)
-            return recollections(self._store, query, others, strategy)
+            return embedder.embed([question]).vectors[0] if embedder else None
         except EmbeddingError as error:
             _warn("%s; notes are recalled by words only", error)
-            query = Question.of(question, None, scope, now, period)
-            return recollections(self._store, query, others, strategy)
+            return None
+
+    def _found(
+        self, asked: Question, others: Sequence[Note], strategy: Strategy
+    ) -> list[Recollection]:
+        """Rank what answers; where vectors cannot be compared, words decide."""
+        try:
+            return recollections(self._store, asked, others, strategy)
+        except EmbeddingError as error:
+            _warn("%s; notes are recalled by words only", error)
+            return recollections(self._store, replace(asked, vector=None), others, strategy)
 
     def _with_contradictions(
         self, found: Sequence[Recollection], scope: NoteScope

@@ -310,6 +310,8 @@ def _count_intent(
     """
     words = {*question.words}
     for id_, note in notes.items():
+        if id_ not in own:
+            continue
         if note.kind is NoteKind.ENTITY:
             title = {*stems(note.title)}
             own[id_] *= len(title & words) / max(1, len(title))

@@ -1,13 +1,21 @@
-"""Search by people: what is recalled, past runs and remedies, each with what opens it."""
+"""Search: sessions by what was said in them, and notes of every kind, in one ranking."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import TypeAlias
+from typing import NamedTuple
 
+from contextgraph.knowledge.extraction import files_in
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.recall import ALWAYS, MOST_WORDS, Period
+from contextgraph.knowledge.recall import (
+    ALWAYS,
+    MOST_WORDS,
+    Period,
+    asks_for_anything,
+    searched_text,
+    without_asking,
+)
 from contextgraph.model import (
     Found,
     LinkType,
@@ -15,140 +23,346 @@ from contextgraph.model import (
     NoteKind,
     NoteScope,
     Outcome,
+    Passage,
+    PassageKind,
+    PassageScope,
+    Recollection,
     RunFilter,
     Scope,
     Strategy,
     Trajectory,
+    Vector,
     is_subagent,
-    run_text,
 )
-from contextgraph.ports import Store
-from contextgraph.text import cut, number_of, stems, words as words_of
+from contextgraph.ports import ALL, PassageStore, Store
+from contextgraph.ranking import Ranked, fused
+from contextgraph.text import cut, dice, number_of, rarity, stems, word_weights, words as words_of
 from contextgraph.trace import describe_remedy
 from contextgraph.values import replace
 
-_PROPOSED, _SESSIONS, _TEXT, _TITLE, _FILES = 60, 20, 300, 120, 3
-# More of one session would hide the others; of what is new, and of passages, each stands once.
-_OF_SESSION, _ONCE, _OF_A_TIME = 3, 1, 1_000
-_PASSAGES, _RUNS = ("said", "reply"), ("task", "session")
+# Passages that are proposed by words and by meaning, and remedies.
+_BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
+_OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
+# Of a list so many parts are more than one hit of a session.
+_OTHERS = 4
+# From so many characters on, equal texts are copies.
+_COPIED = 120
+# A file that is named is meant.
+_NAMED = 0.5
+_OF_A_TIME = 1_000
+# So many sessions are compared with each other; from here on two say nearly the same.
+_COMPARED, _SAME = 5, 0.5
 _AT_STEP = " --step "
 
-_Described: TypeAlias = tuple[Note, str, str, str]
+
+class Within(NamedTuple):
+    """Where is searched: in one repository, agent or file (None and "": in all), in a time."""
+
+    repo: str | None = None
+    agent: str = ""
+    file: str = ""
+    period: Period = ALWAYS
+
+    def passages(self, store: Store) -> PassageScope:
+        """Return the scope of passages."""
+        repos = None if self.repo is None else (repo_name(self.repo),)
+        runs = None
+        if self.agent or self.file:
+            chosen = store.runs.listed(RunFilter(repo=self.repo), ALL)
+            runs = tuple(run.id for run in chosen if self.has(run))
+        return PassageScope(repos, runs, *self.period)
+
+    def has(self, run: Trajectory) -> bool:
+        """Return whether *run* is of this agent, and changed or opened this file."""
+        by_agent = self.agent in ("", run.agent, run.agent.removesuffix("/subagent"))
+        file = f"/{self.file}"
+        return by_agent and (not self.file or any(f"/{one}".endswith(file) for one in run.files))
+
+    def admits(self, note: Note) -> bool:
+        """Return whether *note* may be about this file; notes are of no agent."""
+        return not self.agent and self.file in searched_text(note)
 
 
 def search(
     store: Store,
     notes: Notes,
     question: str,
+    within: Within,
     *,
-    repo: str | None = None,
     limit: int = 10,
     strategy: Strategy = Strategy.HYBRID,
-    period: Period = ALWAYS,
 ) -> tuple[Found, ...]:
     """Return what *store* has about *question*, best first: see `AgentMemory.search`."""
-    scope = NoteScope(places_of(repo), strategy.kinds)
+    asked, vector = stems(without_asking(question)), notes.vector_of(question)
     is_graph = strategy is Strategy.GRAPH
-    others = {} if is_graph else dict(_others(store, question, repo, limit, period))
-    candidates = [note for note, *_ in others.values()]
-    recalled = notes.answers(question, scope, strategy, candidates, period)
-    is_new = bool(recalled) and recalled[0].why.keys() == {"recency"}
-    listed = {command for _, kind, _, command in others.values() if kind in _RUNS}
-    of_session: Counter[str] = Counter()
-    shown: list[Found] = []
-    for one in recalled:
-        if len(shown) == limit:
-            break
-        _, kind, text, command = others.get(one.note.id) or _described(store, one.note)
-        if any((kind, text, one.note.repo) == (it.kind, it.text, it.repo) for it in shown):
+    remedies = {} if is_graph else _remedies(store, question, within)
+    scope = NoteScope(places_of(within.repo), strategy.kinds)
+    candidates = [note for note, _ in remedies.values()]
+    recalled = {
+        one.note.id: one
+        for one in notes.answers(question, scope, strategy, candidates, within.period, vector)
+        if within.admits(one.note)
+    }
+    is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
+    if is_new or (not recalled and asks_for_anything(question) and not is_graph):
+        return _newest(store, recalled.values(), within, limit)
+    said, cosines = ({}, {}) if is_graph else _said(store, asked, vector, within)
+    texts = {id_: searched_text(one.note) for id_, one in recalled.items()}
+    texts |= {id_: passage.text for id_, passage in said.items()}
+    if vector is not None:
+        cosines |= {id_: one.why.get("meaning", 0.0) for id_, one in recalled.items()}
+    ranked = fused(question_weights(store.passages, asked), texts, cosines)
+    if named := files_in(question):
+        said_about = {id_ for id_, text in texts.items() if any(name in text for name in named)}
+        ranked = _raised(ranked, said_about)
+    hits = [
+        _of_passage(one, said[one.id]) if one.id in said else _of_lesson(one, recalled[one.id].note)
+        for one in ranked
+        if one.id in said or recalled[one.id].note.targets(LinkType.SAID_IN)
+    ]
+    sessions = _newer_first(_sessions(store, hits))
+    scores = {one.id: one.score for one in ranked}
+    best = max(scores.values(), default=1.0)
+    entries = [
+        _entry(one, _score(one, scores.get(id_, 0.0), best), remedies)
+        for id_, one in recalled.items()
+        if not one.note.targets(LinkType.SAID_IN)
+    ]
+    found = [*sessions, *([entry] for entry in _distinct(entries))]
+    found.sort(key=lambda group: -group[0].score)
+    return _within_limit(found, limit)
+
+
+def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found, ...]:
+    """Return the first of each group, and some others of the best groups, at most *limit*."""
+    others = min(limit // _OTHERS, sum(len(group) - 1 for group in groups[: limit // _OTHERS]))
+    others = max(others, limit - len(groups))
+    found: list[Found] = []
+    for group in groups[: limit - min(others, limit - 1)]:
+        taken = group[: 1 + max(0, others)]
+        others -= len(taken) - 1
+        found += taken
+    return tuple(found)
+
+
+def _raised(ranked: Sequence[Ranked], ids: Collection[str]) -> list[Ranked]:
+    """Return *ranked*, best first, where those of *ids* count for more."""
+    raised = [
+        one._replace(score=one.score * (1 + _NAMED)) if one.id in ids else one for one in ranked
+    ]
+    return sorted(raised, key=lambda one: (-one.score, one.id))
+
+
+def question_weights(passages: PassageStore, asked: Sequence[str]) -> dict[str, float]:
+    """Return how rare each stem *asked* for is among all passages."""
+    words = [*dict.fromkeys(asked)][:MOST_WORDS]
+    counts = passages.word_counts(words)
+    return {word: rarity(counts.by_word[word], counts.total) for word in words}
+
+
+def _said(
+    store: Store, asked: Sequence[str], vector: Vector | None, within: Within
+) -> tuple[dict[str, Passage], dict[str, float]]:
+    """Return the passages that are proposed, by id, and the cosines of those with a vector."""
+    passages, scope = store.passages, within.passages(store)
+    counts = passages.word_counts([*dict.fromkeys(asked)][:MOST_WORDS])
+    ids = [*passages.for_text(word_weights(counts.total, counts.by_word), scope, _BY_WORDS)]
+    if vector is None:
+        return dict(passages.get(ids)), {}
+    near = passages.nearest(vector, scope, _BY_MEANING)
+    ids += [id_ for id_ in near if id_ not in ids]
+    return dict(passages.get(ids)), {**passages.cosines(vector, ids)}
+
+
+class _Hit(NamedTuple):
+    """A passage of the session *run* that answers, said after *step*."""
+
+    rank: Ranked
+    run: str
+    step: int
+    kind: str
+    speaker: str
+    time: datetime
+    text: str
+
+    @property
+    def said(self) -> object:
+        """What copies of it have in common: a short text may be said again at another time."""
+        return self.text if len(self.text) >= _COPIED else (self.text, self.time)
+
+
+_KINDS = {
+    PassageKind.TASK: "task",
+    PassageKind.TURN: "said",
+    PassageKind.TITLE: "said",
+    PassageKind.REPLY: "reply",
+    PassageKind.THOUGHT: "reply",
+    PassageKind.COMMIT: "commit",
+}
+
+
+def _of_passage(rank: Ranked, passage: Passage) -> _Hit:
+    kind = _KINDS[PassageKind.REPLY if passage.by_agent else passage.kind]
+    if passage.kind is PassageKind.COMMIT:
+        kind = _KINDS[passage.kind]
+    return _Hit(
+        rank, passage.run, passage.step, kind, passage.speaker, passage.said_at, passage.text
+    )
+
+
+def _of_lesson(rank: Ranked, note: Note) -> _Hit:
+    step = note.locator.rpartition("#")[2]
+    run = note.targets(LinkType.SAID_IN)[0]
+    number = int(step) if step.isdecimal() else -1
+    return _Hit(rank, run, number, NoteKind.LESSON, note.speaker, note.created_at, note.content)
+
+
+def _sessions(store: Store, hits: Sequence[_Hit]) -> list[list[Found]]:
+    """Return the sessions of *hits*, which are ordered, each with the best of them."""
+    runs = store.runs.trajectories({hit.run for hit in hits})
+    session_of = _session_of(store, runs.values())
+    # A copy says nothing: a text belongs to the session in which it was said first.
+    first: dict[object, _Hit] = {}
+    for hit in sorted(hits, key=lambda hit: (hit.time, hit.run)):
+        first.setdefault(hit.said, hit)
+    stated = [hit for hit in hits if hit.kind == NoteKind.LESSON]
+    grouped: dict[str, dict[str, Found]] = {}
+    for hit in hits:
+        if hit.run not in runs or first[hit.said].run != hit.run:
             continue
-        opened = command.partition(_AT_STEP)[0]
-        if is_new and kind not in _RUNS and opened in listed:
-            continue  # its session stands for it
-        is_passage = kind in _PASSAGES
-        session = opened if is_new else f"{'passage' if is_passage else kind} {opened}"
-        of_session[session] += 1
-        if of_session[session] <= (_ONCE if is_new or is_passage else _OF_SESSION):
-            why = {name: round(value, 4) for name, value in one.why.items()}
-            score, note = round(one.score, 4), one.note
-            probability = 1.0 if is_new else round(one.probability, 4)
-            found = Found(kind, note.id, text, note.repo, note.created_at, score, command, why)
-            shown.append(replace(found, probability=probability))
-    return tuple(shown)
+        session = session_of[hit.run]
+        same = (one for one in stated if one.run == hit.run and one.text in hit.text)
+        shown = next(same, hit)._replace(rank=hit.rank)
+        group = grouped.setdefault(session.id, {})
+        if len(group) < _OF_SESSION:
+            group.setdefault(shown.text, _hit(shown, runs[hit.run], session))
+    return [[*group.values()] for group in grouped.values()]
 
 
-def _others(
-    store: Store, question: str, repo: str | None, limit: int, period: Period
-) -> Iterator[tuple[str, _Described]]:
-    """Id -> runs and remedies in the form of notes.
+def _hit(hit: _Hit, run: Trajectory, session: Trajectory) -> Found:
+    kind = hit.kind if hit.kind != "task" or session.files else "session"
+    return Found(
+        kind=kind,
+        id=hit.rank.id,
+        text=f"{hit.speaker} {hit.time:%Y-%m-%d}: {cut(' '.join(hit.text.split()), _TEXT)}",
+        repo=repo_name(session.repo),
+        time=hit.time,
+        score=round(hit.rank.score, 4),
+        command=_opening(run, hit.step),
+        why={"words": round(hit.rank.words, 4), "meaning": round(hit.rank.meaning, 4)},
+        probability=_probability(hit.rank),
+        session=session.instance_id,
+        title=_title(session),
+        run=session.id,
+        source=session.source,
+        speaker=hit.speaker,
+    )
 
-    They are found by whole words; the newest runs are among them.
-    """
-    terms, scope = [*dict.fromkeys(words_of(question))][:MOST_WORDS], Scope(repo)
+
+def _title(run: Trajectory) -> str:
+    """Return how a session began, and how it ended."""
+    outcome = "" if run.outcome is Outcome.UNKNOWN else f"{run.outcome}, "
+    changed = f"changed {', '.join(run.files[:_FILES])}" if run.files else "no task"
+    title = cut(" ".join(run.task.split()) or changed, _TITLE)
+    return f"{title} ({outcome}{number_of(run.total_steps, 'step')})"
+
+
+def _probability(rank: Ranked) -> float:
+    """Return how likely a passage answers."""
+    return round(max(rank.share, rank.meaning), 4)
+
+
+def _newer_first(sessions: Sequence[list[Found]]) -> list[list[Found]]:
+    """Return *sessions*, best first; of two that say nearly the same the newer one first."""
+    ordered = [*sessions]
+    words = [frozenset(stems(group[0].text)) for group in sessions[:_COMPARED]]
+    for place, own in enumerate(words):
+        for other in range(place):
+            older, newer = sessions[other][0], sessions[place][0]
+            if newer.time > older.time and dice(own, words[other]) >= _SAME:
+                before = next(at for at, group in enumerate(ordered) if group[0].id == older.id)
+                after = next(at for at, group in enumerate(ordered) if group[0].id == newer.id)
+                if before < after:
+                    first, *rest = ordered.pop(after)
+                    score = ordered[before][0].score
+                    ordered.insert(before, [replace(first, score=score), *rest])
+    return ordered
+
+
+def _newest(
+    store: Store, recalled: Iterable[Recollection], within: Within, limit: int
+) -> tuple[Found, ...]:
+    """Return the newest sessions and entries; each answers what asks for what is new."""
     # Those of a time are among the newest since it began.
-    most = limit if period == ALWAYS else _OF_A_TIME
-    newest = store.runs.listed(RunFilter(repo=repo, since=period.since), most)
-    proposed = {run.id: run for run in (*newest, *store.runs.for_text(terms, scope, _PROPOSED))}
-    for run, sub_agents in _sessions(store, proposed.values()):
-        outcome = "" if run.outcome is Outcome.UNKNOWN else f"{run.outcome}, "
-        changed = f"changed {', '.join(run.files[:_FILES])}" if run.files else "no task"
-        title = cut(" ".join(run.task.split()) or changed, _TITLE)
-        said = "\n".join(map(run_text, (run, *sub_agents)))
-        note = Note(run.id, said, repo_name(run.repo), run.agent, run.seen_at)
-        kind, title = (
-            "task" if run.files else "session",
-            f"{title} ({outcome}{number_of(run.total_steps, 'step')})",
+    most = limit if within == Within(within.repo) else _OF_A_TIME
+    listed = store.runs.listed(RunFilter(repo=within.repo, since=within.period.since), most)
+    sessions = _session_of(store, (run for run in listed if within.has(run)))
+    found = [
+        Found(
+            kind="task" if run.files else "session",
+            id=run.id,
+            text=_title(run),
+            repo=repo_name(run.repo),
+            time=run.seen_at,
+            score=1.0,
+            command=_opening(run),
+            why={"recency": 1.0},
+            probability=1.0,
+            session=run.instance_id,
+            title=_title(run),
+            run=run.id,
+            source=run.source,
         )
-        yield run.id, (note, kind, title, _opening(run))
-    yield from _passages(store, question, repo)
-    for recovery in store.recoveries.for_text(terms, scope, _PROPOSED):
-        id_, repo_ = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
-        title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
-        note = Note(id_, f"{recovery.message} {title}", repo_, "", recovery.seen_at)
-        yield (
-            id_,
-            (note, "remedy", title, f"contextgraph call explain identity={recovery.fragment_id}"),
-        )
+        for run in {run.id: run for run in sessions.values()}.values()
+        if within.period.has(run.seen_at)
+    ]
+    # What was said in a session stands in it.
+    found += [
+        replace(_entry(one, one.score, {}), probability=1.0)
+        for one in recalled
+        if not one.note.targets(LinkType.SAID_IN)
+    ]
+    found.sort(key=lambda one: (-one.time.timestamp(), one.id))
+    return tuple(_distinct(found))[:limit]
 
 
-def _sessions(
-    store: Store, found: Iterable[Trajectory]
-) -> Iterator[tuple[Trajectory, list[Trajectory]]]:
-    """Yield each run that was *found*, with its sub-agents that were, also where it was not.
+def _distinct(found: Iterable[Found]) -> Iterator[Found]:
+    """Yield *found* without what says the same."""
+    seen: set[tuple[str, str, str]] = set()
+    for one in found:
+        same = one.kind, one.text, one.repo
+        if same not in seen:
+            seen.add(same)
+            yield one
+
+
+def _session_of(store: Store, runs: Iterable[Trajectory]) -> dict[str, Trajectory]:
+    """Return the session of each of *runs*, by their ids: of a sub-agent that which began it.
 
     A sub-agent whose session is not stored stands for itself.
     """
-    sub_agents: dict[str, list[Trajectory]] = {}
-    runs: dict[str, Trajectory] = {}
-    for run in found:
-        of = run
+    sessions: dict[str, Trajectory] = {}
+    for run in runs:
+        sessions[run.id] = run
         if is_subagent(run.agent):
             ids = store.runs.ids(repo=run.repo, instance=run.instance_id) if run.instance_id else []
             same = store.runs.trajectories(ids).values()
             # Of several attempts at one task nothing says which began it.
-            sessions = [one for one in same if not is_subagent(one.agent)]
-            of = sessions[0] if len(sessions) == 1 else run
-            sub_agents.setdefault(of.id, []).extend([run] if of is not run else ())
-        runs.setdefault(of.id, of)
-    for id_, run in runs.items():
-        yield run, sub_agents.get(id_, [])
+            begun = [one for one in same if not is_subagent(one.agent)]
+            sessions[run.id] = begun[0] if len(begun) == 1 else run
+    return sessions
 
 
-def _passages(store: Store, question: str, repo: str | None) -> Iterator[tuple[str, _Described]]:
-    """Id -> the passages of past sessions that share words with *question*, as notes."""
-    asked = {*stems(question)}
-    scope = NoteScope(places_of(repo), (NoteKind.SESSION,))
-    for session in store.notes.for_text([*asked][:MOST_WORDS], scope, _SESSIONS):
-        run = store.runs.trajectories(session.targets(LinkType.SAID_IN)[:1]).values()
-        for number, line in enumerate(session.content.splitlines()):
-            step, speaker, said = line.split(" ", 2)
-            if asked.isdisjoint(stems(said)):
-                continue
-            source = f"{session.source}:{speaker}"
-            note = Note(f"{session.id}#{number}", said, session.repo, source, session.created_at)
-            command = next((_opening(one, int(step)) for one in run), "")
-            text = f"{speaker} {session.created_at:%Y-%m-%d}: {said}"
-            yield note.id, (note, "reply" if speaker == "agent" else "said", text, command)
+def _remedies(store: Store, question: str, within: Within) -> dict[str, tuple[Note, str]]:
+    """Id -> remedies in the form of notes, with their titles, found by whole words."""
+    terms = [*dict.fromkeys(words_of(question))][:MOST_WORDS]
+    remedies = {}
+    for recovery in store.recoveries.for_text(terms, Scope(within.repo), _REMEDIES):
+        id_, repo = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
+        title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
+        note = Note(id_, f"{recovery.message} {title}", repo, "", recovery.seen_at)
+        remedies[id_] = note, title
+    return remedies
 
 
 def _opening(run: Trajectory, step: int = -1) -> str:
@@ -161,23 +375,31 @@ def _opening(run: Trajectory, step: int = -1) -> str:
     return f"contextgraph call explain identity={run.id}"
 
 
-def _described(store: Store, note: Note) -> _Described:
-    """*note* with its kind, its text in a list and the command that opens it."""
-    text = "[confidential]" if note.security.is_secret else " ".join(note.content.split())[:_TEXT]
+def _score(one: Recollection, score: float, best: float) -> float:
+    """Return the *score* of a note, more where it has the reason, the file, or a link to *best*."""
+    why = one.why
+    return score * (1 + why.get("reason", 0.0)) + best * why.get("graph", 0.0)
+
+
+def _entry(one: Recollection, score: float, remedies: Mapping[str, tuple[Note, str]]) -> Found:
+    """Return a recalled note as it is listed, with the command that opens it."""
+    note = one.note
+    kind, text = note.kind.value, " ".join(note.content.split())[:_TEXT]
     command = f"contextgraph call explain identity={note.id}"
-    if note.kind is NoteKind.KEYED:
+    if note.id in remedies:
+        kind, text = "remedy", remedies[note.id][1]
+        command = f"contextgraph call explain identity={note.id.partition('#')[0]}"
+    elif note.security.is_secret:
+        text = "[confidential]"
+    elif note.kind is NoteKind.KEYED:
         command = f"cat {quote(note.locator)}"
     elif note.kind is NoteKind.ENTITY:
         text = ": ".join(filter(None, (note.title, note.summary, text)))
     elif note.kind is NoteKind.PAGE:
-        text, command = (
-            note.title or text,
-            f"contextgraph call pages_get page_id={quote(note.id[5:])}",
-        )
-    elif note.lesson is not None:
-        for run in store.runs.trajectories(note.targets(LinkType.SAID_IN)[:1]).values():
-            command = _opening(run, int(note.locator.rpartition("#")[2]))
-        if note.summary and len(text) < 60:
-            text = f"{text} (asked: {' '.join(note.summary.split())})"[:_TEXT]
-        text = f"{note.lesson.kind} {note.created_at:%Y-%m-%d}: {text}"
-    return note, note.kind.value, text, command
+        text = note.title or text
+        command = f"contextgraph call pages_get page_id={quote(note.id[5:])}"
+    why = {name: round(value, 4) for name, value in one.why.items()}
+    return Found(
+        kind, note.id, text, note.repo, note.created_at, round(score, 4), command, why,
+        round(one.probability, 4),
+    )  # fmt: skip

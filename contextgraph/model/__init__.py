@@ -7,5 +7,6 @@ from contextgraph.model.facts import *
 from contextgraph.model.lesson import *
 from contextgraph.model.methodology import *
 from contextgraph.model.note import *
+from contextgraph.model.passage import *
 from contextgraph.model.step import *
 from contextgraph.model.trajectory import *

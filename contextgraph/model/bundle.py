@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 # Float32 numbers give so many decimals.
 DECIMALS = 5
+_COARSE = 127
 
 
 class PlainWork(Struct):
@@ -85,6 +86,26 @@ class Vector(Struct, frozen=True, omit_defaults=True):
         if not 0 < length < float("inf"):
             raise ValueError(f"numbers of length {length} have no direction")
         return cls(space, (array / length).astype("<f4").tobytes())
+
+    def coarse(self) -> Self:
+        """Return it by whole numbers, which change its cosines by less than .01."""
+        return self.of_coarse(self.space, self.coarse_data())
+
+    def coarse_data(self) -> bytes:
+        """Return its numbers as one byte each, the largest as 127 or -127."""
+        import numpy as np
+
+        numbers = self.numbers()
+        scaled = np.rint(numbers * (_COARSE / np.abs(numbers).max()))
+        data: bytes = scaled.astype("i1").tobytes()
+        return data
+
+    @classmethod
+    def of_coarse(cls, space: str, data: bytes) -> Self:
+        """Return the vector whose `coarse_data` are *data*."""
+        import numpy as np
+
+        return cls.of(space, np.frombuffer(data, "i1").astype(np.float64))
 
     def numbers(self) -> "Floats":
         """Its numbers, float32, shape (dimensions,), read-only."""
@@ -221,6 +242,7 @@ class Bundle(Struct, frozen=True, omit_defaults=True):
     *exposures* are the contexts whose texts were found in the run. *embedded* is None until its
     vector is computed. *met* says at how many steps an archived run met each error (by its id),
     also in fragments that were pruned since; else that is the number of steps in *caused*.
+    *is_searched*: what was said in it is kept as passages.
     """
 
     trajectory: Trajectory
@@ -233,6 +255,7 @@ class Bundle(Struct, frozen=True, omit_defaults=True):
     exposures: tuple[SeenContext, ...] = ()
     embedded: EmbeddedRun | None = None
     met: Mapping[str, int] | None = field(default=None)
+    is_searched: bool = True
 
 
 class EmbeddedBundle(Struct, frozen=True):

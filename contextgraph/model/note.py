@@ -11,17 +11,12 @@ from contextgraph.model.step import Time
 
 
 class NoteKind(StrEnum):
-    """Kinds of note: written down, a lesson, a page, or a named entity.
-
-    *session* is what was discussed in a recorded session, by a person and by the agent: it is
-    searched and never shown as a lesson.
-    """
+    """Kinds of note: written down, a lesson, a page, or a named entity."""
 
     NOTE = "note"
     LESSON = "lesson"
     PAGE = "page"
     ENTITY = "entity"
-    SESSION = "session"
     KEYED = "keyed"
     """an entry of a keyed file, as it is recalled: no store has it"""
 
@@ -228,10 +223,12 @@ class NoteReceipt(Struct, frozen=True, omit_defaults=True):
 class Found(Struct, frozen=True):
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
-    *kind* is task (a run that opened or changed files), session (any other run), lesson, note,
-    page, entity, remedy, keyed (an entry of a keyed file), said or reply (what a person or an agent
-    wrote in a session, which decides nothing). *score*, *why* and *probability* are
-    those of a `Recollection`; what was asked for because it is new has the probability 1.
+    *kind* is note, page, entity, remedy, keyed (an entry of a keyed file), or of a session: task
+    (how it began, if it opened or changed files), session (how any other began), said, reply and
+    commit (what a person, an agent and a commit said in it), lesson (of what was said in it).
+    Hits of one *session* stand together, the best first; *title* is how it began, *run* the id of
+    its run, *source* the file that it was read from. *score*, *why* and *probability* are those of
+    a `Recollection`; what was asked for because it is new has the probability 1.
     """
 
     kind: str
@@ -243,6 +240,11 @@ class Found(Struct, frozen=True):
     command: str
     why: Mapping[str, float] = field(default_factory=dict)
     probability: float = 0.0
+    session: str = ""
+    title: str = ""
+    run: str = ""
+    source: str = ""
+    speaker: str = ""
 
 
 class Recollection(Struct, frozen=True):

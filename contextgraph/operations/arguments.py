@@ -82,6 +82,8 @@ Time = Annotated[datetime, AfterValidator(_in_utc)]
 After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
 Repository = Annotated[Name, Field(description="The repository (owner/repo).")]
 OnlyRepository = Annotated[Name, Field(description="Only this repository (owner/repo).")]
+OnlyAgent = Annotated[Name, Field(description="Only sessions of this agent.")]
+OnlyFile = Annotated[Name, Field(description="Only sessions that opened or changed this file.")]
 AboutRepository = Annotated[
     Name | None, Field(description="Only notes about this repository (owner/repo), or about none.")
 ]

@@ -9,6 +9,8 @@ from contextgraph.operations.arguments import (
     Kinds,
     Limit,
     Name,
+    OnlyAgent,
+    OnlyFile,
     OnlyRepository,
     PageSize,
     Question,
@@ -129,10 +131,12 @@ def search(
     repo: OnlyRepository | None = None,
     limit: PageSize = 10,
     strategy: Kinds = Strategy.HYBRID,
+    agent: OnlyAgent = "",
+    file: OnlyFile = "",
 ) -> Record:
-    """Search past sessions, what people decided there, notes, pages and remedies.
+    """Search all that was said in past sessions, notes, pages and remedies.
 
     As `contextgraph search --json`.
     """
-    found = memory.search(question, repo, limit=limit, strategy=strategy)
+    found = memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file)
     return {"found": [*map(record_of, found)]}

@@ -84,9 +84,13 @@ class Client(OfService):
         *,
         limit: int = 10,
         strategy: str = "hybrid",
+        agent: str = "",
+        file: str = "",
     ) -> tuple[model.Found, ...]:
-        params = {"question": question, "limit": limit, "strategy": strategy}
-        answer = self.send("GET", "/v1/search", params=params | ({"repo": repo} if repo else {}))
+        given = {"question": question, "limit": limit, "strategy": strategy}
+        chosen = {"repo": repo, "agent": agent, "file": file}
+        params = given | {name: value for name, value in chosen.items() if value}
+        answer = self.send("GET", "/v1/search", params=params)
         return decoded(tuple[model.Found, ...], answer["found"])
 
     def sources(self) -> list[model.KnownSource]:

@@ -537,8 +537,8 @@ def search(visitor: Visitor, q: Word = "") -> Values:
 
 def _address(found: model.Found) -> str:
     """Return the page that shows *found*."""
-    page = "runs" if found.kind in ("task", "session") else "graph"
-    return f"/pages/{page}/{quote(found.id, safe='')}"
+    page = "runs" if found.run else "graph"
+    return f"/pages/{page}/{quote(found.run or found.id, safe='')}"
 
 
 @_page("/graph/{identity}", "graph", "graph.html")

@@ -536,7 +536,7 @@ def _notes(answer: Any) -> Result:
 
 def _safe(answer: Any) -> Result:
     safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
-    return {"found": _each(safe, "kind id text repo time score probability why command")}
+    return {"found": _each(safe, "kind id text repo time score probability session title command")}
 
 
 def _brief(answer: Any) -> Result:

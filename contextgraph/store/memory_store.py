@@ -24,12 +24,14 @@ from contextgraph.ports import (
     NoteChange,
     NoteStore,
     OnDamaged,
+    PassageStore,
     Store,
 )
 from contextgraph.processes import Process
 from contextgraph.store import rules, tables
 from contextgraph.store.live_graph import LiveGraph
 from contextgraph.store.port import (
+    COSINE_DECIMALS,
     KEY,
     SOURCE,
     TARGET,
@@ -226,9 +228,10 @@ class _Changes(rules.RunChanges[Removed]):
 
     def remove(self, ids: Sequence[str], *, forgotten: bool) -> Removed:
         port, named = self.port, [_keyed(ids, "run")]
-        fragments, met, repos, recovered = port.find(
+        fragments, passages, met, repos, recovered = port.find(
             [
                 Question(tables.FRAGMENT, named, wanted=(KEY,)),
+                Question(tables.PASSAGE, named, wanted=(KEY,)),
                 Question(tables.MET, [_keyed(ids, SOURCE)], wanted=(TARGET,)),
                 Question(tables.RUN, [_keyed(ids)], wanted=("repo",)),
                 Question(tables.FORMER, named, wanted=(KEY,)),
@@ -241,6 +244,7 @@ class _Changes(rules.RunChanges[Removed]):
         derived = _one(port, Question(tables.DERIVED, [_keyed(own, TARGET)], wanted=(SOURCE,)))
         _remove_methodologies(port, {methodology for (methodology,) in derived})
         port.delete(tables.FRAGMENT, own)
+        port.delete(tables.PASSAGE, [passage for (passage,) in passages])
         port.delete(tables.RAW, ids)
         port.delete(tables.FACTS, ids)
         port.delete(tables.OPENING, ids)
@@ -1375,6 +1379,120 @@ def _put_notes(port: Transaction, notes: Sequence[model.Note]) -> None:
     port.drop_vectors(tables.NOTE, changed)
 
 
+class MemoryPassages(_Part):
+    """`PassageStore` above a port."""
+
+    def get(self, ids: Sequence[str]) -> Mapping[str, model.Passage]:
+        if not ids:
+            return {}
+        wanted = (KEY, *tables.PASSAGE_COLUMNS)
+        found = self._find(Question(tables.PASSAGE, [_keyed(ids)], (KEY,), wanted=wanted))
+        return {key: tables.passage_of(values) for key, *values in found}
+
+    def of_run(self, run: str) -> Sequence[model.Passage]:
+        terms = [_equal("run", run)]
+        found = self._find(Question(tables.PASSAGE, terms, wanted=tables.PASSAGE_COLUMNS))
+        return sorted(map(tables.passage_of, found), key=lambda passage: passage.number)
+
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        counts = self._port.word_counts(tables.PASSAGE, [*dict.fromkeys(words)])
+        return model.WordCounts(
+            _total(self._port, tables.PASSAGE), {word: counts.get(word, 0) for word in words}
+        )
+
+    def for_text(
+        self, weights: Mapping[str, int], scope: model.PassageScope, limit: int
+    ) -> Sequence[str]:
+        if limit < 1:
+            return []
+        found = self._port.search(
+            tables.PASSAGE, weights, _passages_in(scope), limit, ("-said_at",)
+        )
+        return [key for key, _ in found]
+
+    def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
+        question = Question(
+            tables.PASSAGE,
+            _passages_in(scope),
+            ("-said_at",),
+            _most(limit),
+            tables.PASSAGE_COLUMNS,
+        )
+        return [*map(tables.passage_of, self._find(question))]
+
+    def cosines(self, vector: model.Vector, ids: Sequence[str]) -> Mapping[str, float]:
+        stored = self._port.vectors(tables.PASSAGE, vector.space, ids)
+        known = {key: one for key, one in stored.items() if one is not None}
+        measured = model.cosines(vector, [*known.values()])
+        return {
+            key: round(cosine, COSINE_DECIMALS) for key, cosine in zip(known, measured, strict=True)
+        }
+
+    def nearest(
+        self, vector: model.Vector, scope: model.PassageScope, limit: int
+    ) -> Mapping[str, float]:
+        if limit < 1:
+            return {}
+        return self._port.nearest(tables.PASSAGE, [vector], _passages_in(scope), limit)[0]
+
+    def counts(self, space: str | None = None) -> model.PassageCounts:
+        counts = [Count(tables.PASSAGE, sums=("characters",))]
+        if space is not None:
+            counts.append(Count(tables.PASSAGE, [Term(KEY, Is.NOT_EMBEDDED, space)]))
+        every, *waiting = self._port.count(counts)
+        passages, characters = every[0] if every else (0, 0)
+        waits = waiting[0][0][0] if waiting and waiting[0] else 0
+        return model.PassageCounts(passages, characters, waits)
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        terms = [Term(KEY, Is.ABOVE, after)]
+        if space is not None:
+            terms.append(Term(KEY, Is.NOT_EMBEDDED, space))
+        question = Question(tables.PASSAGE, terms, (KEY,), _most(limit), (KEY, VALUE))
+        return dict(self._find(question))
+
+    def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
+        coarse = {key: one and one.coarse() for key, one in vectors.items()}
+
+        def work(port: Transaction) -> None:
+            known = _one(port, Question(tables.PASSAGE, [_keyed(coarse)], wanted=(KEY,)))
+            port.drop_vectors(tables.PASSAGE, [key for (key,) in known], keep=space)
+            port.put_vectors(tables.PASSAGE, space, {key: coarse[key] for (key,) in known})
+
+        self._port.write(work)
+
+    def keep(self, since: datetime | None, characters: int | None) -> int:
+        def work(port: Transaction) -> int:
+            terms = [] if since is None else [Term("said_at", Is.LEAST, since)]
+            ordered = Question(tables.PASSAGE, terms, ("-said_at",), None, (KEY, "characters"))
+            kept: set[str] = set()
+            size = 0
+            for key, own in _one(port, ordered):
+                size += own
+                if characters is not None and size > characters:
+                    break
+                kept.add(key)
+            every = _one(port, Question(tables.PASSAGE, (), (KEY,), wanted=(KEY,)))
+            return port.delete(tables.PASSAGE, [key for (key,) in every if key not in kept])
+
+        return self._port.write(work, erasing=True)
+
+
+def _passages_in(scope: model.PassageScope) -> list[Term]:
+    terms = []
+    if scope.repos is not None:
+        terms.append(_keyed(scope.repos, "repo"))
+    if scope.runs is not None:
+        terms.append(_keyed(scope.runs, "run"))
+    if scope.since is not None:
+        terms.append(Term("said_at", Is.LEAST, scope.since))
+    if scope.until is not None:
+        terms.append(Term("said_at", Is.MOST, scope.until))
+    return terms
+
+
 class MemoryAdmin(_Part):
     """`AdminStore` above a port."""
 
@@ -1608,6 +1726,7 @@ class MemoryStore(Store):
         self.methodologies = MemoryMethodologies(port)
         self.exposures = MemoryExposures(port)
         self.notes: NoteStore = MemoryNotes(port)
+        self.passages: PassageStore = MemoryPassages(port)
         self.admin: MemoryAdmin = MemoryAdmin(port)
 
     def close(self) -> None:

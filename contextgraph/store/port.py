@@ -50,7 +50,8 @@ class Table(Struct, frozen=True, eq=False):
     columns that it compares, then those of its order (``-``: descending). Words of rows are
     searched where *scope* names the column that most searches are limited by. Damage of a row is
     reported as that of the part that *part_of* names, with the column of its key. *is_sized*: the
-    number of rows says how large a memory is.
+    number of rows says how large a memory is. *is_coarse*: its vectors are `Vector.coarse`, and one
+    byte for each number is enough to keep them.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Table(Struct, frozen=True, eq=False):
     scope: str | None = None
     part_of: tuple[str, str] | None = None
     is_sized: bool = False
+    is_coarse: bool = False
 
 
 class Row(Struct, frozen=True):

@@ -17,7 +17,7 @@ from contextgraph.model import adds_to, precedes
 from contextgraph.ports import OnDamaged
 from contextgraph.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
-from contextgraph.trace import command_lines, describe_remedy, remedy_key
+from contextgraph.trace import command_lines, describe_remedy, passages_of, remedy_key
 from contextgraph.values import replace
 
 # How many of the newest runs an error tally names.
@@ -85,16 +85,27 @@ def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
 
 
 class PackedRun(Struct, frozen=True):
-    """A bundle, with its facts and its raw run in the form in which they are stored."""
+    """A bundle, its facts and its raw run in the form in which they are stored, its passages."""
 
     bundle: model.Bundle
     facts: str
     raw: bytes
+    passages: Sequence[model.Passage] = ()
 
 
 def pack(bundles: Iterable[model.Bundle]) -> list[PackedRun]:
     """Return *bundles* to be written; raises `StoreError` for a text that is not valid Unicode."""
-    return [PackedRun(bundle, json_of(bundle.facts), packed(bundle.raw)) for bundle in bundles]
+    return [
+        PackedRun(bundle, json_of(bundle.facts), packed(bundle.raw), _said_in(bundle))
+        for bundle in bundles
+    ]
+
+
+def _said_in(bundle: model.Bundle) -> Sequence[model.Passage]:
+    run = bundle.trajectory
+    if not bundle.is_searched:
+        return ()
+    return passages_of(bundle.raw, run.id, run.repo, run.seen_at)
 
 
 class RunChanges(Protocol[Removed]):

@@ -5,7 +5,7 @@ are those of docs/concepts.md; *shown* properties are for people who read the gr
 """
 
 import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -15,12 +15,13 @@ import msgspec
 from contextgraph import model
 from contextgraph.errors import ReadError, StoreError
 from contextgraph.store import rules
-from contextgraph.store.port import Drawn, Row, Scalar, Table
+from contextgraph.store.port import VALUE, Drawn, Row, Scalar, Table
 from contextgraph.text import stems, words
 from contextgraph.trace.owners import Session
 from contextgraph.values import replace
 
 Value = TypeVar("Value")
+_NAME = 80
 
 RUN = Table(
     "run",
@@ -47,6 +48,18 @@ REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
 RAW = Table("raw", "RawRun", part_of=("run", "key"))
 FACTS = Table("facts", "RunFacts", part_of=("run", "key"))
 OPENING = Table("opening", "Opening", {"digests": tuple}, part_of=("run", "key"))
+PASSAGE = Table(
+    "passage",
+    "Passage",
+    {
+        "run": str, "repo": str, "kind": str, "number": int, "step": int, "by_agent": bool,
+        "said_at": datetime, "characters": int,
+    },
+    (("run",), ("said_at",)),
+    scope="repo",
+    part_of=("run", "run"),
+    is_coarse=True,
+)  # fmt: skip
 FORMER = Table("former", "FormerId", {"run": str}, (("run",),))
 FRAGMENT = Table(
     "fragment",
@@ -168,8 +181,9 @@ NOTE = Table(
 )  # fmt: skip
 
 TABLES = (
-    RUN, REPO, RAW, FACTS, OPENING, FORMER, FRAGMENT, ERROR, MET, CAUSED, RECOVERED, METHODOLOGY,
-    RESOLVED, DERIVED, SIMILAR, CONTEXT, SHOWN, VERDICT, STALE, STATE, SPACE, SPACE_MODEL, NOTE,
+    RUN, REPO, RAW, FACTS, OPENING, PASSAGE, FORMER, FRAGMENT, ERROR, MET, CAUSED, RECOVERED,
+    METHODOLOGY, RESOLVED, DERIVED, SIMILAR, CONTEXT, SHOWN, VERDICT, STALE, STATE, SPACE,
+    SPACE_MODEL, NOTE,
 )  # fmt: skip
 
 
@@ -259,9 +273,35 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
             text_of(caused, f"run {run.id}"), source=caused.fragment_id, target=caused.error_id,
             shown={"steps": tuple(map(str, caused.steps)), "locations": caused.locations},
         )  # fmt: skip
+    yield from map(_passage_row, packed.passages)
     errors = {error.id: error for error in bundle.errors}
     for recovered in bundle.recovered:
         yield _recovered_row(recovered, errors[recovered.error_id], run, of_run)
+
+
+PASSAGE_COLUMNS = ("run", "number", "repo", "kind", VALUE, "said_at", "step", "by_agent")
+
+
+def _passage_row(passage: model.Passage) -> Row:
+    return Row(
+        PASSAGE,
+        passage.id,
+        {
+            "run": passage.run, "repo": passage.repo, "kind": passage.kind.value,
+            "number": passage.number, "step": passage.step, "by_agent": passage.by_agent,
+            "said_at": passage.said_at, "characters": len(passage.text),
+        },
+        passage.text,
+        stems(passage.text),
+        shown={"name": passage.text[:_NAME], "speaker": passage.speaker},
+        drawn=(Drawn("SAID", RUN, passage.run, incoming=True),),
+    )  # fmt: skip
+
+
+def passage_of(values: Sequence[Any]) -> model.Passage:
+    """Return the passage whose `PASSAGE_COLUMNS` have these *values*."""
+    run, number, repo, kind, text, said_at, step, by_agent = values
+    return model.Passage(run, number, repo, model.PassageKind(kind), text, said_at, step, by_agent)
 
 
 def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:

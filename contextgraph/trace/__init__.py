@@ -7,6 +7,7 @@ from contextgraph.trace.loops import *
 from contextgraph.trace.project import *
 from contextgraph.trace.recovery import *
 from contextgraph.trace.run import *
+from contextgraph.trace.said import *
 from contextgraph.trace.shell import *
 from contextgraph.trace.signature import *
 from contextgraph.trace.steps import *

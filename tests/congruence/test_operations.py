@@ -24,6 +24,7 @@ WRITTEN = (
     "exposures.decide",
     "notes.change",
     "notes.add",
+    "passages.add",
 )
 
 

@@ -830,7 +830,7 @@ def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_open
     assert first.kind == "lesson"
     assert "640" in first.text
     assert first.command.startswith("contextgraph call explain ")
-    assert {"session", "lesson"} <= {one.kind for one in (first, *others)}
+    assert {"reply", "lesson"} <= {one.kind for one in (first, *others)}
     assert memory.search("Crane importer")[0].kind == "note"
     assert "lesson" in {one.kind for one in memory.search("what do we know of export.py")[:2]}
     newest = memory.search("what happened recently", SHOP, limit=3)

@@ -1,6 +1,7 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
-from contextgraph.ports import NoteStore, Store
+from contextgraph.ports import NoteStore, PassageStore, Store
+from contextgraph.store.memory_store import MemoryPassages
 from contextgraph.store.neo4j.admin import Neo4jAdmin
 from contextgraph.store.neo4j.advice import Neo4jExposures, Neo4jMethodologies, Neo4jRecoveries
 from contextgraph.store.neo4j.connection import Connection
@@ -35,6 +36,10 @@ class Neo4jStore(Store):
         self.methodologies = Neo4jMethodologies(connection)
         self.exposures = Neo4jExposures(connection)
         self.notes: NoteStore = Neo4jNotes(connection)
+        from contextgraph.store.networkx import NetworkxPort
+
+        # What was said is not kept on a server yet: nothing is found, nothing fails.
+        self.passages: PassageStore = MemoryPassages(NetworkxPort(tenant))
         self.admin = Neo4jAdmin(connection, self.notes)
 
     def close(self) -> None:

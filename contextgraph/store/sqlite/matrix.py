@@ -2,11 +2,11 @@
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextgraph.model import PLAIN_WORK, Vector, plain_cosines, products
-from contextgraph.store.port import COSINE_DECIMALS
+from contextgraph.store.port import COSINE_DECIMALS, Table
 
 _NEWER = """
 SELECT key, owner, data FROM vector
@@ -22,13 +22,12 @@ Near = list[tuple[int, float]]
 """The nearest rows with their cosines, with all that tie with the last."""
 
 
-def _nearest_of(stored: Sequence[tuple[int, bytes]], vector: Vector, limit: int) -> Near:
+def _nearest_of(stored: Mapping[int, Vector], vector: Vector, limit: int) -> Near:
     """Return the nearest to *vector* of few rows with their vectors, of its space."""
-    vectors = (Vector(vector.space, data) for _, data in stored)
-    cosines = [round(one, COSINE_DECIMALS) for one in plain_cosines(vector, vectors)]
+    cosines = [round(one, COSINE_DECIMALS) for one in plain_cosines(vector, stored.values())]
     least = sorted(cosines)[-limit] if len(cosines) > limit else -1.0
     named = zip(stored, cosines, strict=True)
-    return [(owner, cosine) for (owner, _), cosine in named if cosine >= least]
+    return [(owner, cosine) for owner, cosine in named if cosine >= least]
 
 
 class Rows:
@@ -58,8 +57,9 @@ class Rows:
 class Matrix:
     """The vectors of a *table* in a *space* that a process has read."""
 
-    def __init__(self, table: str, space: str, dimensions: int) -> None:
-        self._of = (table, space)
+    def __init__(self, table: Table, space: str, dimensions: int) -> None:
+        self._of = (table.name, space)
+        self._is_coarse = table.is_coarse
         self._dimensions = dimensions
         self._lock = threading.Lock()
         self._revision = self._newest = -1
@@ -81,7 +81,10 @@ class Matrix:
         While this process has compared few, the vectors of *owners* alone are read.
         """
         if owners is not None and PLAIN_WORK.takes(len(owners) * len(vectors) * self._dimensions):
-            stored = connection.execute(_OF_ROWS, (str([*owners]), *self._of)).fetchall()
+            read: Callable[[str, bytes], Vector]
+            read = Vector.of_coarse if self._is_coarse else Vector
+            found = connection.execute(_OF_ROWS, (str([*owners]), *self._of))
+            stored = {owner: read(self._of[1], data) for owner, data in found}
             return [_nearest_of(stored, vector, limit) for vector in vectors]
         rows = self._caught_up(connection, tenant, revision)
         return [rows.nearest(vector, owners, limit) for vector in vectors]
@@ -106,8 +109,12 @@ class Matrix:
         rows = connection.execute(_NEWER, (*of, self._newest)).fetchall()
         if rows:
             self._newest = rows[-1][0]
-            data = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
+            kind = "i1" if self._is_coarse else "<f4"
+            data = np.frombuffer(b"".join(row[2] for row in rows), kind)
             new = data.reshape(len(rows), self._dimensions)
+            if self._is_coarse:
+                new = new.astype("f4")
+                new /= np.linalg.norm(new, axis=1, keepdims=True)
             self._numbers = np.concatenate([self._numbers, new])
             self._keys = np.concatenate([self._keys, np.array([row[0] for row in rows])])
             self._owners = np.concatenate([self._owners, np.array([row[1] for row in rows])])

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import local
 from typing import Any, TypeVar
@@ -356,7 +356,8 @@ class _Rows:
             "ON v.name = ? AND v.owner = n.rowid AND v.space = ?",
             (_given([*keys]), self._tenant, table.name, space),
         )
-        return {key: None if data is None else Vector(space, data) for key, data in found}
+        read = partial(Vector.of_coarse if table.is_coarse else Vector, space)
+        return {key: None if data is None else read(data) for key, data in found}
 
     def nearest(
         self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
@@ -525,11 +526,12 @@ class _Rows:
     def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
         self.changed.setdefault(table.name, set())
         for key, vector in vectors.items():
+            data = vector and (vector.coarse_data() if table.is_coarse else vector.data)
             self._execute(
                 "INSERT OR REPLACE INTO vector (tenant, name, owner, space, data) "
                 f"SELECT ?, ?, n.rowid, ?, ? FROM {table.name} n "
                 "WHERE n.tenant = ? AND n.key = ?",
-                (self._tenant, table.name, space, vector and vector.data, self._tenant, key),
+                (self._tenant, table.name, space, data, self._tenant, key),
             )
 
     def drop_vectors(self, table: Table, keys: Iterable[str] | None, keep: str = "") -> None:
@@ -632,7 +634,7 @@ class SqlitePort:
         """Return the vectors of a table in a space that this process has read."""
         known = self._matrices.get((table.name, space))
         if known is None:
-            known = Matrix(table.name, space, dimensions_of(space))
+            known = Matrix(table, space, dimensions_of(space))
             self._matrices = {
                 **{name: one for name, one in self._matrices.items() if name[0] != table.name},
                 (table.name, space): known,
