@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 
 from msgspec import Struct, field
 
@@ -29,6 +30,8 @@ from contextgraph.model import LessonKind, RawTrajectory
 from contextgraph.text import compiled, regex, stems, words
 from contextgraph.values import replace
 
+# Nobody types a message of more characters twice.
+_TYPED = 200
 # Longer messages are plans, logs or issues that were pasted; a longer statement is a paragraph.
 _LONGEST_MESSAGE, _LONGEST_STATEMENT, _LONGEST_AGREED = 2_400, 320, 1_000
 # A first request is the task; only a short one can lay down a rule.
@@ -330,7 +333,7 @@ class Said(Struct, frozen=True):
 
     *context* is what it answers or confirms. *about* are files, symbols and words, *weight* is how
     many wordings speak for it, *confidence* how likely it is a decision; *by_agent*: the agent said
-    so, and a person confirmed it.
+    so, and a person confirmed it. *pasted* is as in `Quotation`.
     """
 
     kind: LessonKind
@@ -342,6 +345,7 @@ class Said(Struct, frozen=True):
     weight: float = 0.0
     by_agent: bool = False
     confidence: float = 1.0
+    pasted: str = ""
 
 
 class SaidInRun(Struct, frozen=True):
@@ -381,8 +385,9 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     exchanges, last = _exchanges(run)
     found: dict[str, Said] = {}
     for exchange in exchanges:
+        pasted = _pasted(exchange.said)
         for said in _statements_of(exchange):
-            found.setdefault(_normal(said.text), said)
+            found.setdefault(_normal(said.text), replace(said, pasted=pasted))
     if found and (restated := _recap(last, exchanges)):
         said = Said(LessonKind.DECISION, restated, exchanges[-1].step + 1, exchanges[-1].at)
         found.setdefault(_normal(restated), replace(said, weight=_RESTATED, by_agent=True))
@@ -390,6 +395,14 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
         tuple(replace(said, about=_about(said)) for said in found.values()),
         title=_topic(run.task, exchanges, last),
     )
+
+
+def _pasted(message: str) -> str:
+    """Return a digest of a *message* that nobody types twice; empty for a shorter one."""
+    words = " ".join(message.casefold().split())
+    if len(words) <= _TYPED:
+        return ""
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:

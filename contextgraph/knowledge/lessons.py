@@ -557,6 +557,7 @@ def _lesson_said(
         at=said.at or now,
         speaker="agent" if said.by_agent else "user",
         context=said.context,
+        pasted=said.pasted,
     )
     symbols = tuple(name for name in said.about if not files_in(name))
     about = About(files_in(" ".join(said.about)), symbols, subject=" ".join(said.about[:1]))

@@ -59,7 +59,8 @@ class Quotation(Struct, frozen=True, omit_defaults=True):
 
     *run* is the id of the learned run, *session* its instance, *step* that after which they were
     written (-1: in the first request). *speaker* is a person (``user``), the ``agent`` whom a
-    person confirmed, or the path of a document. *context* is what a short answer answers.
+    person confirmed, or the path of a document. *context* is what a short answer answers. *pasted*
+    is a digest of the whole message where that is so long that nobody types it twice.
     """
 
     quote: str
@@ -69,6 +70,7 @@ class Quotation(Struct, frozen=True, omit_defaults=True):
     at: Time
     speaker: str = "user"
     context: str = ""
+    pasted: str = ""
 
 
 class Review(Struct, frozen=True, omit_defaults=True):
@@ -98,9 +100,14 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
 
     @property
     def sessions(self) -> int:
-        """The number of sessions in which it was said; the same words elsewhere are a copy."""
-        said = {" ".join(one.quote.casefold().split()): one.session for one in self.evidence}
-        return len({*said.values()})
+        """The number of sessions in which it was said.
+
+        A message that was pasted into several counts once, as do the same words of one moment.
+        """
+        first: dict[object, str] = {}
+        for one in self.evidence:
+            first.setdefault(one.pasted or (one.quote.casefold(), one.at), one.session)
+        return len({*first.values()})
 
 
 class Lesson(Struct, frozen=True):

@@ -259,10 +259,8 @@ def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: Agen
     assert waits.status is LessonStatus.PROPOSED
     assert memory.decided(repo=SHOP, names=["export.py"]).lessons == ()
     later = MONDAY + timedelta(days=1)
-    # The same words in another session are a copy of it.
-    for instance, text in {"copy": vague, "two": f"Ok, {vague.lower()}"}.items():
-        assert memory.decided(repo=SHOP, names=["export.py"]).lessons == ()
-        memory.learn(talk(instance, "Look at the dates", ("Done.", text), begins=later))
+    said_again = talk("two", "Look at the dates", ("Done.", f"Ok, {vague.lower()}"), begins=later)
+    memory.learn(said_again)
     (again,) = memory.lessons.of(SHOP)
     assert (again.status, again.sessions) == (LessonStatus.ACTIVE, 2)
     shown = memory.decided(repo=SHOP, names=["export.py"]).lessons
@@ -734,7 +732,7 @@ def test_a_rule_that_had_to_be_repeated_is_counted_by_session(memory: AgentMemor
         memory.learn(session(RULE, instance=instance))
     memory.learn(session("please do not commit the generated files", instance="c"))
     (rule,) = memory.lessons.of(SHOP)
-    assert (rule.text, rule.sessions) == (RULE, 2)
+    assert (rule.text, rule.sessions) == (RULE, 3)
     assert [one.session for one in rule.evidence] == ["a", "b", "c"]
 
 

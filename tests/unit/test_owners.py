@@ -235,3 +235,25 @@ def test_rebuilding_changes_no_owner(memory: AgentMemory) -> None:
     assert len([*memory.rebuild()]) == 2
     assert [*memory.store.runs.ids()] == before
     assert memory.learn(session("fork", *FORK, day=1)).status is LearnStatus.UNCHANGED
+
+
+def answered(name: str, request: str, reply: str, day: int) -> RawTrajectory:
+    """A conversation of its own, in which a person answers *reply*."""
+    return session(name, request, ("ls", name), reply, ("pwd", name), day=day)
+
+
+def test_the_same_short_words_in_another_conversation_are_said_again(memory: AgentMemory) -> None:
+    memory.learn(answered("one", "look at the parser", RULE, 0))
+    memory.learn(answered("two", "look at the docs", RULE, 1))
+    assert said(memory) == {RULE: (2, "one")}
+
+
+def test_a_long_message_that_is_pasted_into_several_conversations_counts_once(
+    memory: AgentMemory,
+) -> None:
+    message = f"{RULE}. The module reads a file line by line, " + "and writes each, " * 12 + "done."
+    for day, request in enumerate(["look at the parser", "look at the docs", "add a page"]):
+        memory.learn(answered(f"s{day}", request, message, day))
+    assert said(memory)[f"{RULE}."] == (1, "s0")
+    memory.learn(answered("typed", "bump the version", RULE, 3))
+    assert sum(sessions for sessions, _ in said(memory).values()) > 1
