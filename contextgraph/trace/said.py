@@ -48,7 +48,11 @@ def passages_of(raw: RawTrajectory, run: str, repo: str, seen_at: datetime) -> l
 
 
 def _said(raw: RawTrajectory, at: datetime) -> Iterator[_Said]:
-    yield _Said(PassageKind.TASK, -1, at, raw.task)
+    inherited = raw.inherited
+    if inherited is None:
+        yield _Said(PassageKind.TASK, -1, at, raw.task)
+    elif not inherited.with_request:
+        yield _Said(PassageKind.TURN, -1, at, raw.task)
     for step in raw.steps:
         at = step.timestamp or at
         kind = PassageKind.THOUGHT if step.action.text.strip() else PassageKind.REPLY

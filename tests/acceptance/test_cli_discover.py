@@ -55,7 +55,8 @@ def test_the_tasks_of_roo_code_are_listed_and_learned_as_its_own(home: Path, sto
     for extension in ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"):
         task = home / ".config" / "Code" / "User" / "globalStorage" / extension / "tasks" / "17"
         task.mkdir(parents=True)
-        (task / sample.name).write_bytes(sample.read_bytes())
+        # The same words would be a copy.
+        (task / sample.name).write_bytes(sample.read_bytes().replace(b"kettle", extension.encode()))
 
     result = contextgraph("learn", "--discover", "--yes", "--store", store)
 

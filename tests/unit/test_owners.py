@@ -220,6 +220,14 @@ def test_a_review_stays_with_the_lesson_that_moves_to_its_owner(memory: AgentMem
     assert "accepted by dana" in moved.history[-1]
 
 
+def test_a_search_finds_what_a_fork_repeats_where_it_was_said(memory: AgentMemory) -> None:
+    first = memory.learn(session("first", *WHOLE))
+    fork = memory.learn(session("fork", *FORK, day=1))
+    for receipt, words in ((first, {WHOLE[0], RULE}), (fork, {FORK[-2]})):
+        passages = memory.store.passages.of_run(receipt.trajectory_id)
+        assert {one.text for one in passages if not one.by_agent} == words
+
+
 def test_an_outcome_of_a_copy_is_its_own(memory: AgentMemory) -> None:
     memory.learn(session("first", *WHOLE))
     fork = replace(session("fork", *FORK, day=1), outcome=Outcome.SOLVED)
