@@ -98,6 +98,9 @@ class Settings(Struct, frozen=True):
     *announce* ``off``: hooks show the person nothing of the advice that an agent is given.
     *session* is that of the agent which the MCP server of this process serves.
     *node_vectors* ``on``: consolidation stores vectors of fragments and methodologies as well.
+    *distil* is the model that writes the lessons of finished sessions: ``openai/MODEL``,
+    ``claude``, ``codex``, or a command that reads standard input; empty means none. It may use
+    *distil_tokens* a day.
     """
 
     store: str = ""
@@ -142,6 +145,8 @@ class Settings(Struct, frozen=True):
     conversations: str = "on"
     node_vectors: str = "off"
     never_learn: str = ""
+    distil: str = ""
+    distil_tokens: float = 100_000
     max_notes: float = 10_000
     note_retention: float = 365
 
@@ -647,13 +652,21 @@ def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:
     return replace(settings, **values)
 
 
+REQUEST_MARK = "[contextgraph: request for lessons]"
+"""The first line of requests to a model, by which the log of a client that was asked is known."""
 NEVER_LEARNED = "never learned: the setting never_learn names its repository or folder"
+_OWN_REQUEST = "never learned: a request of this memory to a model"
 
 
-def is_excluded(run: "RawTrajectory", never: Sequence[str]) -> bool:
-    """Return True for a *run* of a repository or in a folder that is *never* learned."""
+def reason_not_to_learn(run: "RawTrajectory", never: Sequence[str]) -> str:
+    """Why *run* is not learned; empty for others.
+
+    It is of a repository or in a folder that is *never* learned, or a request of the memory itself.
+    """
+    if run.task.lstrip().startswith(REQUEST_MARK):
+        return _OWN_REQUEST
     folders = {run.folder, *(step.cwd for step in run.steps if step.cwd)} if never else set[str]()
-    return any(
+    is_excluded = any(
         fnmatchcase(run.repo.lower(), pattern.lower())
         or fnmatchcase(run.repo.lower(), f"*/{pattern.lower()}")  # on another host
         or any(f"{place}/".startswith(f"{pattern}/") for place in (*folders, run.source))
@@ -661,3 +674,4 @@ def is_excluded(run: "RawTrajectory", never: Sequence[str]) -> bool:
         or (os.path.isabs(pattern) and f"{re.sub(r'[^A-Za-z0-9]', '-', pattern)}/" in run.source)
         for pattern in never
     )
+    return NEVER_LEARNED if is_excluded else ""

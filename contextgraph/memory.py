@@ -31,11 +31,10 @@ from contextgraph.advising.wording import (
     rendered,
 )
 from contextgraph.config import (
-    NEVER_LEARNED,
     OPENAI_EMBEDDER,
     Settings,
-    is_excluded,
     load_settings,
+    reason_not_to_learn,
     trusted_histories,
 )
 from contextgraph.errors import (
@@ -98,6 +97,7 @@ if TYPE_CHECKING:
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
+    from contextgraph.llm import Chat
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
@@ -277,6 +277,13 @@ class AgentMemory:
     def notes(self) -> "Notes":
         """Notes of people and agents: `remember` and `recall`, see docs/notes.md."""
         return self._parts.notes
+
+    def chat_of(self, model: str) -> "Chat | None":
+        """The language *model* (``openai/MODEL``), with the costs and bounds of the settings.
+
+        None for the template; raises `SettingsError` for an unknown name.
+        """
+        return self._parts.chat_of(model)
 
     @CachedPart
     def lessons(self) -> "Lessons":
@@ -766,8 +773,8 @@ class AgentMemory:
         return self._parts.settings.never_learned
 
     def _admitted(self, raw: RawTrajectory) -> RawTrajectory:
-        if is_excluded(raw, self._never_learned):
-            raise NeverLearnedError(raw.source or raw.instance_id, "", NEVER_LEARNED)
+        if reason := reason_not_to_learn(raw, self._never_learned):
+            raise NeverLearnedError(raw.source or raw.instance_id, "", reason)
         return raw
 
     def _learned(

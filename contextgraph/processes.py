@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", bound=Hashable)
 Cached = TypeVar("Cached")
 
+ASKED = "CONTEXTGRAPH_ASKED"
+"""An environment variable of programs that a memory asks: hooks in them do nothing."""
+
 _PROC = Path("/proc")
 # By thread, how deep it is in what a fork would break off in the child: importing a module, or
 # SQLite, whose allocator has a lock that all its connections share.

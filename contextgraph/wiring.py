@@ -156,18 +156,18 @@ class Parts:
     @CachedPart
     def chat(self) -> "Chat | None":
         """The language model that words methodologies."""
-        return self._chat(self.settings.summarizer)
+        return self.chat_of(self.settings.summarizer)
 
     @CachedPart
     def conflict_judge(self) -> "ConflictJudge | None":
-        if (chat := self._chat(self.settings.conflict_judge)) is None:
+        if (chat := self.chat_of(self.settings.conflict_judge)) is None:
             return None
         from contextgraph.llm import ConflictJudge
         from contextgraph.remote import JUDGING
 
         return ConflictJudge(replace(chat, policy=JUDGING))
 
-    def _chat(self, chosen: str) -> "Chat | None":
+    def chat_of(self, chosen: str) -> "Chat | None":
         """The language model *chosen*; None for none, and for the template."""
         if not chosen:
             return None

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import Settings, load_settings
+from contextgraph.processes import ASKED
 from contextgraph.text import number_of, regex
 from contextgraph.working_tree import WorkingTree
 
@@ -242,7 +243,9 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
 def main(store: str | None = None, tenant: str | None = None) -> None:
     """Answer the event on standard input, or nothing where that takes too long."""
     with suppress(_TooLateError, OSError), _Deadline():
-        if text := _event():
+        text = _event()
+        # A client that this memory asks has hooks of its own.
+        if text and ASKED not in os.environ:
             sys.stdout.write(answer(text, store, tenant))
             sys.stdout.flush()
 
@@ -354,6 +357,8 @@ class _Responder:
         named = ["--store", settings.address, "--tenant", settings.tenant]
         if self._files.waiting():
             _start("contextgraph", "learn", "--queued", *named)
+        if settings.distil and not settings.is_service:
+            _start("contextgraph", "distil", "--queued", *named)
         if settings.is_remote and (repo := self._repo) and self._files.is_copy_due(repo):
             _start("contextgraph.agents.local_copy", settings.address, settings.tenant, repo)
 

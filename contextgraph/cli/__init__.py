@@ -33,6 +33,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     _ALL: {
         "call": "Call an operation of the memory and print its JSON.",
+        "distil": "Let a language model write down the lessons of sessions.",
         "inspect": "Show how runs are read: phases, errors, loops, recoveries.",
         "runs": "List the runs in the memory, the newest first.",
         "export": "Write a memory, its graph or its runs to a file.",
@@ -59,6 +60,7 @@ HOMES: Mapping[str, str] = {
     "evaluate": "evaluate:evaluate",
     "doctor": "installation:doctor",
     "call": "call:call",
+    "distil": "distil:distil",
     "inspect": "runs:inspect",
     "runs": "runs:runs",
     "export": "maintenance:export",

@@ -40,7 +40,7 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.config import NEVER_LEARNED, is_excluded, trusted_histories
+from contextgraph.config import reason_not_to_learn, trusted_histories
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of, regex
@@ -205,8 +205,8 @@ class Intake:
         numbers, number = self.selection.numbers, 0
         with closing(self._all()) as runs:
             for raw in runs:
-                if is_excluded(raw, self.selection.never):
-                    self._skip(SkippedError(raw.source, "", NEVER_LEARNED))
+                if reason := reason_not_to_learn(raw, self.selection.never):
+                    self._skip(SkippedError(raw.source, "", reason))
                     continue
                 if not self.selection.matches(raw):
                     self._leave_out(raw, "does not match --filter")

@@ -208,11 +208,11 @@ class Chat(Struct, frozen=True):
     def complete(
         self,
         messages: "Sequence[Message]",
-        form: "type[BaseModel]",
+        form: "type[BaseModel] | None" = None,
         *,
         interactive: bool = False,
     ) -> tuple[str, Usage]:
-        """The model's answer to *messages*, in *form* if it can, and the usage.
+        """The model's answer to *messages*, in *form* if one is given and it can, and the usage.
 
         Raises `RemoteError`.
         """
@@ -248,7 +248,7 @@ class Chat(Struct, frozen=True):
         return HealthCheck("summarizer", True, f"{self.model.full_name}; {self.model.prices}")
 
     def _complete(
-        self, client: "OpenAI", messages: "Sequence[Message]", form: "type[BaseModel]"
+        self, client: "OpenAI", messages: "Sequence[Message]", form: "type[BaseModel] | None"
     ) -> "_Answer":
         """An answer, constrained to *form* where the server supports that.
 
@@ -273,7 +273,7 @@ class Chat(Struct, frozen=True):
         self,
         client: "OpenAI",
         messages: "Sequence[Message]",
-        form: "type[BaseModel]",
+        form: "type[BaseModel] | None",
         accepted: Accepted,
     ) -> "_Answer":
         import openai
@@ -282,7 +282,7 @@ class Chat(Struct, frozen=True):
         response = client.chat.completions.with_raw_response.create(
             model=self.model.name,
             messages=messages,
-            response_format=_format(kind, form) if kind else openai.omit,
+            response_format=_format(kind, form) if form and kind else openai.omit,
             extra_body={limit: MAX_ANSWER_TOKENS} if limit else None,
         )
         return _answer_in(response.content)

@@ -1,0 +1,290 @@
+"""Distils the lessons of sessions by a language model: which wait, what it costs, what came back.
+
+Beside the memory a log has a line for each session that was asked about: it is the receipt, the
+bound of a day is counted by it, and no session is asked about twice with the same prompt.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from contextgraph.config import Settings
+from contextgraph.errors import RemoteError, SettingsError
+from contextgraph.knowledge.distil import (
+    Checked,
+    Refused,
+    Request,
+    Session,
+    UnusableError,
+    checked,
+    nearest,
+    repair,
+    session_of,
+)
+from contextgraph.llm.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
+from contextgraph.llm.chat import MAKER, prompt_text
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Lesson, LessonStatus, RunFilter, Trajectory
+from contextgraph.text import count_tokens
+from contextgraph.values import replace
+
+PROMPT = "lessons.v1"
+_NEWEST = 10_000
+# An answer has a few lessons; a model may reason before it.
+_ANSWER_TOKENS = 1_500
+_FAILURES = 2
+_PAUSE = timedelta(hours=1)
+
+
+class Distilled(Struct, frozen=True, omit_defaults=True):
+    """The receipt of one session: what was asked *by* which model, and what came of it.
+
+    *status* is "done", "silent" (nobody spoke), "failed" (no usable answer) or "stopped" (no answer
+    at all: the session still waits), with the *reason*. *turns* are those that the session had.
+    """
+
+    at: datetime
+    run: str
+    status: str
+    turns: int = 0
+    by: str = ""
+    prompt: str = PROMPT
+    requests: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    kept: int = 0
+    confirmed: int = 0
+    refused: tuple[Refused, ...] = ()
+    reason: str = ""
+
+
+class DistilLog:
+    """The receipts of a memory on this machine, in the folder beside it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._folder = Path(f"{settings.companion}.distil")
+        self._path = self._folder / "log.jsonl"
+
+    def entries(self) -> Sequence[Distilled]:
+        """All receipts, the newest last; a line that was cut off is left out."""
+        found = []
+        lines = self._path.read_bytes().splitlines() if self._path.exists() else ()
+        for line in lines:
+            try:
+                found.append(msgspec.json.decode(line, type=Distilled))
+            except msgspec.DecodeError:
+                continue
+        return found
+
+    def add(self, receipt: Distilled) -> None:
+        """Append *receipt*."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, msgspec.json.encode(receipt) + b"\n")
+        finally:
+            os.close(file)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Hold the lock of the one worker for the block; False where another process has it."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(file)
+
+
+def answerer_of(chosen: str, memory: AgentMemory) -> Answerer:
+    """The model *chosen*: ``openai/MODEL``, or a program that reads standard input.
+
+    Raises `SettingsError` where none is.
+    """
+    if not chosen:
+        raise SettingsError(
+            "no model is chosen: give --by, or set distil in contextgraph.toml (claude, codex, "
+            "openai/MODEL, or a command that reads standard input); see docs/llm.md"
+        )
+    if chosen.startswith(f"{MAKER}/"):
+        chat = memory.chat_of(chosen)
+        assert chat is not None
+        return ModelAnswerer(chat)
+    return ProgramAnswerer(chosen)
+
+
+class Distiller:
+    """Distils sessions of *memory*, within *most* tokens a day."""
+
+    def __init__(self, memory: AgentMemory, log: DistilLog, most: float) -> None:
+        self._memory, self._log, self._most = memory, log, most
+        self._known = log.entries()
+
+    def is_paused(self) -> bool:
+        """Return whether the model gave no answer within the last hour."""
+        last = self._known[-1] if self._known else None
+        return bool(last and last.status == "stopped" and last.at > datetime.now(UTC) - _PAUSE)
+
+    def waiting(
+        self, repo: str | None = None, since: datetime | None = None
+    ) -> Iterator[tuple[Trajectory, Session]]:
+        """The sessions that were not asked about, the newest first.
+
+        Those in which nobody spoke are noted, so that they are read once.
+        """
+        asked = {one.run: one.turns for one in self._known if _is_settled(one)}
+        runs = self._memory.store.runs
+        for run in runs.listed(RunFilter(repo=repo, since=since), _NEWEST):
+            if run.id in asked and not asked[run.id]:
+                continue
+            raw = runs.raw(run.id)
+            session = session_of(raw, run.id) if raw else None
+            if session is None:
+                self._note(Distilled(datetime.now(UTC), run.id, "silent"))
+            elif asked.get(run.id, 0) < _turns(session):
+                yield run, session
+
+    def request(
+        self, session: Session, part: int = 0, named: Sequence[str] | None = None
+    ) -> Request:
+        """The request about a *part*, with the nearest active lessons, or those *named* by id."""
+        lessons = self._memory.lessons.of(
+            session.repo, status=[LessonStatus.ACTIVE, LessonStatus.PROPOSED]
+        )
+        given = (
+            nearest(session, part, lessons)
+            if named is None
+            else tuple(one for one in lessons if one.id in named)
+        )
+        return Request(session, part, given, prompt_text(PROMPT))
+
+    def distil(self, answerer: Answerer, run: Trajectory, session: Session) -> Distilled:
+        """Ask *answerer* about *session*, and keep the lessons that count."""
+        receipt = Distilled(
+            datetime.now(UTC), run.id, "done", turns=_turns(session), by=answerer.name
+        )
+        before: tuple[str, ...] = ()
+        for part in range(len(session.parts)):
+            request = self.request(session, part)
+            request = replace(request, given=(*request.given, *self._of_ids(session, before)))
+            try:
+                answer, receipt = self._ask(answerer, request.text, receipt)
+                found, problems = self._checked(answer.text, request)
+                if problems:
+                    text = repair(request, answer.text, problems)
+                    second, receipt = self._ask(answerer, text, receipt)
+                    again, left = self._checked(second.text, request)
+                    found, problems = (again, left) if again is not None else (found, problems)
+            except RemoteError as error:
+                receipt = replace(receipt, status="stopped", reason=str(error))
+                break
+            if found is None:
+                receipt = replace(receipt, status="failed", reason=problems[0].reason)
+                break
+            before = self._keep(found, run)
+            receipt = replace(
+                receipt,
+                kept=receipt.kept + len(found.kept) - found.confirmed,
+                confirmed=receipt.confirmed + found.confirmed,
+                refused=(*receipt.refused, *found.refused),
+            )
+        self._note(receipt)
+        return receipt
+
+    def distil_all(
+        self,
+        answerer: Answerer,
+        repo: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Distilled]:
+        """Distil the sessions that wait, at most *limit*; end where there is no usable answer.
+
+        One failure to answer ends it, or two answers in a row without a list of lessons.
+        """
+        failures = 0
+        for run, session in islice(self.waiting(repo, since), limit):
+            receipt = self.distil(answerer, run, session)
+            yield receipt
+            failures = failures + 1 if receipt.status == "failed" else 0
+            if receipt.status == "stopped" or failures == _FAILURES:
+                return
+
+    def take(self, answer: str, run: Trajectory, request: Request) -> Distilled:
+        """Keep the lessons of an *answer* that came as a file."""
+        found, problems = self._checked(answer, request)
+        receipt = Distilled(
+            datetime.now(UTC), run.id, "done", turns=_turns(request.session), by="file", requests=1
+        )
+        if found is None:
+            receipt = replace(receipt, status="failed", reason=problems[0].reason)
+        else:
+            self._keep(found, run)
+            receipt = replace(
+                receipt,
+                kept=len(found.kept) - found.confirmed,
+                confirmed=found.confirmed,
+                refused=found.refused,
+            )
+        self._note(receipt)
+        return receipt
+
+    def left_today(self) -> float:
+        """The tokens that may still be used today."""
+        today = datetime.now(UTC).date()
+        return self._most - sum(one.tokens for one in self._known if one.at.date() == today)
+
+    def _ask(self, answerer: Answerer, text: str, receipt: Distilled) -> tuple[Answered, Distilled]:
+        """Return the answer to *text*, and the receipt with its costs."""
+        needed = count_tokens(text) + _ANSWER_TOKENS
+        left = self.left_today() - receipt.tokens
+        if needed > left:
+            raise RemoteError(
+                f"{needed:,} tokens are needed, {max(0, left):,.0f} of {self._most:,.0f} are left "
+                "today; the setting distil_tokens has the bound"
+            )
+        answer = answerer(text)
+        return answer, replace(
+            receipt,
+            requests=receipt.requests + 1,
+            tokens=receipt.tokens + answer.tokens,
+            cost=receipt.cost + answer.cost,
+        )
+
+    def _checked(self, answer: str, request: Request) -> tuple[Checked | None, tuple[Refused, ...]]:
+        """The lessons of *answer* that count, if it is usable, and what is to be corrected."""
+        try:
+            found = checked(answer, request)
+        except UnusableError as error:
+            return None, (Refused("", str(error)),)
+        return found, found.refused
+
+    def _keep(self, found: Checked, run: Trajectory) -> tuple[str, ...]:
+        new, known = self._memory.lessons.keep(found.kept, run.repo, run.contributor)
+        return (*new, *known)
+
+    def _of_ids(self, session: Session, ids: Sequence[str]) -> tuple[Lesson, ...]:
+        return self.request(session, 0, ids).given if ids else ()
+
+    def _note(self, receipt: Distilled) -> None:
+        self._log.add(receipt)
+        self._known = (*self._known, receipt)
+
+
+def _turns(session: Session) -> int:
+    return sum(map(len, session.parts))
+
+
+def _is_settled(receipt: Distilled) -> bool:
+    return receipt.prompt == PROMPT and receipt.status != "stopped"

@@ -1,0 +1,406 @@
+"""Requests to a language model for the lessons of a session, and the check of its answers.
+
+A request has the turns of the person, numbered, each after the end of the agent's turn before it.
+An answer is never trusted: a lesson counts if its quotes stand in the turns that it cites, and if
+its names, numbers and absolute words stand in the conversation.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from json import JSONDecoder
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Struct, field
+
+from contextgraph.config import REQUEST_MARK
+from contextgraph.knowledge.lessons import NewLesson
+from contextgraph.model import (
+    About,
+    Lesson,
+    LessonFacts,
+    LessonKind,
+    Origin,
+    Quotation,
+    RawTrajectory,
+    is_subagent,
+)
+from contextgraph.text import (
+    clean,
+    clip_tokens,
+    count_tokens,
+    dice,
+    gives_instructions,
+    mask_secrets,
+    regex,
+    stems,
+)
+
+MAX_TOKENS = 6_000
+MAX_LESSONS = 8
+MAX_LESSON, MAX_QUOTE = 240, 160
+_TURN_TOKENS, _BEFORE_CHARACTERS, _CONTEXT_CHARACTERS = 1_500, 600, 160
+_GIVEN, _GIVEN_HEAD = 12, "--- given lessons"
+_GIVEN_ID = regex(r"^([a-z]+_\w+): ", re.MULTILINE)
+# How much of two lessons is about the same where one takes the place of the other.
+_SAME_SUBJECT = 0.2
+_DECODER = JSONDecoder()
+_MAX_STARTS = 200
+
+# What a sentence may name only where the conversation does: code, paths, identifiers, numbers.
+_CODE = regex(r"`([^`]+)`")
+_NAME = regex(
+    r"(?<![\w./-])(?:[\w.-]+/[\w./-]*\w|\w\w+(?:\.\w\w+)+|\w*[a-z]\w*[A-Z]\w*|\w+(?:_\w+)+"
+    r"|--?[a-z][\w-]+|v?\d[\w.]*)"
+)
+_PART = regex(r"[^\W_]+")
+_ADDRESS = regex(r"\b[a-z][a-z0-9+.-]*://|\b[\w.+-]+@[\w-]+\.\w", re.IGNORECASE)
+_NEGATION = regex(r"\b(?:not|no|never|none|nothing|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_ABSOLUTE = {word: regex(rf"\b{word}\b", re.IGNORECASE) for word in ("never", "always")}
+
+
+class Turn(Struct, frozen=True):
+    """A turn of a person: its *text*, after the end of what the agent wrote *before* it.
+
+    *step* is that after which it was written, -1 for the first request.
+    """
+
+    number: int
+    step: int
+    at: datetime | None
+    text: str
+    before: str = ""
+
+    def __str__(self) -> str:
+        before = f"[agent before turn {self.number}] …{self.before}\n" if self.before else ""
+        return f"{before}[turn {self.number}, person] {self.text}"
+
+
+class Session(Struct, frozen=True):
+    """A session as it is asked about: its *turns* in *parts*, each small enough for a request."""
+
+    run_id: str
+    instance_id: str
+    repo: str
+    title: str
+    started_at: datetime | None
+    parts: tuple[tuple[Turn, ...], ...]
+
+
+class Request(Struct, frozen=True):
+    """A part of a session, with the lessons *given* that are nearest to it in subject."""
+
+    session: Session
+    part: int
+    given: tuple[Lesson, ...]
+    instructions: str
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of the part."""
+        return self.session.parts[self.part]
+
+    @property
+    def text(self) -> str:
+        """The text that is sent."""
+        session = self.session
+        when = f" · {session.started_at:%Y-%m-%d %H:%M}" if session.started_at else ""
+        parts = f" · part {self.part + 1} of {len(session.parts)}" if len(session.parts) > 1 else ""
+        lessons = [f"{one.id}: {one.text}" for one in self.given]
+        return "\n\n".join(
+            [
+                REQUEST_MARK,
+                self.instructions.strip(),
+                f"--- session {session.run_id}{when}{parts}",
+                *map(str, self.turns),
+                *([_GIVEN_HEAD, "\n".join(lessons)] if lessons else []),
+            ]
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        run = re.sub(r"[^\w-]", "-", self.session.run_id)
+        return f"{run}.{self.part}"
+
+
+def session_of(run: RawTrajectory, run_id: str) -> Session | None:
+    """The turns of people in *run*, masked; None where nobody spoke after the first request."""
+    if is_subagent(run.agent) or not any(step.user_message for step in run.steps):
+        return None
+    turns = list(_turns(run))
+    return Session(
+        run_id, run.instance_id, run.repo, _masked(run.task), run.started_at, tuple(_parts(turns))
+    )
+
+
+def _turns(run: RawTrajectory) -> Iterator[Turn]:
+    yield Turn(0, -1, run.started_at, _fitting(run.task))
+    number, before = 0, list[str]()
+    for step in run.steps:
+        before += filter(None, [step.thought])
+        if step.user_message and step.user_message.strip():
+            number += 1
+            # The end of what it wrote says what a short answer is about.
+            written = _masked("\n\n".join(before))
+            yield Turn(
+                number,
+                step.index,
+                step.timestamp,
+                _fitting(step.user_message),
+                written[-_BEFORE_CHARACTERS:],
+            )
+            before = []
+
+
+def _parts(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
+    part, tokens = list[Turn](), 0
+    for turn in turns:
+        size = count_tokens(str(turn))
+        if part and tokens + size > MAX_TOKENS:
+            yield tuple(part)
+            part, tokens = [], 0
+        part.append(turn)
+        tokens += size
+    yield tuple(part)
+
+
+def _fitting(text: str) -> str:
+    return clip_tokens(_masked(text), _TURN_TOKENS)
+
+
+def _masked(text: str) -> str:
+    return mask_secrets(clean(text)).strip()
+
+
+def nearest(session: Session, part: int, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
+    """The *lessons* that share most words with a part of *session*, and were known before it."""
+    said = {*stems(" ".join(f"{turn.before} {turn.text}" for turn in session.parts[part]))}
+    scored = []
+    for one in lessons:
+        own = {*stems(f"{one.text} {one.about.subject}")}
+        is_earlier = session.started_at is None or one.time <= session.started_at
+        if own and is_earlier and (share := len(own & said) / len(own)) > 0:
+            scored.append((share, one))
+    scored.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return tuple(one for _, one in scored[:_GIVEN])
+
+
+class Refused(Struct, frozen=True):
+    """A part of an answer that does not count, and why."""
+
+    text: str
+    reason: str
+
+
+class Checked(Struct, frozen=True):
+    """The lessons of an answer that count, how many of them *confirmed* known ones, the others."""
+
+    kept: tuple[NewLesson, ...] = ()
+    confirmed: int = 0
+    refused: tuple[Refused, ...] = ()
+
+
+class _Cited(Struct, frozen=True):
+    turn: int
+    quote: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _About(Struct, frozen=True):
+    files: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    subject: str = ""
+
+
+class _Item(Struct, frozen=True):
+    evidence: tuple[_Cited, ...]
+    kind: LessonKind | None = None
+    lesson: str = ""
+    about: _About = field(default_factory=_About)
+    rejected: str = ""
+    changes: tuple[str, ...] = ()
+    confirms: str = ""
+
+
+def given_in(text: str) -> tuple[str, ...]:
+    """The ids of the lessons that were given in a request, by its *text*."""
+    _, _, given = text.rpartition(f"\n{_GIVEN_HEAD}\n")
+    return tuple(match[1] for match in _GIVEN_ID.finditer(given))
+
+
+class UnusableError(ValueError):
+    """An answer without a list of lessons."""
+
+
+def checked(answer: str, request: Request) -> Checked:
+    """The lessons in *answer* that the turns of *request* bear out, and why others do not count.
+
+    Raises `UnusableError` where there is no list in it.
+    """
+    check = _Check(request)
+    kept: list[NewLesson] = []
+    refused: list[Refused] = []
+    confirmed = 0
+    for number, value in enumerate(_list_in(answer)):
+        text = str(value.get("lesson") or value.get("confirms") or "") if _is_row(value) else ""
+        try:
+            if number >= MAX_LESSONS:
+                raise _RefusedError(f"more than {MAX_LESSONS} lessons")
+            item = msgspec.convert(value, _Item)
+            kept.append(check.confirmed(item) if item.confirms else check.lesson(item))
+            confirmed += bool(item.confirms)
+        except (_RefusedError, msgspec.ValidationError) as error:
+            refused.append(Refused(mask_secrets(text)[:MAX_LESSON], str(error)))
+    return Checked(tuple(kept), confirmed, tuple(refused))
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _list_in(answer: str) -> list[Any]:
+    """The last list of objects in *answer*, which may have prose or reasoning around it."""
+    found: list[Any] | None = None
+    start = answer.find("[")
+    for _ in range(_MAX_STARTS):
+        if start < 0:
+            break
+        end = start + 1
+        try:
+            value, end = _DECODER.raw_decode(answer, start)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, list) and all(map(_is_row, value)):
+            found = value
+        start = answer.find("[", end)
+    if found is None:
+        raise UnusableError("no list of lessons in JSON")
+    return found
+
+
+class _RefusedError(ValueError):
+    """Why an item does not count."""
+
+
+class _Check:
+    """Compares items with the turns of a request."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._turns = {turn.number: turn for turn in request.turns}
+        self._given = {one.id: one for one in request.given}
+
+    def lesson(self, item: _Item) -> NewLesson:
+        """The lesson of *item*; raises `_RefusedError`."""
+        text = " ".join(item.lesson.split())
+        if item.kind is None or not text:
+            raise _RefusedError("it has no kind or no sentence")
+        if len(text) > MAX_LESSON:
+            raise _RefusedError(f"it is longer than {MAX_LESSON} characters")
+        named = item.about
+        paths, symbols, programs = map(self._borne_out, (named.files, named.names, named.programs))
+        about = About(paths, symbols, programs, named.subject)
+        shown = " ".join((text, *about.names, about.subject, item.rejected))
+        if gives_instructions(shown):
+            raise _RefusedError("it addresses its reader")
+        if _ADDRESS.search(shown):
+            raise _RefusedError("it has an address")
+        if mask_secrets(shown) != shown:
+            raise _RefusedError("it has a secret")
+        evidence = self._evidence(item.evidence)
+        self._check_words(shown, evidence)
+        facts = LessonFacts(
+            item.kind, Origin.DISTILLED, about, evidence, ruled_out=" ".join(item.rejected.split())
+        )
+        return NewLesson(
+            text, facts, self._superseded(item.changes, text), self._request.session.title
+        )
+
+    def confirmed(self, item: _Item) -> NewLesson:
+        """The given lesson that *item* confirms, with its evidence; raises `_RefusedError`."""
+        known = self._given.get(item.confirms)
+        if known is None:
+            raise _RefusedError(f"{item.confirms} was not given")
+        evidence = self._evidence(item.evidence)
+        said = {*stems(" ".join(self._around(one) for one in evidence))}
+        if not said & {*stems(known.text)}:
+            raise _RefusedError("its quotes have no word of the lesson")
+        facts = LessonFacts(known.kind, known.origin, known.about, evidence)
+        return NewLesson(known.text, facts, title=self._request.session.title)
+
+    def _evidence(self, cited: Sequence[_Cited]) -> tuple[Quotation, ...]:
+        """The quotations; raises where there are none, or one is not in the turn that it cites."""
+        if not cited:
+            raise _RefusedError("it has no quote")
+        return tuple(map(self._quotation, cited))
+
+    def _quotation(self, cited: _Cited) -> Quotation:
+        turn, quote = self._turns.get(cited.turn), " ".join(cited.quote.split())
+        if turn is None:
+            raise _RefusedError(f"there is no turn {cited.turn}")
+        if quote not in " ".join(turn.text.split()):
+            raise _RefusedError(f"the words {quote[:60]!r} do not stand in turn {cited.turn}")
+        session = self._request.session
+        return Quotation(
+            quote=quote[:MAX_QUOTE],
+            run=session.run_id,
+            session=session.instance_id,
+            step=turn.step,
+            at=turn.at or session.started_at or datetime.now(UTC),
+            context=turn.before[-_CONTEXT_CHARACTERS:],
+        )
+
+    def _around(self, one: Quotation) -> str:
+        turn = next(turn for turn in self._turns.values() if turn.step == one.step)
+        return f"{turn.before} {turn.text}"
+
+    def _check_words(self, text: str, evidence: Sequence[Quotation]) -> None:
+        """Raise where *text* names or excludes what the conversation does not."""
+        named = [*_CODE.findall(text), *_NAME.findall(_CODE.sub(" ", text))]
+        for name in named:
+            if missing := self._missing(name):
+                raise _RefusedError(f"the conversation does not have {missing[0]!r} of {name!r}")
+        cited = " ".join(map(self._around, evidence))
+        if _NEGATION.search(text) and not _NEGATION.search(cited):
+            raise _RefusedError("it has a negation, the turns that it cites have none")
+        for word, pattern in _ABSOLUTE.items():
+            if pattern.search(text) and not pattern.search(self._said):
+                raise _RefusedError(f"it says {word!r}, the conversation does not")
+
+    def _borne_out(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Of *names* those of which the conversation has all parts."""
+        return tuple(name for name in names if not self._missing(name))
+
+    def _missing(self, name: str) -> list[str]:
+        """The parts of *name* that the conversation has not."""
+        return [part for part in _PART.findall(name) if part.casefold() not in self._parts]
+
+    @cached_property
+    def _said(self) -> str:
+        given = [f"{one.text} {' '.join(one.about.names)}" for one in self._request.given]
+        turns = [f"{turn.before} {turn.text}" for turn in self._request.turns]
+        return " ".join((self._request.session.repo, self._request.session.title, *turns, *given))
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        """The words of the conversation, and the words that a name has within it."""
+        return frozenset(part.casefold() for part in _PART.findall(self._said))
+
+    def _superseded(self, ids: Iterable[str], text: str) -> tuple[str, ...]:
+        """Of *ids* the given lessons on the same subject; others are left to a person."""
+        own = stems(text)
+        given = (self._given[id_] for id_ in ids if id_ in self._given)
+        return tuple(one.id for one in given if dice(own, stems(one.text)) >= _SAME_SUBJECT)
+
+
+def repair(request: Request, answer: str, refused: Sequence[Refused]) -> str:
+    """The text with which the model is asked once to correct what was *refused* of its *answer*."""
+    reasons = "\n".join(f"- {one.text or 'the answer'}: {one.reason}" for one in refused)
+    return (
+        f"{request.text}\n\n--- your answer before\n\n{clip_tokens(answer, 2_000)}\n\n"
+        f"--- not usable\n\n{reasons}\n\nReturn the whole list again, with these corrected or left "
+        "out. Only JSON."
+    )

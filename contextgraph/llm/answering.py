@@ -1,0 +1,138 @@
+"""Language models that answer a text with a text: programs of the user, and servers."""
+
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Protocol
+
+from msgspec import Struct
+
+from contextgraph.errors import RemoteError
+from contextgraph.llm.chat import Chat
+from contextgraph.processes import ASKED
+from contextgraph.text import clip, count_tokens, mask_secrets
+
+PROGRAMS = {
+    # Without tools, servers of tools, and a log of its own.
+    "claude": "claude -p --tools '' --strict-mcp-config --no-session-persistence",
+    "codex": "codex exec --ephemeral --skip-git-repo-check --sandbox read-only -",
+}
+"""The commands of programs that are chosen by name."""
+
+_SECONDS = 300.0
+_MAX_ANSWER = 1 << 20
+_MAX_REASON = 300
+
+
+class Answered(Struct, frozen=True):
+    """An answer, about how many tokens it used with the request, and its price in US dollars."""
+
+    text: str
+    tokens: int
+    cost: float = 0.0
+
+
+class Answerer(Protocol):
+    """Answers a text; *name* is that by which it is chosen."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, text: str) -> Answered:
+        """The answer to *text*; raises `RemoteError` where there is none."""
+
+
+class ModelAnswerer(Struct, frozen=True):
+    """The model behind *chat*."""
+
+    chat: Chat
+
+    @property
+    def name(self) -> str:
+        """The model."""
+        return self.chat.model.full_name
+
+    def __call__(self, text: str) -> Answered:
+        """The answer of the model; raises `RemoteError`."""
+        answer, usage = self.chat.complete([{"role": "user", "content": text}])
+        return Answered(answer, usage.tokens, usage.cost)
+
+
+class ProgramAnswerer(Struct, frozen=True):
+    """A program, run by *command* in an empty folder, with the text on its standard input."""
+
+    command: str
+    seconds: float = _SECONDS
+
+    @property
+    def name(self) -> str:
+        """The name of the program."""
+        return os.path.basename(next(iter(shlex.split(self.command)), ""))
+
+    def __call__(self, text: str) -> Answered:
+        """What the program prints; raises `RemoteError` where it fails or takes too long."""
+        arguments = shlex.split(PROGRAMS.get(self.command, self.command))
+        with TemporaryDirectory(prefix="contextgraph-") as folder, TemporaryFile() as errors:
+            try:
+                process = subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    cwd=folder,
+                    env={**os.environ, ASKED: "1"},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RemoteError(f"{self.name}: cannot be run: {error.strerror}") from error
+            printed = self._printed(process, text)
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _MAX_ANSWER))
+            said = errors.read().decode(errors="replace")
+        if process.returncode:
+            reason = clip(mask_secrets((said.strip() or printed).strip()), _MAX_REASON, at="end")
+            raise RemoteError(f"{self.name} ended with {process.returncode}: {reason}")
+        return Answered(printed, count_tokens(text) + count_tokens(printed))
+
+    def _printed(self, process: "subprocess.Popen[bytes]", text: str) -> str:
+        """What *process* prints after it was given *text*; it and its children have ended then."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            _kill(process)
+
+        timer = threading.Timer(self.seconds, end)
+        writer = threading.Thread(target=_write, args=(process.stdin, text.encode()), daemon=True)
+        timer.start()
+        writer.start()
+        try:
+            printed = process.stdout.read(_MAX_ANSWER + 1)
+            if len(printed) > _MAX_ANSWER:
+                raise RemoteError(f"{self.name} printed more than {_MAX_ANSWER >> 20} MiB")
+            process.wait()
+        finally:
+            timer.cancel()
+            _kill(process)
+            process.wait()
+            writer.join()
+            process.stdout.close()
+        if is_late.is_set():
+            raise RemoteError(f"{self.name}: no answer within {self.seconds:g} s")
+        return printed.decode(errors="replace")
+
+
+def _write(file: IO[bytes], content: bytes) -> None:
+    with suppress(OSError), file:  # a program may end without reading
+        file.write(content)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End *process* and what it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
