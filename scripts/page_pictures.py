@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
+from contextgraph.console.routes import add_pages
 from contextgraph.readers import read
 from contextgraph.service.app import create_app
 from contextgraph.service.monitoring import log_to_stderr
@@ -33,7 +34,7 @@ def main() -> int:
     log_to_stderr("warning")
     with TemporaryDirectory(prefix="contextgraph-pictures-") as folder:
         fill(f"{folder}/memory.db")
-        app = create_app(Settings(store=f"{folder}/memory.db"), None, Limits())
+        app = add_pages(create_app(Settings(store=f"{folder}/memory.db"), None, Limits()))
         with TestClient(app, base_url="http://localhost") as client:
             overview = client.get("/pages").text
             (run, *_) = re.findall(r'href="(/pages/runs/trj_[^"]+)"', overview)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contextgraph.page import TEMPLATES
+from contextgraph.console.page import TEMPLATES
 
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 # Each element that is used with the keyboard, with whether it takes the focus and shows it.

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
+from contextgraph.console.routes import add_pages
 from contextgraph.model import RawTrajectory
 from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
@@ -55,7 +56,7 @@ def served(
     """The service of a memory in *folder*, or at *store*."""
     tokens = TokenFile(folder / "tokens.json")
     settings = Settings(store=store or str(folder / "memory.db"), auth=auth)
-    app = create_app(settings, tokens, limits or Limits())
+    app = add_pages(create_app(settings, tokens, limits or Limits()))
     with TestClient(app) as running:  # which starts and ends it
         assert running.portal
         yield Served(app, tokens, running.portal)

@@ -19,8 +19,8 @@ from contextgraph.cli.commands import (
     time_option,
 )
 from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
+from contextgraph.console.page import error_line, loop_line, recovery_line
 from contextgraph.model import is_subagent
-from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line, plain
 
@@ -75,7 +75,7 @@ def inspect(
 
     intake = Intake(paths, common.settings(), git=git, follow_links=follow_links)
     if html:
-        from contextgraph.page import run_view, write_page
+        from contextgraph.console.page import run_view, write_page
 
         runs = count()  # zip takes no number after the last run
         views = (

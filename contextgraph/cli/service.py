@@ -83,7 +83,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     if settings.is_service:
         raise click.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
-    from contextgraph.service.app import serve as run
+    from contextgraph.console.routes import add_pages
+    from contextgraph.service.app import create_app, serve as run
     from contextgraph.service.service import Limits
 
     known = None if no_auth else token_file(settings, tokens)
@@ -101,7 +102,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         common.answer(answer, lambda: [*map(warn, lines)])
 
     limits = Limits(upload=max_upload << 20, rate=rate, seconds=timeout)
-    run(settings, known, limits, (host, port), log_level=log_level, on_listening=announce)
+    app = add_pages(create_app(settings, known, limits))
+    run(app, (host, port), log_level=log_level, on_listening=announce)
 
 
 @common_options()
@@ -133,7 +135,8 @@ def view(
             webbrowser.open(url)
         return
     _need_extra()
-    from contextgraph.service.app import serve as run
+    from contextgraph.console.routes import add_pages
+    from contextgraph.service.app import create_app, serve as run
     from contextgraph.service.routes import LOCAL
     from contextgraph.service.service import Limits
     from contextgraph.service.tokens import TokenFile
@@ -148,15 +151,8 @@ def view(
     with TemporaryDirectory(prefix="contextgraph-") as folder:
         tokens, key = TokenFile(Path(folder) / "tokens.json"), secrets.token_urlsafe(24)
         _, text = tokens.create([TokenScope.ADMIN], settings.tenant, LOCAL)
-        run(
-            settings,
-            tokens,
-            Limits(),
-            ("127.0.0.1", port),
-            log_level="warning",
-            on_listening=announce,
-            entries={key: text},
-        )
+        app = add_pages(create_app(settings, tokens, Limits()), {key: text})
+        run(app, ("127.0.0.1", port), log_level="warning", on_listening=announce)
 
 
 def token_file(settings: "Settings", path: Path | None) -> "TokenFile":

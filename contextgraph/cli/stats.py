@@ -283,7 +283,7 @@ def receipt(
     record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
     record["failures"] = [*failures]
     if html:
-        from contextgraph.page import write_page
+        from contextgraph.console.page import write_page
 
         figures = [(name.replace("_", " "), f"{count:,}", "") for name, count in counts.items()]
         write_page(html, "receipt.html", since=since, tiles=figures, given=given[-limit:])

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from contextgraph.console.page import ReportPart, write_report as write_html_report
 from contextgraph.errors import SettingsError
 from contextgraph.evaluation.experiment import (
     ARMS,
@@ -28,7 +29,6 @@ from contextgraph.evaluation.measures import (
     mcnemar,
 )
 from contextgraph.model import Json
-from contextgraph.page import ReportPart, write_report as write_html_report
 from contextgraph.text import number_of
 
 ByTask: TypeAlias = Mapping[str, Sequence[Attempt]]

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from contextgraph.codec import COMPLETE, decoded, encoded
+from contextgraph.console.page import ReportPart, write_report
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.evaluation import Evaluation
 from contextgraph.evaluation.measures import (
@@ -32,7 +33,6 @@ from contextgraph.evaluation.measures import (
 from contextgraph.evaluation.saving import ALL, CEILING, saved_measures
 from contextgraph.learning.statistics import new_figure, save_figures
 from contextgraph.model import Json
-from contextgraph.page import ReportPart, write_report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 import socket
 from asyncio import TimerHandle, Transport
-from collections.abc import AsyncIterator, Callable, Container, Mapping
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
@@ -27,7 +27,7 @@ from contextgraph.errors import SettingsError
 from contextgraph.operations import TokenScope
 from contextgraph.processes import exporting
 from contextgraph.remote import is_loopback
-from contextgraph.service import console, routes
+from contextgraph.service import routes
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
 from contextgraph.service.routes import Caller, bearer, caller_of, json_response
 from contextgraph.service.service import Limits, Service
@@ -313,12 +313,10 @@ def create_app(
     settings: Settings,
     tokens: TokenFile | None,
     limits: Limits,
-    entries: Mapping[str, str] | None = None,
 ) -> FastAPI:
     """Return the application for the memory of *settings*.
 
-    Without *tokens* anyone may do everything. *entries* are tokens by a key that opens the console
-    once, at ``/pages/enter?key=…``.
+    Without *tokens* anyone may do everything. `contextgraph.console.routes.add_pages` adds pages.
     """
     mcp = McpEndpoint()
 
@@ -340,14 +338,11 @@ def create_app(
         docs_url=None,  # they load scripts from other hosts
         redoc_url=None,
     )
-    app.state.entries = dict(entries or {})
     app.add_middleware(BodyLimiter, limits=limits, paths=("/v1/learn",))
     app.add_middleware(SiteGuard, is_open=tokens is None)
     app.add_middleware(Observer)
     add_handlers(app)
     app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
-    app.include_router(console.router)
-    app.add_exception_handler(console.SignedOutError, console.signed_out)
     app.router.routes.append(Route("/mcp", mcp))
     app.add_api_route("/", home, include_in_schema=False)
     app.add_api_route("/healthz", healthz)
@@ -376,22 +371,17 @@ async def readyz(request: Request) -> Response:
 
 
 def serve(
-    settings: Settings,
-    tokens: TokenFile | None,
-    limits: Limits,
+    app: FastAPI,
     address: tuple[str, int],
     *,
     log_level: str,
     on_listening: Callable[[str], None],
-    entries: Mapping[str, str] | None = None,
 ) -> None:
-    """Serve on *address* (host, port; 0: any free one) until SIGTERM or SIGINT.
+    """Serve *app* on *address* (host, port; 0: any free one) until SIGTERM or SIGINT.
 
-    *on_listening* is called with the URL; *entries*: see `create_app`. Raises `SettingsError`
-    where the address is in use.
+    *on_listening* is called with the URL. Raises `SettingsError` where the address is in use.
     """
     log_to_stderr(log_level)
-    app = create_app(settings, tokens, limits, entries)
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,

@@ -5,9 +5,9 @@ from html import unescape
 from itertools import product
 from pathlib import Path
 
+from contextgraph.console.page import TEMPLATES
 from contextgraph.model import Scope
 from contextgraph.operations import TokenScope
-from contextgraph.page import TEMPLATES
 from tests.browser import audit, in_a_browser, stand_alone
 from tests.builders import recovering_run
 from tests.served import learn, served, signed_in

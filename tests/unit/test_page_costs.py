@@ -16,6 +16,7 @@ from benchmarks.console import addresses
 from benchmarks.corpus import bundles, runs
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
+from contextgraph.console.routes import add_pages
 from contextgraph.model import Exposure, Scope, ShownItem
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
@@ -68,7 +69,7 @@ def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
     found = {}
     with counted(patch) as executed:
         pages = addresses(str(store))
-        app = create_app(Settings(store=str(store)), None, Limits())
+        app = add_pages(create_app(Settings(store=str(store)), None, Limits()))
         with TestClient(app, base_url="http://localhost") as client:
             for path in pages:
                 costs = []

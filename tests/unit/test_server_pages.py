@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
+from contextgraph.console.routes import add_pages
 from contextgraph.model import Action, Exposure, RawTrajectory, ShownItem, Step
 from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
@@ -219,7 +220,7 @@ def test_a_key_of_the_console_opens_it_once(tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens.json")
     _, token = tokens.create([TokenScope.ADMIN], "default", "local")
     settings = Settings(store=str(tmp_path / "memory.db"))
-    app = create_app(settings, tokens, Limits(), {"one-time": token})
+    app = add_pages(create_app(settings, tokens, Limits()), {"one-time": token})
     with TestClient(app) as browser:
         assert browser.get("/pages/enter?key=wrong").status_code == 403
         assert browser.get("/pages/enter?key=one-time").url.path == "/pages"

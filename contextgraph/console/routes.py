@@ -7,18 +7,18 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 import orjson
-from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Form, HTTPException, Query, Request, Response
 from msgspec import Struct
 from msgspec.structs import asdict
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
+from contextgraph.console.page import TEMPLATES, render, run_view
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import TokenScope
-from contextgraph.page import TEMPLATES, render, run_view
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
@@ -50,6 +50,17 @@ _HEADERS = {
 
 Values = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Values])
+
+
+def add_pages(app: FastAPI, entries: Mapping[str, str] | None = None) -> FastAPI:
+    """Add the pages to the application of a service, and return it.
+
+    *entries* are tokens by a key that opens the console once, at ``/pages/enter?key=…``.
+    """
+    app.state.entries = dict(entries or {})
+    app.include_router(router)
+    app.add_exception_handler(SignedOutError, _signed_out)
+    return app
 
 
 class SignedOutError(Exception):
@@ -115,7 +126,7 @@ def _page(path: str, here: str, template: str) -> Callable[[F], F]:
     return decorate
 
 
-async def signed_out(_request: Request, _error: Exception) -> Response:
+async def _signed_out(_request: Request, _error: Exception) -> Response:
     """Lead to the page on which a token is given."""
     return RedirectResponse("/pages/login", 303)
 
