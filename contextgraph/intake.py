@@ -112,6 +112,22 @@ def loads(text: bytes | str, depth: int = MAX_DEPTH) -> "Any":
     return value
 
 
+def has_more(value: object, most: int) -> bool:
+    """Return True where a parsed JSON *value* has more than *most* values and keys."""
+    waiting, count = [value], 0
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            count += 2 * len(inner)
+            waiting += [one for one in inner.values() if isinstance(one, dict | list)]
+        elif isinstance(inner, list):
+            count += len(inner)
+            waiting += [one for one in inner if isinstance(one, dict | list)]
+        if count > most:
+            return True
+    return False
+
+
 def _is_deeper(value: "Any", depth: int) -> bool:
     """Whether lists and objects are nested more than *depth* levels deep in *value*."""
     level = [value] if isinstance(value, dict | list) else []

@@ -9,6 +9,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    FailFast,
     Field,
     JsonValue,
     create_model,
@@ -71,8 +72,8 @@ def _in_utc(time: datetime) -> datetime:
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=LONGEST)]
 LongText = Annotated[str, Field(max_length=4_000_000)]
-Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
-Tags = Annotated[tuple[Name, ...], Field(max_length=100)]
+Names = Annotated[tuple[Name, ...], Field(max_length=1000), FailFast()]
+Tags = Annotated[tuple[Name, ...], Field(max_length=100), FailFast()]
 Limit = Annotated[int, Field(ge=1, le=100, description="At most this many items of each kind.")]
 PageSize = Annotated[int, Field(ge=1, le=500, description="At most this many.")]
 Tokens = Annotated[int, Field(ge=1, le=100_000, description="At most this many tokens.")]
@@ -120,6 +121,7 @@ class MachineArguments(Arguments):
     versions: Annotated[
         tuple[tuple[Name, Name], ...],
         Field(max_length=100, description="Pairs of an interpreter and its version."),
+        FailFast(),
     ] = ()
 
 
@@ -132,7 +134,9 @@ class StateArguments(Arguments):
     current_error: Annotated[Text, Field(description="The error as it was printed.")] = ""
     phase: Annotated[Phase | None, Field(description="What you are doing.")] = None
     embedding: Annotated[
-        tuple[float, ...], Field(max_length=10_000, description="The vector of the task.")
+        tuple[float, ...],
+        Field(max_length=10_000, description="The vector of the task."),
+        FailFast(),
     ] = ()
     repo: Repository = ""
     last_action: Annotated[Text, Field(description="Your last command.")] = ""
@@ -142,6 +146,7 @@ class StateArguments(Arguments):
     failed_actions: Annotated[
         tuple[Text, ...],
         Field(max_length=1000, description="Actions that failed, and searches, oldest first."),
+        FailFast(),
     ] = ()
     agent: Annotated[Name, Field(description="The name of the agent.")] = ""
     environment: Annotated[
@@ -156,4 +161,4 @@ class StateArguments(Arguments):
         return State(**given)
 
 
-States = Annotated[tuple[StateArguments, ...], Field(min_length=1, max_length=300)]
+States = Annotated[tuple[StateArguments, ...], Field(min_length=1, max_length=300), FailFast()]

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 CALLER = "contextgraph.caller"  # the key of the sender in the scope of a request
 REQUEST_ID = "X-Request-ID"
 
+MOST_ERRORS = 10  # of one request that are told
+
 _REQUEST_ID = regex(r"[\w.:-]{1,100}", re.ASCII)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -241,7 +243,7 @@ async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
         {"at": mask_secrets(".".join(map(str, entry["loc"]))), "reason": mask_secrets(entry["msg"])}
-        for entry in error.errors()
+        for entry in error.errors()[:MOST_ERRORS]
     ]
     detail = "; ".join(f"{error['at']}: {error['reason']}" for error in errors[:_SHOWN])
     detail = f"the request is not valid: {detail}"

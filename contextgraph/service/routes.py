@@ -27,7 +27,7 @@ from starlette.responses import FileResponse
 from contextgraph.agents.live import LiveRun
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads
+from contextgraph.intake import has_more, loads
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
@@ -36,7 +36,7 @@ from contextgraph.operations.notes import without_secrets
 from contextgraph.readers import read_file
 from contextgraph.records import record_of, unread_record
 from contextgraph.service.methods import METHODS, Method
-from contextgraph.service.monitoring import CALLER, TooBusyError
+from contextgraph.service.monitoring import CALLER, MOST_ERRORS, TooBusyError
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
 from contextgraph.values import replace
@@ -49,6 +49,10 @@ _MEDIA: Mapping[_Format, str] = {
 }
 _POLL_SECONDS = 0.2
 MAX_WAIT = 30.0
+# Of a JSON body: values and keys, and the bytes from which a thread looks for errors.
+_VALUES, _LARGE_BODY = 200_000, 4 << 10
+# A run that is safe on disk is learned meanwhile, unless many wait.
+_FINISH_SECONDS = 0.2
 
 Wait = Annotated[
     float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the end of the job.")
@@ -196,7 +200,13 @@ async def _token(service: Service, text: str) -> Token:
         return Token("", "", (TokenScope.ADMIN,), service.settings.tenant, LOCAL, _AGES_AGO)
     token = service.tokens.verified(text)
     if token is None and text:
+        guessed = text.split("_")[1:2]
+        if guessed and (wait := service.guesses.left(guessed[0])):
+            retry = {"Retry-After": f"{int(wait) + 1}"}
+            raise HTTPException(429, "too many wrong secrets of this token", retry)
         token = await service.answer(service.tokens.find, text)
+        if token is None and guessed and service.tokens.has(guessed[0]):
+            service.guesses.wait(guessed[0])
     if token is None:
         reason = "the token is wrong or revoked" if text else "a bearer token is needed"
         raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
@@ -284,13 +294,28 @@ class _JsonRequest(Request):
         if kind != "application/json":
             raise HTTPException(415, "the body must be application/json")
         try:
-            self._value = await caller.service.parsed(partial(loads, content), len(content))
+            self._value = await caller.service.parsed(partial(_body, content), len(content))
         except ValueError as error:
             wrong = [{"type": "json_invalid", "loc": ("body",), "msg": f"JSON: {error}"}]
             raise RequestValidationError(wrong) from error
 
+    async def check(self, validate: Callable[..., tuple[Any, list[dict[str, Any]]]]) -> None:
+        """Refuse a large body that is not valid: its errors are made in a thread, and ten kept."""
+        if len(await self.body()) > _LARGE_BODY:
+            service: Service = self.app.state.service
+            _, wrong = await service.read_upload(partial(validate, self._value, loc=("body",)))
+            if wrong:
+                raise RequestValidationError(wrong[:MOST_ERRORS])
+
     async def json(self) -> Any:
         return self._value
+
+
+def _body(content: bytes) -> Any:
+    value = loads(content)
+    if has_more(value, _VALUES):
+        raise ValueError(f"more than {_VALUES:,} values and keys")
+    return value
 
 
 class _JsonRoute(APIRoute):
@@ -298,13 +323,17 @@ class _JsonRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
+        if self.body_field is None:
+            return handler
+        validate = self.body_field.validate
 
         async def handle(request: Request) -> Response:
             read = _JsonRequest(request.scope, request.receive)
             await read.read()
+            await read.check(validate)
             return await handler(read)
 
-        return handle if self.body_field else handler
+        return handle
 
 
 router = APIRouter(route_class=_JsonRoute)
@@ -443,7 +472,7 @@ async def _finish(operation: Operation, caller: Caller, given: dict[str, Any]) -
     job = await caller.service.answer(caller.service.end, caller.tenant, open_run, end)
     if job is None:
         return json_response({"receipt": None, "job": None})
-    if not await finished(job, MAX_WAIT / 2) or not job.receipts:
+    if not await finished(job, _FINISH_SECONDS) or not job.receipts:
         return json_response({"receipt": None, "job": job.record()}, 202)
     return json_response({"receipt": record_of(job.receipts[0]), "job": None})
 

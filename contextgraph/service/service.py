@@ -48,6 +48,8 @@ _R = TypeVar("_R")
 
 # Seconds before a store that was away is tried again: doubled up to the second figure.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 5.0
+# Wrong secrets of one token a second, in bursts of twice as many; each costs a hash.
+_GUESSES = 5.0
 _MAX_JOBS, _MAX_SESSIONS = 1024, 4096
 _IDLE_SECONDS = 1.0
 
@@ -264,11 +266,19 @@ class RateLimiter:
 
     def wait(self, key: str) -> float:
         """Seconds until *key* may pass; 0 where it passes now."""
+        left = self._tokens(key)
+        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, time.monotonic())
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+    def left(self, key: str) -> float:
+        """Return the seconds until *key* may pass, which does not pass now."""
+        left = self._tokens(key) if key in self._left else 1.0
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+    def _tokens(self, key: str) -> float:
         now = time.monotonic()
         left, at = self._left.get(key, (2 * self._rate, now))
-        left = min(2 * self._rate, left + (now - at) * self._rate)
-        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        return 0.0 if left >= 1 else (1 - left) / self._rate
+        return min(2 * self._rate, left + (now - at) * self._rate)
 
 
 class Journal:
@@ -419,6 +429,7 @@ class Service:
         self.tokens = tokens
         self.limits = limits
         self.rates = RateLimiter(limits.rate)
+        self.guesses = RateLimiter(_GUESSES)
         self.is_closing = False
         self._tenants: dict[str, Tenant] = {}
         self._opening = threading.Lock()

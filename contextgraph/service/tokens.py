@@ -117,6 +117,11 @@ class TokenFile:
                 self._verified[_digest(text)] = token
         return token
 
+    def has(self, identity: str) -> bool:
+        """Return True where there is a token of this id."""
+        with self._lock:
+            return identity in self._tokens
+
     def _reload(self) -> None:
         """Read the file again where it has changed."""
         version = _version(self.path)

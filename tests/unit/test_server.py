@@ -139,6 +139,26 @@ def test_an_uploaded_file_is_learned(client: TestClient) -> None:
     assert response.json()["runs"][0]["source"] == log.name
 
 
+def test_a_request_of_wrong_items_is_answered_with_ten_errors(client: TestClient) -> None:
+    states = [{"repo": 1, "agent": 2}] * 300
+    wrong = {"states": states, "wrong": 3, **{f"key{n}": n for n in range(1000)}}
+    answer = client.post("/v1/loops", json=wrong)
+    assert (answer.status_code, len(answer.json()["errors"])) == (422, 10)
+    many = client.post("/v1/query", json={"state": {"tools": [1] * 300_000}})
+    assert "more than 200,000 values and keys" in many.json()["detail"]
+
+
+def test_secrets_of_a_known_token_are_not_guessed_fast(service: Served) -> None:
+    token, _ = service.tokens.create([TokenScope.READ], "default", "ann")
+    known = f"cg_{token.id}"
+    guessing = service.client()
+    answers = [
+        guessing.get("/v1/stats", headers={"Authorization": f"Bearer {known}_{n}"}).status_code
+        for n in range(20)
+    ]
+    assert (answers[0], answers[-1]) == (401, 429)
+
+
 def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
     response = client.post("/v1/learn", content=b"no run")
 
@@ -157,7 +177,10 @@ def test_a_live_run_is_advised_and_learned(service: Served, client: TestClient) 
     assert "did not run in any of 3 earlier tasks" in before["text"]
     assert "PYTHONPATH=lib" in client.post(f"{live}/observe", json=step).json()["text"]
     assert client.post(f"{live}/observe", json=step).json()["text"] is None
-    receipt = client.post(f"{live}/finish", json={"outcome": "solved"}).json()["receipt"]
+    job = client.post(f"{live}/finish", json={"outcome": "solved"}).json()
+    if job["job"]:  # it is on disk, and learned meanwhile
+        job = client.get(f"/v1/learn/{job['job']['job']}?wait=30").json()["runs"][0]
+    receipt = job.get("receipt", job)
     stored = client.get(f"/v1/trajectories/{receipt['trajectory_id']}").json()
     assert (stored["outcome"], stored["steps"], stored["contributor"]) == ("solved", 2, "ci")
     assert client.post(f"{live}/observe", json=step).status_code == 404
