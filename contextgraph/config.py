@@ -192,7 +192,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """Where the memory is, defaults applied."""
+        """The place of the memory, defaults applied."""
         return self.store or str(default_memory())
 
     @property
@@ -216,7 +216,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether the memory ends with its process."""
+        """True for a memory that ends with its process."""
         return self.address in IN_MEMORY
 
     @property
@@ -495,7 +495,7 @@ class ProjectFile(Struct, frozen=True):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user trusted this content at this place."""
+        """True where the user trusted this content at this place."""
         return self._record.exists()
 
     def trust(self) -> None:

@@ -118,7 +118,7 @@ class AgentMemory:
     """
 
     is_service = False
-    """Whether it is reached over HTTP, by a `contextgraph.service.client.Client`."""
+    """True for a memory that is reached over HTTP, a `contextgraph.service.client.Client`."""
 
     def __init__(
         self,
@@ -564,7 +564,7 @@ class AgentMemory:
         agent: str = "",
         environment: Environment | None = None,
     ) -> CommandHistory:
-        """How *command* is really run in *repo*, with counts; false where no run did.
+        """Return how *command* is really run in *repo*, with counts; false where no run did.
 
         *agent* and *environment* are as for `playbook`.
         """
@@ -664,7 +664,7 @@ class AgentMemory:
         return fence("" if withheld else text, context.id)
 
     def withholds(self, context: MemoryContext) -> bool:
-        """Whether *context*, about an error, is withheld by chance: see the setting `withhold`."""
+        """Return True where chance withholds *context* of an error: see the setting `withhold`."""
         may_be = self.withhold > 0 and context.error is not None
         return may_be and is_withheld(context.id, self.withhold)
 
@@ -847,7 +847,7 @@ class AgentMemory:
                 self.lessons.add(rest, run.id, run.contributor)
 
     def explain(self, node_id: str) -> Explanation | None:
-        """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
+        """Return the origin of a methodology, run, fragment, error, context or note, else None.
 
         Of a methodology, a note, and advice (``adv_…``), with the evidence of its effect.
         """
@@ -871,7 +871,7 @@ class AgentMemory:
 
     @staticmethod
     def inspect(raw: RawTrajectory) -> "Inspection":
-        """How this version reads a run: steps, errors, phases, loops, fragments; learns nothing."""
+        """Read a run, and learn nothing: return its steps, errors, phases, loops and fragments."""
         from contextgraph.learning import inspect_run
 
         return inspect_run(raw)

@@ -112,7 +112,7 @@ def this_process() -> Process:
 
 
 def has_ended(process: Process) -> bool:
-    """Whether *process* is known to have ended.
+    """Return True where *process* is known to have ended.
 
     False where that cannot be seen: on another machine, in another container, without /proc.
     """

@@ -345,7 +345,7 @@ def _close(words: Collection[str], found: Mapping[str, QuotedSession]) -> list[t
 
 
 def _rarities(known: Collection[QuotedSession]) -> Callable[[str], float]:
-    """How much a word says that the conversations *known* have."""
+    """Return a function: how much a word says that the conversations *known* have."""
     met = Counter(word for one in known for word in one.counts)
     texts = max(_FEWEST_TEXTS, len(known))
     return lambda word: rarity(met[word], texts)

@@ -45,7 +45,7 @@ UNLIMITED = "contextgraph.unlimited"
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How long and how often a call is tried.
+    """Limits of a call: how long and how often it is tried.
 
     *timeout* is for one answer, in seconds; *retries* follow the first attempt, with the delays of
     the client. *total* is for all of that together, None: without a limit.
@@ -77,7 +77,7 @@ class UnusableAnswerError(Exception):
 
 
 class FailureKind(Enum):
-    """How a failure is handled."""
+    """Kinds of failure, each handled in its own way."""
 
     REFUSED = "no request with this key is answered"
     INVALID = "this request is never answered"
@@ -314,7 +314,7 @@ def _refuse_untrusted(response: "Response") -> None:
 def failure_of(
     error: "APIError | UnusableAnswerError", secret: str, key_name: str = "OPENAI_API_KEY"
 ) -> Failure:
-    """How *error* is handled; its reason never contains *secret*, the key called *key_name*."""
+    """Return *error* as a failure, whose reason never contains *secret*, the key *key_name*."""
     import openai
 
     if isinstance(error.__cause__, UnusableAnswerError):  # the client wraps what its hooks raise

@@ -337,7 +337,7 @@ def _endpoint(settings: Settings) -> "Endpoint":
 
 
 def maintenance_policy(settings: Settings) -> "MaintenancePolicy":
-    """How many notes maintenance keeps, and for how long."""
+    """Return how many notes maintenance keeps, and for how long."""
     from contextgraph.knowledge.notes import MaintenancePolicy
 
     retention = timedelta(days=settings.note_retention)
@@ -375,7 +375,7 @@ def has_keyed(settings: Settings) -> bool:
 
 
 def item_file(settings: Settings) -> "ItemFile":
-    """Where items and conversations are: beside the memory, or with it in RAM."""
+    """Return the file of items and conversations: beside the memory, or with it in RAM."""
     from contextgraph.knowledge.sessions import ItemFile
 
     if settings.is_in_memory:
@@ -443,7 +443,7 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
 
 
 class _SessionsOfHooks:
-    """What hooks of this machine, which load no driver, showed: in their copy of a server."""
+    """Sessions of the hooks of this machine, which load no driver: in their copy of a server."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -41,7 +41,7 @@ class WorkingTree(Struct, frozen=True):
         return cls(root)
 
     def has(self, path: str, symbol: str = "") -> bool:
-        """Whether there is a file or folder at *path*, relative to the root.
+        """Return True where there is a file or folder at *path*, relative to the root.
 
         With a *symbol* it has to be a file that contains this name; without a path, a program that
         this machine has.
@@ -107,7 +107,7 @@ class WorkingTree(Struct, frozen=True):
         return sha1(header + content, usedforsecurity=False).hexdigest()
 
     def is_unchanged(self, path: str) -> bool | None:
-        """Whether the file at *path* has a recorded content; None where that is not known.
+        """Return True where the file at *path* has a recorded content; None where it is not known.
 
         Each file is read once: several items of an answer name the same ones.
         """

@@ -1,4 +1,4 @@
-"""What the runs of a repository agree on, for its AGENTS.md or a skill."""
+"""Entries of AGENTS.md or a skill, from what the runs of a repository agree on."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What an agent was shown in its session, through whichever entrance."""
+"""Record of what an agent was shown in its session, through whichever entrance."""
 
 import logging
 from typing import TYPE_CHECKING

@@ -346,7 +346,7 @@ class RemoteEmbedder:
         return False
 
     def _accepts(self, client: Any, text: str, without: str = "") -> bool:
-        """Whether the server answers a request for *text* alone."""
+        """Return True where the server answers a request for *text* alone."""
         from openai import APIStatusError
 
         arguments = self._optional()

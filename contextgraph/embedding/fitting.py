@@ -170,7 +170,7 @@ def fit(texts: Iterable[str]) -> TfidfModel:
 
 
 def _directions(weights: "csr_array") -> "Floats":
-    """Where the words of *weights* (shape (texts, words)) point, shape (words, 384)."""
+    """Return directions of the words of *weights* (shape (texts, words)), shape (words, 384)."""
     import numpy as np
     from sklearn.decomposition import TruncatedSVD
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
@@ -245,7 +245,7 @@ Progress = Callable[[int], None]
 
 
 def fit_due(store: Store) -> bool:
-    """Whether to `refit`: at 16 texts, and whenever there are twice as many as were fitted on.
+    """Return True where `refit` is due: at 16 texts, and at twice as many as were fitted on.
 
     A memory whose space is not its own TF-IDF is never due.
     """
@@ -254,7 +254,7 @@ def fit_due(store: Store) -> bool:
 
 
 def calibration_due(store: Store) -> bool:
-    """Whether to `calibrate`: as `fit_due`, for a space that is not the memory's own TF-IDF."""
+    """Return True where `calibrate` is due: as `fit_due`, for a space other than the own TF-IDF."""
     active = store.vectors.active_space()
     return active is not None and not is_fitted(active.name) and _has_doubled(store, active)
 

@@ -124,7 +124,7 @@ class _Model:
 
     @property
     def dimensions(self) -> int:
-        """How many dimensions a vector has."""
+        """The length of a vector."""
         size: int = self._session.get_outputs()[0].shape[-1]
         return size
 

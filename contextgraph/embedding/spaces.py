@@ -361,7 +361,7 @@ class EmbeddingSpaceManager:
         return done
 
     def waiting(self) -> int:
-        """How many runs have no vectors in the active space."""
+        """Return the number of runs without vectors in the active space."""
         active = self._store.vectors.active_space()
         return sum(map(len, _waiting(self._store.vectors, active.name))) if active else 0
 
@@ -380,7 +380,7 @@ class EmbeddingSpaceManager:
         )
 
     def health(self) -> Iterator[HealthCheck]:
-        """Whether texts can be embedded now: embeds one word.
+        """Check that texts can be embedded now: embeds one word.
 
         Nothing where the store is unhealthy: its own checks say so.
         """

@@ -180,7 +180,7 @@ class RecoveryBaselines:
         return Answer(remedies, matches[0][0] if matches else 0.0)
 
     def reaches(self, done: RepoRemedy, names: Names, hidden: Collection[str]) -> bool:
-        """Whether any visible recovery is the remedy *done*: recalling cannot find more."""
+        """Return True where a visible recovery is the remedy *done*: recalling cannot find more."""
         visible = self._visible.anywhere(hidden)
         clues = {clue for action in done.actions for clue in clues_of(action, names)}
         numbers = {number for clue in clues for number in self._by_clue.get(clue, ())}

@@ -54,7 +54,7 @@ def evaluate(
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """How *memory*, which should be empty, does on *judge* after it has learned *learn*.
+    """Evaluate *memory*, which should be empty, on *judge* after it has learned *learn*.
 
     At each judged run it sees no run of the same instance, and none that is known to be later.
     """
@@ -76,7 +76,7 @@ def evaluate_online(
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """How *memory*, which should be empty, does on each of *runs*, which it then learns."""
+    """Evaluate *memory*, which should be empty, on each of *runs*, which it then learns."""
     session = _Session(memory, seed, advance)
     ordered, order = in_order(runs)
     for raw in ordered:

@@ -34,7 +34,7 @@ from contextgraph.values import replace
 
 
 class TaskPurpose(StrEnum):
-    """Whether a task is run to be learned, or to judge the arms."""
+    """Purposes of a task: it is run to be learned, or to judge the arms."""
 
     LEARN = "learn"
     JUDGE = "judge"
@@ -249,7 +249,7 @@ _FOLDER_IN_IMAGE = "/testbed"
 
 
 class AttemptOutcome(Struct, frozen=True):
-    """How an attempt ended, as `Attempt` has it."""
+    """End of an attempt, as `Attempt` has it."""
 
     solved: bool = False
     exit_status: str = ""

@@ -83,7 +83,7 @@ class TaskChange(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """How *arm* does against another on the tasks of both; differences are *arm* minus *against*.
+    """Comparison of *arm* with another on the tasks of both; differences are *arm* minus *against*.
 
     *p* is McNemar's exact test of *rescues* (solved more often) against *regressions*.
     """

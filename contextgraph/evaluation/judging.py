@@ -338,7 +338,7 @@ def _saved(loop: model.LoopInfo, alarms: Sequence[int]) -> int:
 def _false_alarms(
     alarms: Sequence[int], lasting: Sequence[model.LoopInfo], ended: Sequence[model.LoopInfo]
 ) -> int:
-    """How many stretches of warnings were of no loop that lasted; one for each loop that ended."""
+    """Return the number of warnings of loops that did not last; one for each loop that ended."""
     outside = [at for at in alarms if not any(loop.start <= at <= loop.end for loop in lasting)]
     in_ended = sum(any(loop.start <= at <= loop.end for at in outside) for loop in ended)
     stray = [at for at in outside if not any(loop.start <= at <= loop.end for loop in ended)]
@@ -350,7 +350,7 @@ _QUERIES, _LINKS, _PAST = "queries.jsonl", "qrels.json", "experiences.jsonl"
 
 
 def judge_related(memory: AgentMemory, folder: Path, seed: int = 0) -> tuple[measures.Moment, ...]:
-    """How *memory*, which should be empty, finds the past tasks linked to each query of *folder*.
+    """Judge how *memory*, which should be empty, finds tasks linked to each query of *folder*.
 
     Raises `ReadError`.
     """

@@ -286,7 +286,7 @@ class Share(Struct, frozen=True):
 
 
 class Contrast(Struct, frozen=True):
-    """How the second does against the first in one measure, on the moments of both.
+    """Difference of the second from the first in one measure, on the moments of both.
 
     *difference* is second minus first, *p* the exact McNemar test of the moments that only one of
     them got.
@@ -400,7 +400,7 @@ def curve(moments: Iterable[Moment], method: str, k: int) -> tuple[CurvePoint, .
 
 
 def reliability(moments: Iterable[Moment]) -> tuple[ReliabilityPoint, ...]:
-    """How often the first item shown at a cleared error was right, in ten parts by its score.
+    """Return how often the first item at a cleared error was right, in ten parts by its score.
 
     The parts have the same number of answers; fewer than ten answers give none.
     """
@@ -551,12 +551,12 @@ def _within(rank: int | None, k: int) -> bool:
 
 
 def _ranked(k: int) -> ShareOf:
-    """Whether what helps is among the first *k* of the ranking."""
+    """Return a measure: what helps is among the first *k* of the ranking."""
     return lambda _, verdict: Share(_within(verdict.rank, k), 1)
 
 
 def _shown(k: int) -> ShareOf:
-    """Whether what helps is among the first *k* that are shown."""
+    """Return a measure: what helps is among the first *k* that are shown."""
     return lambda _, verdict: Share(_within(verdict.shown, k), 1)
 
 
@@ -609,7 +609,7 @@ def _false_alarms(warnings: LoopWarnings, policy: str) -> Share:
 
 
 def _drawn(instances: int, seed: int) -> "NDArray[np.int64]":
-    """How often each instance is drawn, in each resample."""
+    """Return how often each instance is drawn, shape (resamples, instances)."""
     import numpy as np
 
     chance = np.random.default_rng(seed)

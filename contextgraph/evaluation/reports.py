@@ -136,7 +136,7 @@ def moments_in(path: Path) -> tuple[Moment, ...]:
 
 
 def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]]) -> str:
-    """How the memory does, and how much better than the best baseline, in one sentence."""
+    """Return one sentence: the result, and how much better than the best baseline it is."""
     measure = next((name for name in _JUDGED_BY if name in measures), None)
     if measure is None:
         return "Nothing could be judged by these runs."

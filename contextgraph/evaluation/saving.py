@@ -349,7 +349,7 @@ class _Run:
         return worked.runner in _quoted(text) or f"`{worked.runner} " in text
 
     def _contradicted(self, text: str) -> int:
-        """How many ways to run tests went otherwise in this run than *text* says, where tried."""
+        """Count the ways to run tests that went otherwise in this run than *text* says."""
         uses: dict[str, list[bool]] = {}
         for step in self._read.steps:
             use = command_use(step.step.action.text)

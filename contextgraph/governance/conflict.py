@@ -1,4 +1,4 @@
-"""Whether two statements say the same, contradict each other, or one supersedes the other.
+"""Comparison of two statements: the same, a contradiction, or one supersedes the other.
 
 Only statements with the same subject are compared: the same words with another value of something
 that has one, or with and without a negation. Similar statements about other things do not conflict.
@@ -117,7 +117,7 @@ class Verdict(Struct, frozen=True):
 def conflict_confidence(
     similarity: float, ratio: float, *, opposite: bool, preference: bool
 ) -> float:
-    """How sure a conflict is, 0 to 1.
+    """Return the confidence in a conflict, 0 to 1.
 
     *similarity* is that of meaning and *ratio* that of wording, 0 to 1. One statement is negative
     where they are *opposite*; one of them states a *preference*.
@@ -200,16 +200,16 @@ class _Wording(Struct, frozen=True):
         return " ".join(self.words)
 
     def is_equal_to(self, other: "_Wording") -> bool:
-        """Whether the two differ only in fillers and forms of "be"."""
+        """Return True where the two differ only in fillers and forms of "be"."""
         ours, theirs = (self.core, self.modals), (other.core, other.modals)
         return ours == theirs and self.negative == other.negative
 
     def is_nearly(self, other: "_Wording") -> bool:
-        """Whether the two are the same but for a word in a long text, and for a negation."""
+        """Return True where the two differ only in a word of a long text, and in a negation."""
         return _matcher(self.core, other.core).ratio() >= _NEARLY
 
     def has_other_value(self, other: "_Wording") -> bool:
-        """Whether the two differ only in one short value, of something that has one value."""
+        """Return True where the two differ only in one short value of what has one value."""
         opcodes = _matcher(self.words, other.words).get_opcodes()
         changes = [code for code in opcodes if code[0] != "equal"]
         if len(changes) != 1 or changes[0][0] != "replace":
@@ -230,7 +230,7 @@ _NOT_CORE = _COPULAS | _MODALS | _PERMITTED | _REFUSED
 
 
 def _has_one_value(before: Sequence[str], after: Sequence[str], *, named: bool) -> bool:
-    """Whether one value holds at a time, by the words *before* it and the one *after* it."""
+    """Return True for a value that excludes others, by the words *before* and *after* it."""
     nearest = frozenset(before[-_VERB_BEFORE:])
     if not _USED.isdisjoint(nearest):
         return not _PURPOSE.isdisjoint((before[-1], *after))
@@ -241,7 +241,7 @@ def _has_one_value(before: Sequence[str], after: Sequence[str], *, named: bool) 
 
 
 def _are_comparable(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Whether both are days, numbers, or numbers with a unit: values of one quantity."""
+    """Return True for two days, numbers, or numbers with a unit: values of one quantity."""
     if WEEKDAYS.issuperset((*mine, *theirs)):
         return True
     numbers = (_is_number(mine[0]), _is_number(theirs[0]))

@@ -20,7 +20,7 @@ _ARCHIVED_BELOW, _ARCHIVED_AFTER = 0.1, timedelta(days=60)
 
 
 def age_weight(age: timedelta, half_life: timedelta) -> float:
-    """How much something of *age* counts, 0 to 1: half after each *half_life*; all where new."""
+    """Return the weight at *age*, 0 to 1: half after each *half_life*, 1 where new."""
     return float(0.5 ** (max(age, timedelta()) / half_life))
 
 
@@ -67,12 +67,12 @@ def worth(importance: float, credibility: float, recalls: int) -> float:
 
 
 def belongs_long_term(strength: float, *, is_long_term: bool) -> bool:
-    """Whether a note of *strength* goes to the long-term layer, or stays in it."""
+    """Return True where a note of *strength* goes to the long-term layer, or stays in it."""
     return strength >= _PROMOTED_FROM or (is_long_term and strength > _DEMOTED_TO)
 
 
 def is_forgotten(strength: float, age: timedelta) -> bool:
-    """Whether a note may be archived: weak, and not recalled for *age*."""
+    """Return True for a note that may be archived: weak, and not recalled for *age*."""
     return strength < _ARCHIVED_BELOW and age > _ARCHIVED_AFTER
 
 

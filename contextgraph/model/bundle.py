@@ -42,7 +42,7 @@ _COARSE = 127
 
 
 class PlainWork(Struct):
-    """How many numbers of vectors this process has handled in plain Python.
+    """Count of numbers of vectors that this process has handled in plain Python.
 
     Importing numpy takes 0.1 s, as long as a million of them; a command that asks once needs fewer.
     """
@@ -167,7 +167,7 @@ def matrix_of(vectors: Sequence[Vector]) -> "Floats":
 
 @lru_cache(64)
 def dimensions_of(space: str) -> int:
-    """How many numbers a vector of *space* has; raises `SpaceMismatchError` for another name."""
+    """Return the length of vectors of *space*; raises `SpaceMismatchError` for another name."""
     maker, _, dimensions = space.rpartition("@")
     if not maker or not dimensions.isdecimal() or int(dimensions) == 0:
         raise SpaceMismatchError(f"{space!r} names no space; write maker/model@dimensions")

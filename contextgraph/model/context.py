@@ -31,7 +31,7 @@ from contextgraph.values import replace
 
 
 class Freshness(StrEnum):
-    """Whether the files that advice names have the content that runs left or found.
+    """State of the files that advice names: the content that runs left or found, or another.
 
     Unknown without a working tree, and where no run recorded a hash of the content.
     """
@@ -57,7 +57,7 @@ class PlaybookFile(Struct, frozen=True):
 
 
 class CommandRecord(Struct, frozen=True):
-    """How a command went: it *worked* in so many tasks of those that *tried* it.
+    """Counts of a command: *tried* in so many tasks, it *worked* in so many.
 
     *command* has ``<tests>`` instead of the choice of tests, ``<script>`` instead of a script
     that the run had made; *folder* is where it ran, relative to the repository, empty for its root.
@@ -149,7 +149,7 @@ class RepositoryPlaybook(Struct, frozen=True):
 
 
 class CommandHistory(Struct, frozen=True):
-    """How a *command* is really run in a repository that has *runs* in the memory.
+    """Forms in which a *command* is really run in a repository with *runs* in the memory.
 
     *form* is how all commands of its form went, in any folder, *first* how the first one of each
     run did: what a run installs makes others work. *exact* is the record of this very command, None
@@ -286,14 +286,14 @@ class FragmentCandidate(Struct, frozen=True):
 
 
 class WordCounts(Struct, frozen=True):
-    """How many runs there are in *total*, and in how many of them each word occurs."""
+    """Number of runs in *total*, and of those in which each word occurs."""
 
     total: int
     by_word: Mapping[str, int]
 
 
 class ErrorTally(Struct, frozen=True):
-    """How an error went within a scope; *trajectories* are the newest ten runs, newest first."""
+    """Counts of an error within a scope; *trajectories* are the newest ten runs, newest first."""
 
     error: ErrorPattern
     runs: int
@@ -312,7 +312,7 @@ class ErrorSteps(NamedTuple):
 
 
 class ScopeLevel(StrEnum):
-    """How near the evidence is to the asking run."""
+    """Nearness of the evidence to the asking run."""
 
     REPO = "repo"
     GENERAL = "general"
@@ -327,7 +327,7 @@ class ChannelRank(Struct, frozen=True):
 
 
 class FittedGate(Struct, frozen=True, omit_defaults=True):
-    """How the probability of a remedy follows from the counts of earlier runs.
+    """Coefficients of the probability of a remedy, from the counts of earlier runs.
 
     *calibration* has the probability before it and the share that was right, ascending; between two
     of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
@@ -462,7 +462,7 @@ class Remedy(Struct, frozen=True):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether chance alone silences it."""
+        """True where chance alone silences it."""
         return self.silence is not None and self.silence.step is PipelineStep.CHANCE
 
     def silenced(self, step: PipelineStep, reason: str) -> "Remedy":
@@ -584,7 +584,7 @@ def new_context_id() -> str:
 
 
 def is_withheld(context_id: str, share: float) -> bool:
-    """Whether a context is one of the *share*, 0 to 1, that is not shown: its id decides."""
+    """Return True for the *share*, 0 to 1, of contexts that is not shown: the id decides."""
     draw = int.from_bytes(sha256(context_id.encode()).digest()[:8], "big")
     return draw < share * 2**64
 
@@ -653,7 +653,7 @@ class Exposure(Struct, frozen=True, omit_defaults=True):
 
 
 class ShownIn(Struct, frozen=True):
-    """Where something is shown: the *session* of an *agent* in *repo*, and the *moment* in it."""
+    """Place of what is shown: the *session* of an *agent* in *repo*, and the *moment* in it."""
 
     session: str = ""
     moment: str = ""
@@ -761,7 +761,7 @@ class Relation(Struct, frozen=True):
 
 
 class Effect(Struct, frozen=True):
-    """How much more often errors are cleared with advice than without, where chance decided.
+    """Difference in the share of errors cleared with advice and without, where chance decided.
 
     Of *shown* contexts the run cleared the error in *shown_cleared*, of those that were *withheld*
     in *withheld_cleared*. The *difference* of both shares lies between *low* and *high* (95 %).

@@ -48,7 +48,7 @@ _MISSING_MODULE = frozenset(
 
 
 class SignatureLevel(StrEnum):
-    """How exactly two error signatures agree, from the most exact to the coarsest."""
+    """Levels at which two error signatures agree, from the most exact to the coarsest."""
 
     PLACE = "place"
     TEMPLATE = "template"

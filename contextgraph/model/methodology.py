@@ -21,7 +21,7 @@ class LoopKind(StrEnum):
 
 
 class LoopEnding(StrEnum):
-    """How a loop ended: its error was cleared, the agent did something else, or the run ended."""
+    """Ends of a loop: its error was cleared, the agent did something else, or the run ended."""
 
     CLEARED = "cleared"
     LEFT = "left"
@@ -110,7 +110,7 @@ class FragmentType(StrEnum):
 
 
 class FragmentOutcome(StrEnum):
-    """How a fragment ended: without an error, with its error cleared, or with it open."""
+    """Ends of a fragment: without an error, with its error cleared, or with it open."""
 
     COMPLETED = "completed"
     RECOVERED = "recovered"
@@ -232,7 +232,7 @@ NO_USAGE = Usage()
 
 
 class MethodologyStatus(StrEnum):
-    """How far a methodology is trusted.
+    """Degrees of trust in a methodology.
 
     Probation: not shown yet to be better than no advice, and it says so. Active: the error clears
     more often with it than without. Quarantined: it harmed where it was shown. Retired: another one
@@ -286,7 +286,7 @@ class Clearance(Struct, frozen=True):
 
 
 class ErrorHistory(Struct, frozen=True):
-    """How one kind of error went in the newest runs that met it, the newest first."""
+    """One kind of error in the newest runs that met it, the newest first."""
 
     error: ErrorPattern
     occurrences: tuple[ErrorOccurrence, ...]

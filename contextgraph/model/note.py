@@ -49,7 +49,7 @@ class Security(StrEnum):
 
     @property
     def is_secret(self) -> bool:
-        """Whether it is shown to the owner of the memory only."""
+        """True where it is shown to the owner of the memory only."""
         return self in (Security.CONFIDENTIAL, Security.RESTRICTED)
 
 
@@ -119,11 +119,11 @@ class Note(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether it is recalled, in the time in which it is valid."""
+        """True where it is recalled, in the time in which it is valid."""
         return self.superseded_by is None and self.archived_at is None
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether it is valid at the time *now*."""
+        """Return True where it is valid at the time *now*."""
         begun = self.valid_from is None or self.valid_from <= now
         return begun and (self.valid_until is None or now < self.valid_until)
 
@@ -162,7 +162,7 @@ class NoteScope(Struct, frozen=True):
     pinned: bool = False
 
     def has(self, note: Note) -> bool:
-        """Whether *note*, if it is live, is in this scope."""
+        """Return True where *note*, if it is live, is in this scope."""
         return (
             (self.repos is None or note.repo in self.repos)
             and note.kind in self.kinds
@@ -172,7 +172,7 @@ class NoteScope(Struct, frozen=True):
 
 
 class MaintenanceReport(Struct, frozen=True):
-    """How many notes maintenance changed, and how many pairs still contradict each other.
+    """Counts of the notes that maintenance changed, and of pairs that still contradict each other.
 
     *archived* were weak and unused, *evicted* too many. *embedded* runs and notes were waiting.
     """

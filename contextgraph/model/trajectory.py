@@ -79,7 +79,7 @@ _INSTANCE_ID = regex(
 
 
 class Outcome(StrEnum):
-    """Whether the task was solved; most logs do not say, and unknown never counts as solved."""
+    """Outcome of a task; most logs do not say it, and unknown never counts as solved."""
 
     SOLVED = "solved"
     FAILED = "failed"
@@ -92,7 +92,7 @@ class Outcome(StrEnum):
 
 
 class OutcomeSource(StrEnum):
-    """Where an outcome is from, the weakest first."""
+    """Sources of an outcome, the weakest first."""
 
     LOG = "log"
     REPORT = "report"
@@ -100,7 +100,7 @@ class OutcomeSource(StrEnum):
 
 
 class ChangeStatus(StrEnum):
-    """Whether what a run changed is still in its repository, by later commits."""
+    """State of a run's change in its repository, by later commits."""
 
     HELD = "held"
     REVERTED = "reverted"
@@ -178,7 +178,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
     @property
     def is_talk(self) -> bool:
-        """Whether it is a conversation in which no tool was called."""
+        """True for a conversation in which no tool was called."""
         return bool(self.steps) and not any(step.action.text for step in self.steps)
 
 
@@ -260,7 +260,7 @@ class Judged(Protocol):
 
 
 def precedes(given: Judged, known: Judged) -> bool:
-    """Whether the outcome of *given* replaces that of *known*.
+    """Return True where the outcome of *given* replaces that of *known*.
 
     By hand precedes a report, a report precedes a log, and each an unknown outcome; of two from the
     same kind of source the known one stays.
@@ -273,7 +273,7 @@ def precedes(given: Judged, known: Judged) -> bool:
 
 
 def adds_to(given: Judged, known: Judged) -> bool:
-    """Whether *given* says more than what is *known* of its run: of its outcome or its change."""
+    """Return True where *given* says more of its outcome or change than is *known* of its run."""
     return precedes(given, known) or given.change not in (ChangeStatus.UNKNOWN, known.change)
 
 

@@ -1,4 +1,4 @@
-"""What is known for a state: advice, loops, and what past sessions hold."""
+"""Advice for a state, loops, and search in past sessions."""
 
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, MemoryContext, State, Strategy, new_context_id

@@ -101,7 +101,7 @@ def _without_plain_ascii(text: str) -> str:
 
 
 def gives_instructions(text: str) -> bool:
-    """Whether *text* looks like an instruction to an agent, such as "ignore previous instructions".
+    """Return True for a text that instructs an agent, as in "ignore previous instructions".
 
     Characters of full width and without width do not hide one, nor does a name such as that of a
     file.
@@ -111,7 +111,7 @@ def gives_instructions(text: str) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Whether *text* is clean already."""
+    """Return True where *text* is clean already."""
     # Six times as fast as the pattern; nearly all texts of a run are ASCII.
     if text.isascii():
         return not text.encode("ascii").translate(None, _PLAIN_ASCII)
@@ -548,7 +548,7 @@ def code(text: str) -> str:
 
 
 def is_cut(text: str) -> bool:
-    """Whether `code` leaves out a part of *text*."""
+    """Return True where `code` leaves out a part of *text*."""
     return len(joined_lines(text, 4 * _CODE_CHARS)) > _CODE_CHARS
 
 
@@ -592,7 +592,7 @@ _K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
 
 
 def rarity(having: int, texts: int) -> float:
-    """How much a word says that is in *having* of *texts*: BM25's inverse document frequency.
+    """Return the inverse document frequency (BM25) of a word in *having* of *texts*.
 
     That is ln(1 + (N - n + 0.5) / (n + 0.5)).
     """
@@ -622,7 +622,7 @@ def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
-    """How much of *query* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
+    """Return the share of *query* (word -> weight) that is *counted*: BM25 over its maximum."""
     most = sum(query.values()) * (_K1 + 1)
     if not most:
         return 0.0
