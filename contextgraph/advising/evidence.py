@@ -19,7 +19,7 @@ from contextgraph.advising.channels import (
     signature_level,
 )
 from contextgraph.advising.counts import Contribution, Counts, likenesses_of
-from contextgraph.advising.gate import NO_CREDITS, Credits, probability, ranked_counts
+from contextgraph.advising.gate import NO_CREDITS, Credits, is_open, probability, ranked_counts
 from contextgraph.model import (
     ChannelRank,
     Count,
@@ -66,9 +66,11 @@ from contextgraph.trace.advice import INSTEAD, Term
 from contextgraph.values import replace
 
 NAMED_RUNS = 10
+# A package may lie in a folder of its name; two folders do not repeat themselves.
+_LEAST_REPEATED = 2
 _REMEMBERED = 4_096
 # Commands of the interface of SWE-agent, which no shell has.
-_AGENT_TOOLS = frozenset(
+AGENT_TOOLS = frozenset(
     "open goto create edit scroll_up scroll_down search_dir search_file find_file submit".split()
 )
 # How much less a recovery counts for each circumstance in which its error was another.
@@ -119,10 +121,11 @@ class _Seen(NamedTuple):
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Order by support, then nearness, likeness, and the attempt that it followed."""
+        """Order by support, then runs of the memory, nearness, likeness, and their attempt."""
         done = self.candidate
         return (
             not self.is_supported,
+            not done.trajectory_id,  # it came with the package
             not self.is_near,
             self.level not in SAME_TEMPLATE,
             -self.similarity,
@@ -197,6 +200,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
     has_own = any(
         harness(one.agent) in own and signature_level(signature, one) is not SignatureLevel.FAMILY
         for one in unique.values()
+        if one.trajectory_id
     )
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
     about_of = {id(one.actions): one.actions for one in unique.values()}
@@ -214,7 +218,11 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         about = wordings[id(candidate.actions)]
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
-        silence = unfit(wording, is_near)
+        ways = tuple([action for action in wording.actions if not _is_no_way(query, action)])
+        silence = "" if ways or not wording.actions else "no folder has what is missing"
+        if ways and ways != wording.actions:
+            wording = _wording(ways)
+        silence = silence or unfit(wording, is_near)
         if has_own and not silence and harness(candidate.agent) not in own:
             silence = "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
@@ -232,7 +240,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
                 similarity,
                 likenesses_of(query, candidate, ours),
                 weight,
-                silence or never(wording, is_idle=is_idle),
+                silence or never(wording, is_idle=is_idle, is_own=bool(candidate.trajectory_id)),
                 evidence(wording, is_same),
             )
         )
@@ -251,7 +259,7 @@ def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
             tools.add("open")
         else:
             words = (action.target, action.pattern.target, *action.pattern.parameters)
-            tools |= _AGENT_TOOLS.intersection(word.partition(" ")[0] for word in words)
+            tools |= AGENT_TOOLS.intersection(word.partition(" ")[0] for word in words)
     if tools and query.state.tools:
         named = (*query.state.failed_actions, query.state.last_action)
         known = {*query.state.tools, *(line.partition(" ")[0] for line in named)}
@@ -259,6 +267,24 @@ def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
             return f"it needs the tool {min(tools)}, which this agent does not have"
     is_of_another = is_near and any(_is_of_another_file(query, one) for one in wording.actions)
     return "it was about another file" if is_of_another else ""
+
+
+def _is_no_way(query: Query, action: RemedyAction) -> bool:
+    """Return whether *action* enters a folder that has nothing to do with the error of *query*.
+
+    No folder has a program that is not installed, but the root has the modules of the project. A
+    run that entered `a/b/a/b` was in `a/b` all the time.
+    """
+    error, state = query.signature, query.state
+    if error is None or action.kind is not RemedyKind.CWD:
+        return False
+    parts = action.target.strip("/").split("/")
+    for length in range(_LEAST_REPEATED, len(parts) // 2 + 1):
+        if parts[-2 * length : -length] == parts[-length:]:
+            return True
+    program = "".join(query.names.names[:1])
+    is_missing = error.error_type in MISSING_PROGRAM and "/" not in program
+    return is_missing and not is_own_module(program, state.repo, state.open_file)
 
 
 def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
@@ -279,14 +305,16 @@ def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
     )
 
 
-def _never(query: Query, wording: Wording, *, is_idle: bool) -> str:
+def _never(query: Query, wording: Wording, *, is_idle: bool, is_own: bool) -> str:
     """Return why *wording*, which is evidence of another way, is not said; empty where it may be.
 
     *is_idle*: the program was missing, and never ran. What is said counts: in general terms the
-    text of an edit is not.
+    text of an edit is not. *is_own*: a run of this memory did it.
     """
     if is_idle:
         return "what it installed never worked afterwards"
+    if not is_own and any(is_open(action.pattern) for action in wording.actions):
+        return "it leaves open what to do, and no run of this memory did it"
     if is_hazardous(wording.actions):
         return "it repeats a command that is not known to be harmless"
     is_tried = any(was_tried(query, action) for action in wording.actions)
@@ -659,7 +687,8 @@ def _remedy(query: Query, group: Sequence[_Seen]) -> Remedy:
     best = group[0]
     done = best.candidate
     others = [one.candidate for one in group]
-    seen = {one.trajectory_id: one.seen_at for one in others}
+    seen = {one.trajectory_id: one.seen_at for one in others if one.trajectory_id}
+    elsewhere = {one.instance_id for one in others if not one.trajectory_id}
     runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
     return Remedy(
         actions=best.wording.actions,
@@ -674,7 +703,7 @@ def _remedy(query: Query, group: Sequence[_Seen]) -> Remedy:
         why=Why(
             channels=(),
             scope=ScopeLevel.REPO if best.is_near else ScopeLevel.GENERAL,
-            support=len(runs),
+            support=len(runs) + len(elsewhere),
             trajectories=runs[:NAMED_RUNS],
             signature_level=best.level,
             instances=len({one.instance_id for one in others}),

@@ -36,6 +36,7 @@ _LINES_BEHIND = 4
 _COMPARED_BEHIND = 2
 _IDENTIFIER = regex(r"[A-Za-z_]\w{2,}")
 _PROGRAM = regex(r"\w[\w.-]*")
+_SUBCOMMAND = regex(r" [a-z][a-z-]*")
 _NUMBERED = regex(r"^(\d+):", re.MULTILINE)
 _MORE_LINES = "<more lines"
 # What is written where it is expected that a command may fail.
@@ -147,6 +148,10 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
         return pattern.replaced in {name.strip("/") for name in names.names}
     if pattern.target == Term.CURRENT_FOLDER and pattern.parameters:
         return any(names_program(parameter, attempt) for parameter in pattern.parameters)
+    if pattern.kind is RemedyKind.USE and _SUBCOMMAND.fullmatch(
+        pattern.target.removeprefix(pattern.replaced)
+    ):
+        return False  # `git diff` instead of `git add` is another task
     program = replaced_program(pattern)
     return not (program and attempt) or names_program(program, attempt)
 

@@ -507,6 +507,41 @@ def test_that_another_file_was_read_says_nothing_of_this_one(store, attempt, is_
     assert bool(remedies_of(query_of(state, store), [earlier])) == is_about_it
 
 
+@pytest.mark.parametrize(
+    ("error", "folder", "is_advised"),
+    [
+        (NO_MODULE, "work/shop", True),
+        (NO_MODULE, "shop/shop", True),
+        # The shell was in `work/shop` all the time.
+        (NO_MODULE, "work/shop/work/shop", False),
+        ("/usr/bin/python: No module named pytest", "work/shop", False),
+        ("/usr/bin/python: No module named shop", "work/shop", True),
+    ],
+)
+def test_no_folder_is_advised_that_cannot_help(store, error, folder, is_advised):
+    state = State(repo="acme/shop", current_error=error, last_action="python -m tool")
+    pattern = RemedyPattern(RemedyKind.CWD, Term.REPOSITORY_ROOT)
+    enter = RemedyAction(RemedyKind.CWD, folder, pattern)
+    assert bool(remedies_of(query_of(state, store), [recovery(1, actions=(enter,))])) is is_advised
+
+
+@pytest.mark.parametrize(
+    ("general", "done", "replaced", "is_advised"),
+    [
+        ("git diff", "git diff", "git add -A", False),
+        ("python3", "python3 a.py", "python a.py", True),
+        ("python -m pytest", "python -m pytest", "python a.py", True),
+    ],
+)
+def test_another_subcommand_of_a_program_is_another_task(
+    store, general, done, replaced, is_advised
+):
+    state = State(repo="acme/shop", current_error=NO_MODULE, last_action=replaced)
+    pattern = RemedyPattern(RemedyKind.USE, general, replaced.partition(" ")[0])
+    use = RemedyAction(RemedyKind.USE, done, pattern, replaced)
+    assert bool(remedies_of(query_of(state, store), [recovery(1, actions=(use,))])) is is_advised
+
+
 def test_the_same_command_is_not_said_again_in_place_of_another_one(store):
     pattern = RemedyPattern(RemedyKind.RUN, "pip install -e")
     run = RemedyAction(RemedyKind.RUN, "pip install -e .", pattern, "pip install -e shop")
