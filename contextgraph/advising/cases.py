@@ -47,7 +47,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import blend
-from contextgraph.text import TASK_CHARS, regex, stem, stems, word_counts, words
+from contextgraph.text import TASK_CHARS, gives_instructions, regex, stem, stems, word_counts, words
 from contextgraph.values import replace
 
 FRAGMENTS_SHOWN = 3
@@ -219,10 +219,18 @@ def _case(
         fragments=fragments,
         score=ranked.score,
         why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
-        title=title_of(trajectory.task),
+        title=_shown_title(trajectory.task),
+        source=trajectory.contributor,
         probability=probability,
         is_shown=at_same_file or is_same_task or (is_close and may_be_right),
     )
+
+
+def _shown_title(task: str) -> str:
+    """Return the title of *task*, judged before it is cut: its beginning may look harmless."""
+    title, line = title_of(task), task.strip().partition("\n")[0]
+    is_hidden = gives_instructions(line) and not gives_instructions(title)
+    return "(reads like an instruction)" if is_hidden else title
 
 
 def _names_file(query: Query, trajectory: Trajectory) -> bool:

@@ -662,6 +662,7 @@ def case_line(case: SimilarCase) -> str:
     """A past task in one line: its outcome, title, and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
+    head += f", by {case.source}" if case.source else ""
     shown = _files_of(case)
     changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
     return f"{head}: {case.title}{changed}"

@@ -475,7 +475,7 @@ class SimilarCase(Struct, frozen=True):
 
     *title* is the first line of its task, *files* are those that it changed, *changed* is what in
     them (in the same repository). *probability*: that people would link its task to that of the
-    query; *is_shown*: close enough for the text.
+    query; *is_shown*: close enough for the text. *source* supplied it; the owner has no name.
     """
 
     trajectory_id: str
@@ -492,6 +492,7 @@ class SimilarCase(Struct, frozen=True):
     probability: float = 0.0
     is_shown: bool = True
     freshness: Freshness = Freshness.UNKNOWN
+    source: str = ""
 
 
 class FailureWarning(Struct, frozen=True):

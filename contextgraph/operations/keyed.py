@@ -8,6 +8,8 @@ from contextgraph.knowledge.keyed import KeyedMemory
 from contextgraph.operations import Record, TokenScope, operation
 from contextgraph.operations.arguments import Name, Tags, Tokens
 from contextgraph.records import record_of
+from contextgraph.text import fence
+from contextgraph.values import replace
 
 Key = Annotated[Name, Field(description="A path such as /user/preference/style.")]
 
@@ -22,7 +24,9 @@ def brief(
     ] = False,
 ) -> Record:
     """Return the keyed entries to know at the start of a task, best first."""
-    return record_of(keyed.brief(max_tokens, tags, newest_first=newest_first))
+    briefing = keyed.brief(max_tokens, tags, newest_first=newest_first)
+    text = fence(briefing.text, "keyed") if briefing.text else ""
+    return record_of(replace(briefing, text=text))
 
 
 @operation(

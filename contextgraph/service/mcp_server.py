@@ -59,7 +59,7 @@ from contextgraph.operations.arguments import (
     arguments_of,
 )
 from contextgraph.readers import read_file
-from contextgraph.text import clip, gives_instructions, mask_secrets, words
+from contextgraph.text import clip, gives_instructions, mask_secrets, neutral, words
 from contextgraph.trace import command_lines, submission_signs
 from contextgraph.values import replace
 
@@ -287,8 +287,19 @@ def _fields(value: Any, names: str) -> Result:
     return record
 
 
+def _neutral(value: Json) -> Json:
+    """*value* with neutral texts: what an agent is shown of a run or a note without a fence."""
+    if isinstance(value, str):
+        return neutral(value)
+    if isinstance(value, list):
+        return [*map(_neutral, value)]
+    if isinstance(value, dict):
+        return {name: _neutral(one) for name, one in value.items()}
+    return value
+
+
 def _each(values: Iterable[Any], names: str) -> list[Json]:
-    return [_fields(value, names) for value in values]
+    return [_neutral(_fields(value, names)) for value in values]
 
 
 _RUN_FIELDS = "id instance_id repo agent outcome total_steps task"
@@ -401,7 +412,7 @@ def search_trajectories(
         if text
         else stored.for_task(None, scope, limit)
     )
-    return {"runs": [*map(_found, matches)]}
+    return {"runs": [_neutral(_found(run)) for run in matches]}
 
 
 def get_trajectory(
@@ -423,15 +434,15 @@ def get_trajectory(
     shown: list[Json] = [
         {
             "index": one.index,
-            "action": clip(one.step.action.text, _TEXT_CHARS),
-            "observation": clip(one.step.observation or "", _TEXT_CHARS),
+            "action": clip(neutral(one.step.action.text), _TEXT_CHARS),
+            "observation": clip(neutral(one.step.observation or ""), _TEXT_CHARS),
             "exit_code": one.step.exit_code,
             "error": one.error.error_type if one.error else None,
         }
         for one in read.trace.steps[first_step : first_step + steps]
     ]
     parts = _each(read.fragments[:_PARTS], "start end fragment_type description")
-    return {"run": _found(run), "parts": parts, "steps": shown}
+    return {"run": _neutral(_found(run)), "parts": parts, "steps": shown}
 
 
 def report_outcome(

@@ -127,7 +127,18 @@ _INSTRUCTION = regex(
     r"delete|remove|reveal|print|output|ignore|disable|approve)\b"
     r"|\b(?:new|updated|real|actual|system)\s+(?:instructions?|prompt)\b"
     r"|\byou\s+are\s+now\b|\b(?:do\s+not|don't|never)\s+(?:tell|inform|ask|warn)\s+the\s+user\b"
-    r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]",
+    r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]"
+    r"|\b(?:important|attention|notice|note|instructions?|message)\s+(?:to|for)\s+"
+    r"(?:the\s+|all\s+|any\s+)?(?:\w+\s+)?(?:agents?|assistants?|models?|ai|llm|reader)\b"
+    r"|\b(?:from\s+now\s+on|your\s+(?:new|real|actual|true|next|only)\s+"
+    r"(?:task|goal|job|role|objective)|(?:act|respond|behave)\s+as\s+(?:if|an?\b|the\b)"
+    r"|pretend\s+(?:to|that|you))\b"
+    r"|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n|]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
+    r"|\b(?:reveal|print|show|send|post|upload|email|leak|exfiltrate|copy|paste)\s+(?:\w+\s+){0,4}"
+    r"(?:secrets?|tokens?|passwords?|credentials?|api[ _-]?keys?|private\s+keys?|ssh\s+keys?"
+    r"|environment\s+variables|system\s+prompt)\s+(?:to|at|in|into|on|via|here)\b"
+    r"|\b(?:do\s+not|don't|never)\s+(?:mention|reveal|disclose|report)\s+(?:this|it|that)\b"
+    r"|\bwithout\s+(?:asking|telling|informing|the\s+user)\b",
     re.IGNORECASE,
 )
 _JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
@@ -149,7 +160,15 @@ def _any_form(word: str) -> str:
 
 _ANY_NAME = regex(rf"({_any_form('cg')})\W{{1,3}}({_any_form('memory')})", re.IGNORECASE)
 # What delimits the turns of a chat in the prompts of many models.
-_TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)")
+_TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)|(?<!<)<(?=<SYS>>)|\[(?=/?(?:INST|SYS|SYSTEM|USER)\])")
+# Tags with which clients of agents mark what they say themselves, and what tools return.
+_FRAME = regex(
+    r"[<\uff1c\ufe64](?=/?(?:\w+:)?[\w-]{0,40}?(?:system|reminder|function|tool|invoke|assistant|"
+    r"human|user|instruction|prompt|developer|admin|thinking|notification|environment|context|"
+    r"command|memory|important|result)[\w-]{0,40}(?:\s[^<>\n]{0,300})?/?[>\uff1e\ufe65])",
+    re.IGNORECASE,
+)
+_SPEAKER = regex(r"(?m)^([ \t]*(?:Human|Assistant|System|Developer))(?=:)")
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
 _LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
@@ -162,20 +181,34 @@ _QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
 _ATTRIBUTE_ID = regex(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
 
 
-def fence(text: str, context_id: str) -> str:
-    """Return *text* between markers that carry *context_id*, in one line where it is one.
+def neutral(text: str) -> str:
+    """Return *text* as it is shown to an agent: it can end no frame, and begin none.
 
-    Markers within *text*, and what looks like one, lose their hyphen: it is data, and cannot end
-    its own fence. Characters that cannot be seen are removed. Raises ValueError for an id with
-    characters other than letters, digits and `_.:-`.
+    Characters that hide or reverse text are removed. Markers of our fence, and what looks like one,
+    lose their hyphen; a space breaks tags of the frames of clients and delimiters of turns.
+    """
+    data = visible(text)
+    if not data.isascii():
+        folded = normalize("NFKC", data)
+        data = folded if _FRAME.search(folded) or _TURN.search(folded) else data
+    if not data.isascii() or "memory" in data.lower():
+        data = _ANY_NAME.sub(r"\1 \2", data)
+    if "<" in data or not data.isascii():
+        data = _FRAME.sub("< ", data)
+    if "|" in data or "[" in data or "<<" in data:
+        data = _TURN.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", data)
+    return _SPEAKER.sub(r"\1 ", data) if ":" in data else data
+
+
+def fence(text: str, context_id: str) -> str:
+    """Return *text*, `neutral`, between markers that carry *context_id*.
+
+    In one line where it is one. Raises ValueError for an id with characters other than letters,
+    digits and `_.:-`.
     """
     if not is_id(context_id):
         raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
-    data = visible(text)
-    if not data.isascii() or "memory" in data.lower():
-        data = _ANY_NAME.sub(r"\1 \2", data)
-    if "|" in data:
-        data = _TURN.sub("< |", data)
+    data = neutral(text)
     line = "\n" if "\n" in data else ""
     return f"<{_FENCE_NAME} id={context_id}>{line}{data}{line}</{_FENCE_NAME}>"
 

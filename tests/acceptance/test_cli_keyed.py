@@ -24,7 +24,8 @@ def test_what_is_set_is_in_the_brief_and_in_the_files(store: Path) -> None:
     assert "tests first" in Path(receipt["path"]).read_text()
     (brief,) = call("brief", store, max_tokens=100, tags=["x"]).records
     text = f"[Agent Memory]\n- {KEY} small commits, tests first"
-    assert brief == {"text": text, "keys": [KEY], "omitted": 0}
+    fenced = f"<cg-memory id=keyed>\n{text}\n</cg-memory>"
+    assert brief == {"text": fenced, "keys": [KEY], "omitted": 0}
     assert not store.exists()
     with AgentMemory.open(str(store)) as memory:
         assert memory.keyed.keys() == [KEY]
