@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Action, Json, RawTrajectory, Step, is_subagent
+from contextgraph.model import Action, Inherited, Json, RawTrajectory, Step, is_subagent
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (
     EmptyRunError,
@@ -274,6 +275,13 @@ def finished_run(
         remote=facts.get("remote", ""),
         session=facts.get("session", ""),
     )
+
+
+def inherited_of(turns: Sequence[Turn]) -> Inherited:
+    """Return what a fork is known to have taken over from another session, which owns *turns*."""
+    since = takewhile(lambda turn: not isinstance(turn, UserMessage), reversed(turns))
+    thoughts = [turn.text for turn in since if isinstance(turn, Thought)]
+    return Inherited(before="\n\n".join(reversed(thoughts)))
 
 
 def conversation_of(turns: Iterable[Turn]) -> Conversation:

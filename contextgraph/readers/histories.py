@@ -26,6 +26,7 @@ from contextgraph.readers.conversation import (
     call_in,
     each_row,
     finished_run,
+    inherited_of,
     lines_run,
     not_understood,
     shown,
@@ -122,7 +123,7 @@ class _ClaudeSession(Struct):
     """Common fields of the lines of one agent; *agent* is empty for the main one.
 
     *queued* are prompts that were typed while the agent worked, and of which no line says yet how
-    they reached it.
+    they reached it. *origin* is the session that it forks.
     """
 
     id: str
@@ -132,6 +133,7 @@ class _ClaudeSession(Struct):
     model: str = ""
     folder: str = ""
     ending: str = ""
+    origin: "_ClaudeSession | None" = None
 
     def add(self, row: Row, turns: Sequence[Turn]) -> None:
         """Take in a line and its *turns*."""
@@ -195,11 +197,7 @@ def claude_runs(
                 unknown[kind] += 1
                 versions.update({text(row, "version"): None})
             return
-        # A fork begins with copies of the lines of another session, which they are still of.
-        copied = text(row_at(row, "forkedFrom"), "sessionId")
-        id_ = copied or text(row, "sessionId") or text(row, "session_id")
-        key = (id_, _claude_agent(row, roots))
-        session = sessions.setdefault(key, _ClaudeSession(*key))
+        session = _claude_session(sessions, row, _claude_agent(row, roots))
         if _is_repeated(row, seen):
             session.forget_repeated_request()
             return
@@ -218,6 +216,22 @@ def claude_runs(
     elif not begun:
         yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
     yield from _with_parents(name, begun, place)
+
+
+def _claude_session(
+    sessions: dict[tuple[str, str], _ClaudeSession], row: Row, agent: str
+) -> _ClaudeSession:
+    """Return that of *sessions* which *row* is of, of its *agent*; a new one for its first line.
+
+    A fork begins with copies of the lines of another session, which they are still of.
+    """
+    key = (text(row, "sessionId") or text(row, "session_id"), agent)
+    copied = text(row_at(row, "forkedFrom"), "sessionId")
+    if not copied:
+        return sessions.setdefault(key, _ClaudeSession(*key))
+    origin = sessions.setdefault((copied, agent), _ClaudeSession(copied, agent))
+    sessions.setdefault(key, _ClaudeSession(*key)).origin = origin
+    return origin
 
 
 def _is_repeated(row: Row, seen: set[str]) -> bool:
@@ -267,9 +281,10 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
         "exit_status": session.ending,
     }
     try:
-        return finished_run(name, session.turns, facts, place)
+        run = finished_run(name, session.turns, facts, place)
     except ReadError as error:
         return error
+    return replace(run, inherited=inherited_of(session.origin.turns)) if session.origin else run
 
 
 def _claude_turns(row: Row, place: Place) -> Iterator[Turn]:
@@ -447,8 +462,13 @@ def is_codex_line(value: object) -> bool:
 
 def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one rollout, without the history of another that a fork begins with."""
-    own, session = _own_lines(lines), _CodexSession()
-    yield from lines_run(CODEX, session.turns, _codex_facts, own, place, _codex_unknown)
+    copied, own = _own_lines(lines)
+    session = _CodexSession()
+    before = list[Turn]()
+    yield from each_row(copied, lambda row: before.extend(session.turns(row)), "line", place)
+    for run in lines_run(CODEX, session.turns, _codex_facts, own, place, _codex_unknown):
+        is_fork = copied and isinstance(run, RawTrajectory)
+        yield replace(run, inherited=inherited_of(before)) if is_fork else run
 
 
 def _codex_unknown(row: Row) -> str:
@@ -459,8 +479,8 @@ def _codex_unknown(row: Row) -> str:
     return kind if is_item else ""
 
 
-def _own_lines(lines: Sequence[Any]) -> Sequence[Any]:
-    """*lines* without those that a fork or a sub-agent took over from the rollout it began in.
+def _own_lines(lines: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The lines that a fork or a sub-agent took over from the rollout it began in, and its own.
 
     They follow the description of that rollout, and are stamped with their own time or with the
     one at which they were copied, at the start.
@@ -471,11 +491,11 @@ def _own_lines(lines: Sequence[Any]) -> Sequence[Any]:
         if isinstance(line, dict) and line.get("type") == "session_meta"
     ]
     if len(metas) < 2:
-        return lines
+        return (), lines
     (first, begun), (second, copied) = metas[:2]
     started = time_in(begun)
     if started is None or _codex_session(copied) == _codex_session(begun):
-        return lines
+        return (), lines
     last = started + _COPYING
     own = next(
         (
@@ -485,7 +505,7 @@ def _own_lines(lines: Sequence[Any]) -> Sequence[Any]:
         ),
         len(lines),
     )
-    return [*lines[: first + 1], *lines[own:]]
+    return lines[second:own], [*lines[: first + 1], *lines[own:]]
 
 
 def _codex_session(row: Row) -> object:

@@ -692,6 +692,7 @@ def test_what_a_fork_copies_belongs_to_the_session_that_it_forks(tmp_path):
         ("s", "Boil."),
         ("f", "No, use glass."),
     ]
+    assert [run.inherited is None for run in runs] == [True, True, False]
     assert len(set(map(trajectory_id, runs))) == 2
 
 

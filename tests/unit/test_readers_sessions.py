@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from contextgraph.errors import ReadError
-from contextgraph.model import RawTrajectory
+from contextgraph.model import Inherited, RawTrajectory
 from contextgraph.readers import NotUnderstoodError, ReadCounts, discover, read
 from contextgraph.readers.format import SkippedError
 from contextgraph.readers.repository import remote_name, repository_name
@@ -216,6 +216,10 @@ class Codex:
         content = [{"type": "input_text", "text": words}]
         self.add("response_item", {"type": "message", "role": "user", "content": content})
 
+    def agent(self, words: str) -> None:
+        content = [{"type": "output_text", "text": words}]
+        self.add("response_item", {"type": "message", "role": "assistant", "content": content})
+
     def call(self, id_: str, tool: str, **arguments: Any) -> None:
         text = orjson.dumps(arguments).decode()
         call = {"type": "function_call", "name": tool, "arguments": text, "call_id": id_}
@@ -287,6 +291,7 @@ def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     parent.user("Boil the kettle")
     parent.call("c1", "exec_command", cmd="make test")
     parent.output("c1", "no lid")
+    parent.agent("Is it the lid?")
     fork = Codex("0002", at=600, forked_from_id="0001")
     start = fork.lines[0]["timestamp"]
     copied = [{**line, "timestamp": start} for line in parent.lines]
@@ -300,6 +305,7 @@ def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     assert (first.task, commands(first)) == ("Boil the kettle", ["make test"])
     assert (second.task, commands(second)) == ("Paint it", ["make paint"])
     assert second.instance_id == "0002"
+    assert second.inherited == Inherited(before="Is it the lid?")
 
 
 @pytest.mark.parametrize(
