@@ -76,8 +76,11 @@ _CLAUDE_SILENT = frozenset(
     {"agent-color", "agent-name", "ai-title", "attribution-snapshot", "content-replacement"}
     | {"cost-state", "custom-title", "fork-context-ref", "last-prompt", "mode", "permission-mode"}
     | {"pr-link", "speculation-accept", "started", "tag", "worktree-state"}
+    | {"api-request", "api-request-blob", "api-request-shape", "atis-latch", "tools-used"}
 )
 _CLAUDE_LEARNED = (*_CLAUDE_MESSAGES, "system", "result", "attachment", "queue-operation")
+_CLAUDE_ITSELF = "<synthetic>"  # in the place of a model: the program wrote this
+_CLAUDE_KIND = regex(r"[a-z]+(?:-[a-z]+)*")
 _CLAUDE_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
@@ -99,9 +102,12 @@ def is_claude_line(value: object) -> bool:
     message = value.get("message")
     if kind in _CLAUDE_MESSAGES and isinstance(message, dict):
         return any(mark in value for mark in _CLAUDE_MARKS) and "parts" not in message
-    if not isinstance(kind, str) or kind not in _CLAUDE_OTHER:
+    if not isinstance(kind, str) or "payload" in value:
         return False
-    return any(mark in value for mark in _CLAUDE_MARKS) and "payload" not in value
+    if kind in _CLAUDE_OTHER:
+        return any(mark in value for mark in _CLAUDE_MARKS)
+    # A session may begin with any of the kinds that each version adds.
+    return isinstance(value.get("sessionId"), str) and bool(_CLAUDE_KIND.fullmatch(kind))
 
 
 def is_iflow(value: object) -> bool:
@@ -144,7 +150,7 @@ class _ClaudeSession(Struct):
                 self._unqueue(turn.text)
         self.turns += turns
         model = text(row_at(row, "message"), "model")
-        self.model = self.model or ("" if model == "<synthetic>" else model)
+        self.model = self.model or ("" if model == _CLAUDE_ITSELF else model)
         self.folder = self.folder or text(row, "cwd")
         if row.get("type") == "result":
             self.ending = text(row, "subtype")
@@ -323,6 +329,8 @@ def _hook_context(attachment: Row) -> Iterator[Prompt]:
 
 
 def _claude_reply(row: Row, message: Row) -> Iterator[Turn]:
+    if text(message, "model") == _CLAUDE_ITSELF:
+        return
     time = time_in(row)
     if isinstance(message.get("content"), str):
         yield Thought(text(message, "content"), time)
