@@ -469,14 +469,23 @@ def is_codex_line(value: object) -> bool:
 
 
 def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one rollout, without the history of another that a fork begins with."""
+    """The run of one rollout, without the history of another that a fork may begin with."""
     copied, own = _own_lines(lines)
     session = _CodexSession()
     before = list[Turn]()
     yield from each_row(copied, lambda row: before.extend(session.turns(row)), "line", place)
     for run in lines_run(CODEX, session.turns, _codex_facts, own, place, _codex_unknown):
-        is_fork = copied and isinstance(run, RawTrajectory)
+        is_read = isinstance(run, RawTrajectory)
+        is_fork = is_read and (bool(copied) or any(map(_is_fork_of_codex, own)))
         yield replace(run, inherited=inherited_of(before)) if is_fork else run
+
+
+def _is_fork_of_codex(line: object) -> bool:
+    """Return True for the description of a rollout that goes on from another one."""
+    if not isinstance(line, dict) or line.get("type") != "session_meta":
+        return False
+    payload = line.get("payload")
+    return isinstance(payload, dict) and bool(payload.get("forked_from_id"))
 
 
 def _codex_unknown(row: Row) -> str:

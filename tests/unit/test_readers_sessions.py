@@ -241,6 +241,21 @@ class Codex:
         return written(tmp_path / f"rollout-2026-10-05T10-00-00-{self.id}.jsonl", self.lines)
 
 
+def test_a_session_of_claude_code_may_begin_with_lines_of_any_kind(tmp_path):
+    begun = [{"type": kind, "sessionId": "f"} for kind in ("mode", "some-later-kind")]
+    said = {"uuid": "1", "sessionId": "f", "type": "user", "message": {"content": "Boil."}}
+    program = {"model": "<synthetic>", "content": [{"type": "text", "text": "No response."}]}
+    reply = {"model": "m", "content": [{"type": "text", "text": "It boils."}]}
+    lines = [
+        {**said, "uuid": str(n), "type": "assistant", "message": m}
+        for n, m in enumerate((program, reply), 2)
+    ]
+    results = read(written(tmp_path / "f.jsonl", [*begun, said, *lines]))
+    assert [(run.task, [step.thought for step in run.steps]) for run in results] == [
+        ("Boil.", ["It boils."])
+    ]
+
+
 def test_a_script_of_codex_is_the_commands_that_it_runs(tmp_path):
     log = Codex("c0de")
     log.user("Boil the kettle")
@@ -306,6 +321,14 @@ def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     assert (second.task, commands(second)) == ("Paint it", ["make paint"])
     assert second.instance_id == "0002"
     assert second.inherited == Inherited(before="Is it the lid?")
+
+
+def test_a_fork_of_codex_that_names_its_parent_alone_begins_with_no_request(tmp_path):
+    fork = Codex("0002", forked_from_id="0001")
+    fork.user("Paint it")
+    fork.call("c9", "exec_command", cmd="make paint")
+    (run,) = read(fork.file(tmp_path))
+    assert (run.task, run.inherited) == ("Paint it", Inherited())
 
 
 @pytest.mark.parametrize(
