@@ -96,7 +96,8 @@ def message(call: Call | None) -> Reply:
         block |= {"name": name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
     usage = {"input_tokens": 1, "output_tokens": 1}
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted"}
+    head = {"id": f"msg_{os.urandom(4).hex()}", "type": "message", "role": "assistant"}
+    head["model"] = "scripted"
     end = {"stop_reason": "tool_use" if call else "end_turn"}
     return events(
         {"type": "message_start", "message": {**head, "content": [], "usage": usage}},

@@ -1,0 +1,217 @@
+"""Sessions that Claude Code and Codex CLI write when a person resumes, forks and interjects."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from contextgraph import AgentMemory
+from tests.acceptance.test_terminal_agents import CLAUDE_CODE, Call, message, response
+from tests.model_server import Handler, Reply, Server, serving
+
+FAILING = "python3 -c 'import tariffs'"
+RULE = "From now on always use pnpm, never npm, in this repository"
+TYPED = "Never mock the database in the integration tests of lantern"
+FIRST, SECOND, THIRD = (f"{number * 8}-1111-4111-8111-111111111111" for number in "123")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "lantern"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    return folder
+
+
+@contextmanager
+def model(
+    reply: Callable[[Any], Reply], calls: Sequence[Call], begun: Event | None = None
+) -> Iterator[Server]:
+    """Serve a model that makes *calls*, then says "done"; *begun* is set at its first one."""
+    rest = [*calls]
+
+    def answer(number: int, _: Handler) -> Reply:
+        has_tools = bool(server.requests[number].get("tools"))
+        if begun:
+            begun.set()
+        return reply(rest.pop(0) if rest and has_tools else None)
+
+    with serving(fault=answer) as server:
+        yield server
+
+
+def learned(folder: Path) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """Return task -> commands of each run in *folder*, read twice, and rule -> its sessions."""
+    with AgentMemory.open(":memory:") as memory:
+        for _ in range(2):
+            memory.learn(folder)
+        raws = [memory.store.runs.raw(id_) for id_ in memory.store.runs.ids()]
+        runs = {
+            raw.task: [step.action.text for step in raw.steps if step.action.text]
+            for raw in raws
+            if raw is not None
+        }
+        return runs, {one.text: one.sessions for one in memory.lessons.of()}
+
+
+def claude(program: Path, project: Path, calls: Sequence[Call], *options: str) -> None:
+    """Run a session of Claude Code whose model makes *calls*."""
+    with model(message, calls) as server:
+        done = subprocess.run(
+            [program, "--allowedTools", "Bash", "-p", *options],
+            cwd=project,
+            env=environment(server),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def environment(server: Server) -> Mapping[str, str]:
+    return {**os.environ, **CLAUDE_CODE, "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1")}
+
+
+def test_claude_code_resumes_forks_and_starts_a_sub_agent(claude_code: Path, project: Path) -> None:
+    task = {"description": "Look", "prompt": "Look for it", "subagent_type": "general-purpose"}
+    session = ("--session-id", FIRST)
+    claude(claude_code, project, [FAILING, "echo fixed", "ls"], *session, "make the tests pass")
+    claude(claude_code, project, ["echo again"], "--resume", FIRST, RULE)
+    fork = ("--resume", FIRST, "--fork-session")
+    claude(claude_code, project, ["echo docs"], *fork, "look at the docs")
+    session = ("--session-id", SECOND)
+    # The session goes on beside its sub-agent: either may ask the model first.
+    calls: list[Call] = [("Agent", task), "grep -r tariffs .", "grep -r tariffs ."]
+    claude(claude_code, project, calls, *session, "check the tariffs")
+
+    runs, rules = learned(Path.home() / ".claude" / "projects")
+
+    assert runs.pop("check the tariffs")[0].startswith("Agent ")
+    assert runs == {
+        "make the tests pass": [FAILING, "echo fixed", "ls", "echo again"],
+        "look at the docs": ["echo docs"],
+        "Look for it": ["grep -r tariffs ."],
+    }
+    assert rules[RULE] == 1
+
+
+def test_words_that_a_person_types_while_claude_code_works_were_said(
+    claude_code: Path, project: Path
+) -> None:
+    options = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+    works = Event()
+    with model(message, ["sleep 5", "echo built"], works) as server:
+        process = subprocess.Popen(
+            [claude_code, "--allowedTools", "Bash", "-p", "--session-id", THIRD, *options],
+            cwd=project,
+            env=environment(server),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        assert process.stdin is not None
+        with process.stdin as stdin:
+            for words in ("build the site", TYPED):
+                said = {"type": "user", "message": {"role": "user", "content": words}}
+                stdin.write(f"{json.dumps(said)}\n")
+                stdin.flush()
+                assert works.wait(60)
+        assert process.wait(60) == 0
+
+    runs, rules = learned(Path.home() / ".claude" / "projects")
+
+    assert runs == {"build the site": ["sleep 5", "echo built"]}
+    assert rules == {TYPED: 1}
+
+
+class CodexServer:
+    """The program of Codex that editors talk to, by JSON in lines."""
+
+    def __init__(self, program: Path, options: Sequence[str], folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [program, "app-server", *options],
+            cwd=folder,
+            env={**os.environ, "SCRIPTED_KEY": "scripted"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Return the result of *method*."""
+        assert self._process.stdin is not None
+        request = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+        self._process.stdin.write(f"{json.dumps(request)}\n")
+        self._process.stdin.flush()
+        return self._until(lambda sent: sent.get("id") == method)["result"]
+
+    def wait_for(self, method: str) -> None:
+        """Read what it sends until it notifies of *method*."""
+        self._until(lambda sent: sent.get("method") == method)
+
+    def _until(self, is_wanted: Callable[[Any], bool]) -> Any:
+        assert self._process.stdout is not None
+        return next(sent for sent in map(json.loads, self._process.stdout) if is_wanted(sent))
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.communicate()
+
+
+def test_codex_resumes_forks_and_archives(codex_cli: Path, project: Path) -> None:
+    def options(server: Server) -> list[str]:
+        provider = f'{{name = "scripted", base_url = "{server.url}", env_key = "SCRIPTED_KEY"}}'
+        settings = {
+            "model_provider": "'scripted'",
+            "model": "'scripted'",
+            "model_providers.scripted": provider,
+            "approval_policy": "'never'",
+            "sandbox_mode": "'danger-full-access'",
+        }
+        return [word for name in settings for word in ("--config", f"{name}={settings[name]}")]
+
+    def codex(*words: str) -> None:
+        done = subprocess.run(
+            [codex_cli, *words],
+            cwd=project,
+            env={**os.environ, "SCRIPTED_KEY": "scripted"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    home = Path.home() / ".codex"
+    home.mkdir(parents=True)
+    with model(response, [FAILING, "echo fixed", "ls"]) as server:
+        codex("exec", *options(server), "make the tests pass")
+    with model(response, ["echo again"]) as server:
+        codex("exec", *options(server), "resume", "--last", RULE)
+    (log,) = home.rglob("rollout-*.jsonl")
+    session = log.stem[-len(FIRST) :]
+    with model(response, ["echo docs"]) as server:
+        program = CodexServer(codex_cli, options(server), project)
+        client = {"name": "test", "title": "test", "version": "1"}
+        program.call("initialize", clientInfo=client)
+        fork = program.call("thread/fork", threadId=session)["thread"]["id"]
+        words = [{"type": "text", "text": TYPED}]
+        program.call("turn/start", threadId=fork, input=words)
+        program.wait_for("turn/completed")
+        program.close()
+    codex("archive", session)
+
+    logs = [home / "sessions", home / "archived_sessions"]
+    assert all([*folder.rglob("rollout-*.jsonl")] for folder in logs)
+    runs, rules = learned(home / "archived_sessions")
+    assert runs == {"make the tests pass": [FAILING, "echo fixed", "ls", "echo again"]}
+    assert rules == {RULE: 1}
+    runs, rules = learned(home / "sessions")
+    assert (runs, rules) == ({TYPED: ["echo docs"]}, {TYPED: 1})
