@@ -174,7 +174,7 @@ RETURN r.data AS data
 MATCH (r:RawRun {tenant: $tenant})
 WHERE any(opening IN r.openings WHERE opening IN $digests)
 WITH r.id AS id ORDER BY id LIMIT $limit
-RETURN collect(id) AS ids
+RETURN collect(id) AS found
 
 // name: facts_of
 // What runs show of their project and machine, as JSON.

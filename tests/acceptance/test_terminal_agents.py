@@ -6,18 +6,24 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from contextgraph.agents.hook_files import HookFiles
+from contextgraph.config import Settings
 from scripts.terminal_pictures import main as draw
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.acceptance.test_agent_sdks import chat_reply
 from tests.builders import NO_MODULE, run
 from tests.model_server import Body, Handler, Reply, serving
+from tests.served import serving as served
+from tests.server import Neo4jServer
 
 TASK = "Totals are wrong"
 FAILING = "python3 -c 'import tariffs'"
@@ -449,3 +455,53 @@ def test_openhands_is_advised_at_prompts_and_its_session_is_learned(
     shown = contextgraph("receipt", "--store", store, "--json").records[0]["items"]
     assert {one["agent"] for one in shown} == {"openhands"}
     assert [one["moment"] for one in shown] == ["start", "before", "error"]
+
+
+@contextmanager
+def service_of(store: Path, _server: Neo4jServer) -> Iterator[str]:
+    """A service with the memory *store*."""
+    with served(store) as running:
+        yield str(running.client.base_url).rstrip("/")
+
+
+@contextmanager
+def neo4j_with(store: Path, server: Neo4jServer) -> Iterator[str]:
+    """A Neo4j database with the memory *store*."""
+    archive = store.with_suffix(".jsonl.zst")
+    assert contextgraph("export", archive, "--store", store).code == 0
+    imported = contextgraph("import", archive, "--as-owner", "--store", server.uri)
+    assert imported.code == 0, imported.err
+    yield server.uri
+
+
+@pytest.mark.parametrize("elsewhere", [service_of, neo4j_with])
+def test_claude_code_is_advised_by_a_memory_elsewhere(
+    claude_code: Path,
+    store: Path,
+    project: Path,
+    neo4j_server: Neo4jServer,
+    monkeypatch: pytest.MonkeyPatch,
+    elsewhere: Callable[[Path, Neo4jServer], AbstractContextManager[str]],
+) -> None:
+    user, password = neo4j_server.auth
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
+    with elsewhere(store, neo4j_server) as address:
+        installed = contextgraph("integrations", "install", "claude-code", "--store", address)
+        assert installed.code == 0, installed.err
+        # The start of a session copies what the hooks of the next one read.
+        shown_to([[claude_code, "-p", "Hello"]], project, CLAUDE_CODE, [])
+        copy = HookFiles(Settings(store=address)).store
+        while len(contextgraph("runs", "--store", copy, "--json").records) < 3:
+            time.sleep(0.1)
+        command: Command = [claude_code, "-p", TASK, "--allowedTools", "Bash"]
+        first, second, third, fourth = shown_to([command], project, CLAUDE_CODE)
+        assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
+        assert "set `PYTHONPATH=lib`" in second
+        assert third.count("set `PYTHONPATH=lib`") == 1
+        assert fourth.count(WARNING) == 1
+
+        learned = contextgraph("learn", "--queued", "--store", address)
+        assert learned.code == 0, learned.err
+        runs = contextgraph("runs", "--store", address, "--json").records
+        assert {one["instance_id"] for one in runs} > {f"acme__shop-{n}" for n in (1, 2, 3)}
