@@ -816,14 +816,20 @@ class AgentMemory:
         return self._trigger.batch(progress, on_report)
 
     def set_outcome(
-        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
+        self,
+        instance_id: str,
+        solved: bool,
+        *,
+        agent: str = "",
+        run: str = "",
+        only_of: str | None = None,
     ) -> Sequence[str]:
         """Set by hand whether the runs of an instance solved it; returns their ids.
 
-        Only those of *agent*, or the run with the id *run*, where given; none may match. Learning
-        never changes what was set.
+        Only those of *agent*, the run with the id *run*, or those that the source *only_of*
+        supplied, where given; none may match. Learning never changes what was set.
         """
-        return self.writer.set_outcome(instance_id, solved, agent=agent, run=run)
+        return self.writer.set_outcome(instance_id, solved, agent=agent, run=run, only_of=only_of)
 
     def get_stats(self) -> "MemoryStats":
         """Counts, error frequency and transitions, common mistakes, failure patterns."""

@@ -249,10 +249,13 @@ def credits_of(
 
     What was tried together shares a success by how often each succeeded, and a failure by how often
     each failed; failures of harmful advice are not shared. So honest advice recovers from having
-    been shown beside bad advice. Where runs have several sources, those that one of them reports
-    count at most as much as all others do, and distrusted ones for nothing.
+    been shown beside bad advice. Where runs or reports have several sources, those that one of them
+    reports count at most as much as all others do, and distrusted ones for nothing.
     """
     distrusted = record.distrusted
+    several = record.several_sources or any(
+        exposure.source for exposure in record.exposures if exposure.helped is not None
+    )
     events = [
         event
         for exposure in record.exposures
@@ -263,7 +266,7 @@ def credits_of(
     while True:
         credit: dict[str, Credit] = {}
         for _ in range(_ROUNDS if events else 0):
-            credit = _combined(_shared(events, credit), several_sources=record.several_sources)
+            credit = _combined(_shared(events, credit), several_sources=several)
         worst = min(
             (
                 (known.trust, name)

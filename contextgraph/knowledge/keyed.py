@@ -804,19 +804,24 @@ class KeyedMemory:
         source: object,
         *,
         untrusted: Literal["refuse", "isolate"] = "refuse",
+        only_of: str | None = None,
     ) -> SetReceipt:
         """Store *json_content* under *key*, in place of what was there; None removes the key.
 
         *source* is a name or an object with ``kind``, ``name``, ``retrieved_at`` and ``locator``;
         all four are needed for what comes from the web, a tool or a file, and below ``/kb/``. What
         lacks them is refused, or stored below ``/untrusted``, which no brief shows. Secrets are
-        masked. Raises `InvalidEntryError`, and `StoreError` where nothing could be stored.
+        masked. With *only_of* a key that another source has set stays as it is. Raises
+        `InvalidEntryError`, and `StoreError` where nothing could be stored.
         """
         normalised = normalised_key(key)
         content = checked_content(json_content)
         target, origin = checked_source(normalised, source, untrusted)
         valid = content is not None
         with self._files.writing(create=True) as position:
+            known = self._files.get(target) if only_of is not None else None
+            if known and known.source != only_of:
+                raise InvalidEntryError(f"{target} was set by another source")
             now = max(self._now(), position.ts) if position.ts else self._now()
             envelope = Envelope(target, position.seq + 1, now, valid, origin, content)
             after = self._files.append(position, envelope)

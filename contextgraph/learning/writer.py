@@ -151,13 +151,23 @@ class MemoryWriter:
         ]
 
     def set_outcome(
-        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
+        self,
+        instance_id: str,
+        solved: bool,
+        *,
+        agent: str = "",
+        run: str = "",
+        only_of: str | None = None,
     ) -> Sequence[str]:
         """Set by hand whether the runs of an instance solved it: see `AgentMemory.set_outcome`."""
         runs = self._store.runs
         stored = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
         chosen = [
-            run.id for run in stored if run.instance_id == instance_id and agent in ("", run.agent)
+            run.id
+            for run in stored
+            if run.instance_id == instance_id
+            and agent in ("", run.agent)
+            and only_of in (None, run.contributor)
         ]
         runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
         return chosen
@@ -195,9 +205,17 @@ class MemoryWriter:
     def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = matched.run
-        if known is None or adds_to(raw, known):
-            identity = known.trajectory_id if known else matched.ids.id
-            return self._bundle(raw, identity, matched.source)
+        if known is None:
+            return self._bundle(raw, matched.ids.id, matched.source)
+        identity = known.trajectory_id
+        if matched.source == "" or adds_to(raw, known):
+            before = self._store.runs.trajectories([identity]).get(identity)
+            supplier = before.contributor if before else ""
+            if matched.source == "" and supplier.startswith(CLONE):  # the owner has it, too
+                taken = self._replaced({identity: self._bundle(raw, identity, "")})
+                return taken.get(identity) or _known_receipt(known)
+            if adds_to(raw, known) and _may_change(matched.source, supplier):
+                return self._bundle(raw, identity, matched.source)
         receipt = _known_receipt(known)
         if known.trajectory_id == matched.ids.id:
             return receipt
@@ -217,6 +235,8 @@ class MemoryWriter:
         bundle = self._bundle(raw, matched.ids.id, matched.source)
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
+            return None
+        if not _may_change(matched.source, before.contributor):
             return None
         receipt = self._replaced({former: bundle}).get(former)
         # None: another process has replaced it meanwhile.
@@ -258,9 +278,9 @@ class MemoryWriter:
         own = Session(bundle.raw, source)
         place, owner, left = own.inherited, "", dict[str, RawTrajectory | None]()
         status = LearnStatus.CREATED
-        for run, other in self._sessions(begun_alike):
+        for run, other in self._sessions(begun_alike, source):
             shared = own.shared(other)
-            if other.goes_on_as(own, shared):
+            if other.goes_on_as(own, shared) and _may_change(source, other.source):
                 status, left[run] = LearnStatus.UPDATED, None
                 place = max(place, other.inherited)
             elif own.goes_on_as(other, shared):
@@ -289,15 +309,20 @@ class MemoryWriter:
         new, *again = embedded([bundle, *corrected.values()], False, embedder)
         given = dict(zip(corrected, (made.bundle for made in again), strict=True))
         if given:
-            known = self._store.runs.replace(given, added=[new.bundle])
+            replaced = self._store.runs.replace(given, added=[new.bundle])
         else:
-            known, (status,) = (), self._store.runs.add([new.bundle])
+            replaced, (status,) = (), self._store.runs.add([new.bundle])
         (made, *_) = self._embedded_by_server([new, *again], embedder)
-        return replace(_receipt(made, status), copied=copied, corrected=tuple(known))
+        return replace(_receipt(made, status), copied=copied, corrected=tuple(replaced))
 
-    def _sessions(self, runs: Sequence[str]) -> Iterator[tuple[str, Session]]:
-        """The stored *runs* with their ids, but for those that are damaged."""
+    def _sessions(self, runs: Sequence[str], source: str) -> Iterator[tuple[str, Session]]:
+        """The stored *runs* with their ids that *source* can be compared with.
+
+        Not those that are damaged, nor what other named sources supplied: none takes from another.
+        """
         for run, trajectory in self._store.runs.trajectories(runs).items():
+            if source and trajectory.contributor not in ("", source):
+                continue
             with suppress(DamagedRunError):
                 if raw := self._store.runs.raw(run):
                     yield run, Session(raw, trajectory.contributor)
@@ -395,6 +420,11 @@ def checked_source(source: str) -> str:
             "secret"
         )
     return source
+
+
+def _may_change(source: str, supplier: str) -> bool:
+    """Return True where *source* may change a run of *supplier*: its own, or anybody's as owner."""
+    return source in ("", supplier)
 
 
 def _go_on(matched: Sequence[_Matched]) -> bool:

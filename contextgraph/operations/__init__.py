@@ -36,6 +36,8 @@ ADMIN_ARGUMENTS = frozenset({"pinned"})
 _MODULES = "queries runs advice notes pages entities keyed live upkeep"
 # The parameter of an operation that says whose answer it is; no caller chooses it.
 _IS_OWNER = "is_owner"
+# The one that names the source whose entries the caller may change; None for an administrator.
+_ONLY_OF = "only_of"
 
 
 class Operation(Struct, frozen=True):
@@ -75,7 +77,7 @@ class Operation(Struct, frozen=True):
     def names(self) -> tuple[str, ...]:
         """The names of all arguments."""
         _, *names = signature(self.function).parameters
-        return tuple(name for name in names if name != _IS_OWNER)
+        return tuple(name for name in names if name not in (_IS_OWNER, _ONLY_OF))
 
     @property
     def arguments(self) -> "type[Arguments]":
@@ -97,13 +99,20 @@ class Operation(Struct, frozen=True):
         """True where the answer holds more for the owner of the memory than for others."""
         return _IS_OWNER in self.function.__annotations__
 
-    def sourced(self, name: str) -> dict[str, Any]:
+    @property
+    def is_of_writer(self) -> bool:
+        """True where it changes entries, each of which is of the source that wrote it."""
+        return _ONLY_OF in self.function.__annotations__
+
+    def sourced(self, name: str, *, may_change_all: bool) -> dict[str, Any]:
         """Return the arguments that the sender of a request with the source *name* does not choose.
 
-        What is confidential is for the owner alone.
+        What is confidential is for the owner alone, and what others wrote for those that may change
+        all.
         """
         given: dict[str, Any] = {"source": self.source.format(name)} if self.source else {}
-        return given | ({_IS_OWNER: False} if self.is_about_owner else {})
+        given |= {_IS_OWNER: False} if self.is_about_owner else {}
+        return given | ({_ONLY_OF: None if may_change_all else name} if self.is_of_writer else {})
 
 
 _OPERATIONS: dict[str, Operation] = {}

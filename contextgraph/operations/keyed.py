@@ -49,10 +49,15 @@ def set_(
         bool, Field(description="Without a complete source, store it below /untrusted.")
     ] = False,
     is_owner: bool = True,
+    only_of: str | None = None,
 ) -> Record:
     """Keep JSON under a key, null removes it; secrets are masked."""
     receipt = keyed.set_memory(
-        key, json_content, source, untrusted="isolate" if isolate else "refuse"
+        key,
+        json_content,
+        source,
+        untrusted="isolate" if isolate else "refuse",
+        only_of=None if only_of is None else f"agent:{only_of}",
     )
     if not is_owner:  # the path is of this machine
         return {"key": receipt.key, "status": receipt.status}

@@ -145,6 +145,8 @@ def outcome(
     outcome: Annotated[Literal["solved", "failed"], Field(description="Its outcome.")],
     agent: Annotated[Name, Field(description="Only runs of this agent.")] = "",
     run: Annotated[Name, Field(description="Only the run of this id.")] = "",
+    *,
+    only_of: str | None = None,
 ) -> Record:
     """Set by hand whether runs of an instance solved it; this precedes logs and reports.
 
@@ -153,7 +155,9 @@ def outcome(
     known = memory.store.runs.ids(instance=instance_id)
     if len(known) > 1 and not (agent or run):
         raise AmbiguousRunError(f"{instance_id} has several runs; name one, or those of an agent")
-    changed = memory.set_outcome(instance_id, outcome == "solved", agent=agent, run=run)
+    changed = memory.set_outcome(
+        instance_id, outcome == "solved", agent=agent, run=run, only_of=only_of
+    )
     if not changed:
         raise NotFoundError(f"no such run of {instance_id} in the memory")
     return {"instance_id": masked_name(instance_id), "outcome": outcome, "trajectories": [*changed]}

@@ -506,6 +506,8 @@ class Offered(Struct, frozen=True):
             given["source"] = asked.sourced(operation.source)
         if operation.is_about_owner:
             given["is_owner"] = False
+        if operation.is_of_writer:  # the agent of the owner may change all
+            given["only_of"] = asked.source() or None
         subject = memory.keyed if operation.subject == "keyed" else memory
         return self.shown(operation.function(subject, **given))
 

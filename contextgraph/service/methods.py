@@ -66,6 +66,11 @@ class Method(Struct, frozen=True, dict=True):
         """The path of its request."""
         return f"/v1/{self.name.replace('.', '/')}"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(signature(self.function).parameters)
+
     @cached_property
     def arguments(self) -> type[Struct]:
         """The class of the arguments, which are read as the library writes them."""
@@ -314,7 +319,7 @@ class NotesOfService(Part, Notes):
     of = requested(Notes.of, "notes", READ)
     rank = requested(Notes.rank, "notes", READ)
     recall = requested(Notes.recall, "notes", READ)
-    link = requested(Notes.link, "notes", WRITE)
+    link = requested(Notes.link, "notes", ADMIN)
     archive = requested(Notes.archive, "notes", ADMIN)
     forget = requested(Notes.forget, "notes", ADMIN)
     pin = requested(Notes.pin, "notes", ADMIN)
@@ -370,7 +375,7 @@ class PagesOfService(Part, Pages):
     references = requested(Pages.references, "pages", READ)
     search = requested(Pages.search, "pages", READ)
     add_page = requested(Pages.add_page, "pages", WRITE)
-    update_page = requested(Pages.update_page, "pages", WRITE)
+    update_page = requested(Pages.update_page, "pages", ADMIN)
     remove_page = requested(Pages.remove_page, "pages", ADMIN)
 
 
@@ -383,7 +388,7 @@ class EntitiesOfService(Part, Entities):
     get_related = requested(Entities.get_related, "entities", READ)
     add_entity = requested(Entities.add_entity, "entities", WRITE)
     add_relation = requested(Entities.add_relation, "entities", WRITE)
-    set_entity_tags = requested(Entities.set_entity_tags, "entities", WRITE)
+    set_entity_tags = requested(Entities.set_entity_tags, "entities", ADMIN)
     fill = requested(Entities.fill, "entities", ADMIN)
     remove_entity = requested(Entities.remove_entity, "entities", ADMIN)
     remove_relation = requested(Entities.remove_relation, "entities", ADMIN)

@@ -365,7 +365,9 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
                 raise HTTPException(
                     403, f"a {name} note needs a token with the scope {TokenScope.ADMIN}"
                 )
-        return await perform(operation, caller, given | operation.sourced(caller.token.source))
+        may_change_all = caller.token.allows(TokenScope.ADMIN)
+        sourced = operation.sourced(caller.token.source, may_change_all=may_change_all)
+        return await perform(operation, caller, given | sourced)
 
     example = {"content": {"application/json": {"example": operation.example}}}
     router.add_api_route(
@@ -389,6 +391,9 @@ def _add_method(method: Method) -> None:
     ) -> Response:
         # What administrators start may take minutes.
         takes_long = method.scope is TokenScope.ADMIN
+        if "only_of" in method.names:
+            may_change_all = caller.token.allows(TokenScope.ADMIN)
+            given = {**given, "only_of": None if may_change_all else caller.token.source}
         call = partial(_valued, method, caller.memory, given)
         return await _answer(caller, call, takes_long=takes_long)
 

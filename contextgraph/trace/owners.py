@@ -56,7 +56,7 @@ class Session:
     """A run of a client, without secrets, as the chain of its messages; *source* supplied it."""
 
     def __init__(self, raw: RawTrajectory, source: str = "") -> None:
-        self.raw, self._source = raw, source
+        self.raw, self.source = raw, source
         self._inherited = raw.inherited or Inherited()
 
     @cached_property
@@ -107,7 +107,7 @@ class Session:
     def _rank(self) -> tuple[bool, bool, datetime, str]:
         began = self._inherited.began_at or self.raw.started_at or _LAST
         began = began if began.tzinfo else began.replace(tzinfo=UTC)
-        return is_subagent(self.raw.agent), bool(self._source), began, self.raw.session
+        return is_subagent(self.raw.agent), bool(self.source), began, self.raw.session
 
     def goes_on_as(self, other: "Session", shared: int) -> bool:
         """Return True for a log of the session of *other* that was not yet complete.

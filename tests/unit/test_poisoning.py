@@ -7,7 +7,7 @@ import pytest
 from benchmarks.poisoning import SCENARIOS, STATE, exposures, simulate
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render_playbook, render_warning
-from contextgraph.model import MemoryContext, RemedyKind
+from contextgraph.model import MemoryContext, Outcome, RemedyKind
 from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK, one_run
@@ -157,3 +157,28 @@ def test_what_a_clone_says_is_for_its_own_repository(memory: AgentMemory) -> Non
     assert (elsewhere.ranked, elsewhere.similar_cases) == ((), ())
     assert not memory.query(replace(STATE, repo="")).ranked
     assert {source.name for source in memory.sources()} == {"clone:evil.example/acme/shop"}
+
+
+def test_one_named_reporter_does_not_silence_advice_of_the_owner(memory: AgentMemory) -> None:
+    for number in range(3):
+        memory.learn(recovering_run(number))
+    for _ in range(8):
+        _report_failure(memory, "eve")
+    assert memory.query(STATE).ranked
+
+
+def test_a_source_changes_nothing_of_another(memory: AgentMemory) -> None:
+    given = replace(recovering_run(1), outcome=Outcome.UNKNOWN)
+    receipt = memory.learn(given, source="ann")
+    memory.learn(replace(given, outcome=Outcome.FAILED), source="eve")
+    (known,) = memory.store.runs.trajectories([receipt.trajectory_id]).values()
+    assert (known.outcome, known.contributor) == (Outcome.UNKNOWN, "ann")
+    assert not memory.set_outcome(given.instance_id, solved=False, only_of="eve")
+    assert memory.set_outcome(given.instance_id, solved=True, only_of="ann")
+
+
+def test_a_session_of_a_clone_becomes_that_of_the_owner_who_has_it(memory: AgentMemory) -> None:
+    memory.learn(replace(recovering_run(1), origin="clone:local/shop"))
+    receipt = memory.learn(recovering_run(1))
+    (known,) = memory.store.runs.trajectories([receipt.trajectory_id]).values()
+    assert known.contributor == ""

@@ -159,6 +159,21 @@ def test_secrets_of_a_known_token_are_not_guessed_fast(service: Served) -> None:
     assert (answers[0], answers[-1]) == (401, 429)
 
 
+def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
+    ann, eve = service.client(source="ann"), service.client(source="eve")
+    learn(ann, recovering_run(1))
+    instance = {"instance_id": recovering_run(1).instance_id, "outcome": "failed"}
+    value = {"key": "/user/style", "json_content": {"summary": "small commits"}}
+    assert ann.post("/v1/keyed", json=value).status_code == 200
+    assert eve.post("/v1/keyed", json={**value, "json_content": None}).status_code == 422
+    assert eve.post("/v1/outcomes", json=instance).status_code == 404
+    assert (
+        eve.post("/v1/writer/set_outcome", json={**instance, "only_of": "ann"}).status_code >= 400
+    )
+    assert ann.post("/v1/outcomes", json=instance).status_code == 200
+    assert ann.post("/v1/keyed", json={**value, "json_content": None}).status_code == 200
+
+
 def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
     response = client.post("/v1/learn", content=b"no run")
 
