@@ -155,7 +155,13 @@ class Agent(Struct, frozen=True):
 
     def tools_command(self, server: Sequence[str]) -> Sequence[str]:
         """Return what gives it the tools of *server*; empty where it has no such command."""
-        return [*self.tools, "contextgraph", "--", *server] if self.tools else []
+        return [*self.tools, _NAME, "--", *server] if self.tools else []
+
+    def tools_removal(self) -> Sequence[str]:
+        """Return the command that takes these tools away again; empty where it has none."""
+        if not self.tools:
+            return []
+        return [*("remove" if word == "add" else word for word in self.tools), _NAME]
 
     def _folder(self) -> Path:
         moved = os.environ.get(self.home_variable) if self.home_variable else None

@@ -475,6 +475,8 @@ def integrations(
             changed = file.install(agent, command)
         else:
             changed = action == "uninstall" and file.uninstall()
+            if action == "uninstall" and not project and agent.has_tools():
+                changed = _remove_tools(agent) or changed
         is_there, path = file.has_hooks(), str(file.path)
         state = "installed" if is_there else "not installed"
         common.answer(
@@ -485,6 +487,18 @@ def integrations(
             warn(agent.note)
     if action == "install":
         HookFiles(settings).mark_used()
+
+
+def _remove_tools(agent: "Agent") -> bool:
+    """Take the tools of the memory away from *agent*; return False where a person has to."""
+    remove = agent.tools_removal()
+    if not remove or which(remove[0]) is None:
+        warn(f"{agent.name}: remove the server of tools (MCP) contextgraph from its settings")
+        return False
+    done = subprocess.run(remove, capture_output=True, text=True, check=False)
+    if done.returncode:
+        warn(f"{shlex.join(remove)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.returncode == 0
 
 
 def _with_hooks(project: Path | None) -> list[str]:

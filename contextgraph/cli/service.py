@@ -3,7 +3,6 @@
 import json
 import secrets
 import shlex
-import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -234,9 +233,12 @@ CLIENTS: Mapping[str, McpClient] = {
 
 
 def server_command(settings: "Settings") -> list[str]:
-    """Return the command that starts the server anywhere: with absolute paths."""
+    """Return the command that starts the server anywhere, by the launcher in the data folder."""
+    from contextgraph.agents.install import launcher
+    from contextgraph.config import data_folder
+
     address = settings.address
     if "://" not in address and not settings.is_in_memory:
         address = str(Path(address).resolve())
     named = ["--tenant", settings.tenant] if settings.tenant != "default" else []
-    return [sys.executable, "-P", "-m", "contextgraph", "mcp", "--store", address, *named]
+    return [str(launcher(Path(data_folder()))), "mcp", "--store", address, *named]

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ def test_the_configuration_of_a_client_starts_the_server(client: str, tmp_path: 
     (record,) = call("mcp_config", store, client=client).records
     server = configured(client, record["configuration"])
     assert Path(server["command"]).is_absolute()
-    assert server["args"] == ["-P", "-m", "contextgraph", "mcp", "--store", str(store)]
+    assert server["args"] == ["mcp", "--store", str(store)]
+    done = subprocess.run([server["command"], "--version"], capture_output=True, check=True)
+    assert done.stdout
     assert server.get("type") == ("stdio" if client == "vscode" else None)
     assert record["file"]
     assert not store.exists()

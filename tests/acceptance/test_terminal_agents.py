@@ -505,3 +505,21 @@ def test_claude_code_is_advised_by_a_memory_elsewhere(
         assert learned.code == 0, learned.err
         runs = contextgraph("runs", "--store", address, "--json").records
         assert {one["instance_id"] for one in runs} > {f"acme__shop-{n}" for n in (1, 2, 3)}
+
+
+def test_claude_code_gets_the_tools_by_the_launcher_and_loses_them_again(
+    claude_code: Path, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "claude").symlink_to(claude_code)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    (record,) = call("mcp_config", store, client="claude-code").records
+    add = ["claude", "mcp", "add", "--scope", "user", "contextgraph", "--", *record["command"]]
+    subprocess.run(add, check=True, capture_output=True)
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    listed = subprocess.run(["claude", "mcp", "list"], check=True, capture_output=True, text=True)
+    assert "Connected" in listed.stdout
+
+    removed = contextgraph("integrations", "uninstall", "claude-code", "--json")
+    assert removed.records[0]["changed"] is True
+    listed = subprocess.run(["claude", "mcp", "list"], check=True, capture_output=True, text=True)
+    assert "contextgraph" not in listed.stdout
