@@ -94,7 +94,9 @@ class Settings(Struct, frozen=True):
     each tenant; empty means one beside the memory. *notes* is where vectors of notes are searched,
     ``postgresql://`` or ``qdrant+http(s)://``; empty means in *store*. Secrets are sent over http
     to this machine and to the *http_hosts*, separated by commas. *withhold* applies to answers
-    at errors. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
+    at errors. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days;
+    consolidation keeps *max_said* megabytes of what was said, and what was said in the last
+    *said_retention* days (0: all).
     *announce* ``off``: hooks show the person nothing of the advice that an agent is given.
     *session* is that of the agent which the MCP server of this process serves.
     *node_vectors* ``on``: consolidation stores vectors of fragments and methodologies as well.
@@ -147,6 +149,8 @@ class Settings(Struct, frozen=True):
     never_learn: str = ""
     distil: str = ""
     distil_tokens: float = 100_000
+    max_said: float = 0
+    said_retention: float = 0
     max_notes: float = 10_000
     note_retention: float = 365
 

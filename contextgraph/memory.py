@@ -921,6 +921,15 @@ class AgentMemory:
         """
         return self.spaces.reembed(embedder, progress, waiting)
 
+    def embed(self, progress: Callable[[int], None] = lambda passages: None) -> int:
+        """Give a vector to each passage that waits for one; returns how many.
+
+        With a model of meaning `search` compares passages by it; until then by their words.
+        *progress* is called with the number of each batch; what an interrupted call has done stays.
+        Raises `EmbeddingError`.
+        """
+        return self.spaces.embed_passages(progress)
+
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught, also from texts that were shown.
 
@@ -1111,7 +1120,8 @@ class AgentMemory:
         checks = [*self.store.admin.health(quick=quick)]
         if all(check.ok for check in checks):
             models = () if quick else self.spaces.health()
-            checks += [*self._notes_health(), *models, *self.consolidator.health()]
+            checks += [*self._notes_health(), *self._said_health(), *models]
+            checks += self.consolidator.health()
         chat = self._parts.chat
         return [*checks, chat.health()] if chat and not quick else checks
 
@@ -1127,6 +1137,14 @@ class AgentMemory:
             yield HealthCheck("notes", False, str(error), "see docs/notes.md")
         else:
             yield HealthCheck("notes", True, number_of(count, "note") + found)
+
+    def _said_health(self) -> Iterator[HealthCheck]:
+        """Name the size of what is kept of all that was said."""
+        counts = self.store.passages.counts()
+        size = f"{number_of(counts.passages, 'passage')}, {counts.characters / 1e6:,.1f} MB of text"
+        waiting = self.spaces.waiting_passages()
+        waits = f", {waiting:,} wait for a vector: contextgraph call embed" if waiting else ""
+        yield HealthCheck("said", True, f"{size}{waits}")
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.

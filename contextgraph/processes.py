@@ -6,6 +6,7 @@ Their names and attributes are those of the GenAI semantic conventions 0.1.0 for
 """
 
 import os
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
@@ -297,3 +298,10 @@ def continued(headers: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         context.detach(token)
+
+
+def start_detached(module: str, *arguments: str) -> None:
+    """Start a process that outlives this one, without the modules of the current folder."""
+    program = [sys.executable, "-P", "-m", module, *arguments]
+    nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
+    os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)

@@ -76,7 +76,7 @@ def fused(
     texts: Mapping[str, str],
     cosines: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """Rank *texts* (by id) by words and meaning, fused by rank, best first.
+    """Rank *texts* (by id) by words and meaning, each over its maximum, best first.
 
     *weights* are those of the stems of a question, *cosines* those of its vector by id. What shares
     no word and has no cosine above 0 is left out; of what has no vector yet words decide alone. The
@@ -85,29 +85,17 @@ def fused(
     total = sum(weights.values()) or 1.0
     counted = {id_: Counter(stems(text)) for id_, text in texts.items()}
     words = {id_: overlap(weights, counts) for id_, counts in counted.items()}
-    by_words = _ranks(words)
-    by_meaning = {id_: rank for id_, rank in by_words.items() if id_ not in cosines}
-    by_meaning |= _ranks({id_: cosine for id_, cosine in cosines.items() if id_ in texts})
-    scores = {
-        id_: sum(1 / (RRF_K + ranks[id_]) for ranks in (by_words, by_meaning) if id_ in ranks)
-        for id_ in by_words.keys() | by_meaning.keys()
-    }
-    return [
-        Ranked(
-            id_,
-            scores[id_] * (RRF_K + 1) / 2,
-            words[id_],
-            sum(weights[word] for word in sorted(weights.keys() & counted[id_].keys())) / total,
-            cosines.get(id_, 0.0),
-        )
-        for id_ in sorted(scores, key=lambda id_: (-scores[id_], id_))
-    ]
-
-
-def _ranks(scores: Mapping[str, float]) -> dict[str, int]:
-    """Return the place, from 1, of each key with a score above 0; the best first."""
-    best = sorted(filter(lambda id_: scores[id_] > 0, scores), key=lambda id_: (-scores[id_], id_))
-    return {id_: place for place, id_ in enumerate(best, start=1)}
+    meaning = {id_: max(0.0, cosine) for id_, cosine in cosines.items() if id_ in texts}
+    most_words = max(words.values(), default=0.0) or 1.0
+    most_meaning = max(meaning.values(), default=0.0) or 1.0
+    ranked = []
+    for id_, counts in counted.items():
+        by_words = words[id_] / most_words
+        by_meaning = meaning[id_] / most_meaning if id_ in meaning else by_words
+        if score := (by_words + by_meaning) / 2:
+            share = sum(weights[word] for word in sorted(weights.keys() & counts.keys())) / total
+            ranked.append(Ranked(id_, score, words[id_], share, meaning.get(id_, 0.0)))
+    return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 
 # Words of a request that are looked up, and statements that are proposed for it, of at most so

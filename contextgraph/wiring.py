@@ -257,7 +257,10 @@ class Parts:
 
         load(*_LATER)
         learning, source = self.learning_embedder, self.settings.source
-        return MemoryWriter(self.store, learning, clock=self.now, source=source)
+        keeps_said = self.settings.conversations != "off"
+        return MemoryWriter(
+            self.store, learning, clock=self.now, source=source, keeps_said=keeps_said
+        )
 
     @CachedPart
     def stats(self) -> "StatisticsEngine":
@@ -273,8 +276,15 @@ class Parts:
         model = RemoteSummarizer(self.chat) if self.chat else None
         embeds = self.settings.node_vectors != "off"
         learning = self.learning_embedder
+        days = self.settings.said_retention
         return MemoryConsolidator(
-            self.store, learning, clock=self.now, model=model, embeds_nodes=embeds
+            self.store,
+            learning,
+            clock=self.now,
+            model=model,
+            embeds_nodes=embeds,
+            max_said=self.settings.max_said,
+            said_retention=timedelta(days=days) if days else None,
         )
 
     @CachedPart

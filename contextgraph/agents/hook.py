@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import Settings, load_settings
-from contextgraph.processes import ASKED
+from contextgraph.processes import ASKED, start_detached
 from contextgraph.text import number_of, regex
 from contextgraph.working_tree import WorkingTree
 
@@ -356,11 +356,13 @@ class _Responder:
         settings = self._settings
         named = ["--store", settings.address, "--tenant", settings.tenant]
         if self._files.waiting():
-            _start("contextgraph", "learn", "--queued", *named)
+            start_detached("contextgraph", "learn", "--queued", *named)
         if settings.distil and not settings.is_service:
-            _start("contextgraph", "distil", "--queued", *named)
+            start_detached("contextgraph", "distil", "--queued", *named)
         if settings.is_remote and (repo := self._repo) and self._files.is_copy_due(repo):
-            _start("contextgraph.agents.local_copy", settings.address, settings.tenant, repo)
+            start_detached(
+                "contextgraph.agents.local_copy", settings.address, settings.tenant, repo
+            )
 
     def _advised(self, ask: "Callable[[LiveRun], str | None]") -> _Output:
         """Return, in the form of the agent, what *ask* returns of its run."""
@@ -526,13 +528,6 @@ def _shows_error(step: "Step") -> bool:
         step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
     )
     return found is not None
-
-
-def _start(module: str, *arguments: str) -> None:
-    """Start a process that outlives this one, without the modules of the agent's folder."""
-    program = [sys.executable, "-P", "-m", module, *arguments]
-    nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
-    os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
 
 
 def headline(text: str) -> str:

@@ -40,8 +40,9 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.config import reason_not_to_learn, trusted_histories
+from contextgraph.config import IN_MEMORY, reason_not_to_learn, trusted_histories
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
+from contextgraph.processes import start_detached
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of, regex
 from contextgraph.values import replace
@@ -570,6 +571,16 @@ class Learning:
             self.queue.settle(results.broken)
         if not memory.is_service:
             results.warn_about(memory)
+            self._embed_later(memory)
+
+    def _embed_later(self, memory: "AgentMemory") -> None:
+        """Start to embed passages in another process, where a model of meaning is used."""
+        settings = self.common.settings()
+        if settings.store in IN_MEMORY or not (waiting := memory.spaces.waiting_passages()):
+            return
+        named = ("--store", settings.address, "--tenant", settings.tenant)
+        start_detached("contextgraph", "call", "embed", *named)
+        warn(f"{number_of(waiting, 'passage')} will be embedded in the background")
 
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":

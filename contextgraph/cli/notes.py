@@ -5,10 +5,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from contextgraph.cli.commands import Common, Limit, Repo, argument, common_options, option
-from contextgraph.cli.output import emit
+from contextgraph.cli.output import emit, warn
 from contextgraph.model import Strategy
 from contextgraph.records import record_of
-from contextgraph.text import gives_instructions, one_line, plain
+from contextgraph.text import gives_instructions, number_of, one_line, plain
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ def search(
                 question, repo, limit=limit, strategy=strategy, agent=agent, file=file
             )
         ]
+        waiting = 0 if memory.is_service else memory.spaces.waiting_passages()
+    if waiting:
+        found_by_words = number_of(waiting, "passage")
+        warn(f"{found_by_words} found by words alone until `contextgraph call embed`")
     if common.as_json:
         for one in found:
             emit(record_of(one))

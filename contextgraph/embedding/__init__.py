@@ -6,6 +6,7 @@ from contextgraph.embedding.fitting import (
     catch_up as catch_up,
     embed_missing as embed_missing,
     embed_nodes as embed_nodes,
+    embed_passages as embed_passages,
     embedded as embedded,
     fit as fit,
     fit_due as fit_due,

@@ -296,6 +296,19 @@ def embed_missing(
     return runs + _embed_missing(notes.texts_to_embed, notes.add, embedder, progress)
 
 
+def embed_passages(store: Store, embedder: Embedder, limit: int) -> int:
+    """Embed at most *limit* passages that have no vector yet; how many there were.
+
+    None in a fitted space: it knows no more of a passage than its words say.
+    """
+    if is_fitted(embedder.space):
+        return 0
+    texts = store.passages.texts_to_embed(limit, embedder.space)
+    vectors = embedder.embed([*texts.values()]).vectors
+    store.passages.add(embedder.space, dict(zip(texts, vectors, strict=True)))
+    return len(texts)
+
+
 def embed_nodes(store: Store, embedder: Embedder, progress: Progress = lambda runs: None) -> Usage:
     """Embed fragments and methodologies that have no vector yet, as `embed_missing` does runs."""
     vectors = store.vectors

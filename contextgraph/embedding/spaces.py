@@ -24,6 +24,7 @@ from contextgraph.embedding.fitting import (
     activate,
     calibrate,
     catch_up,
+    embed_passages,
     is_fitted,
     refit,
     text_count,
@@ -257,6 +258,8 @@ def _identity(space: Space) -> tuple[str, float | None]:
 
 REEMBED = "contextgraph call reembed"
 _RUNS_AT_ONCE = 256
+# They take two seconds.
+_PASSAGES_AT_ONCE = 64
 
 
 class ReembeddingPlan(Struct, frozen=True):
@@ -359,6 +362,30 @@ class EmbeddingSpaceManager:
 
         catch_up(self._store, self.embedder, count)
         return done
+
+    def embed_passages(self, progress: Callable[[int], None] = lambda passages: None) -> int:
+        """Embed passages that have no vector yet; how many.
+
+        *progress* is called with the number of each batch. What an interrupted call has done stays.
+        Nothing in the memory's own TF-IDF. Raises `EmbeddingError`.
+        """
+        done, embedder = 0, self.embedder()
+        while embedder is not None:
+            # Between batches others may consolidate, or embed the next one.
+            with exclusive(self._store, self._now, lambda until: None):
+                passages = embed_passages(self._store, embedder, _PASSAGES_AT_ONCE)
+            if not passages:
+                break
+            done += passages
+            progress(passages)
+        return done
+
+    def waiting_passages(self) -> int:
+        """Count the passages that have no vector yet in a space that is not the memory's own."""
+        active = self._store.vectors.active_space()
+        if active is None or is_fitted(active.name):
+            return 0
+        return self._store.passages.counts(active.name).waiting
 
     def waiting(self) -> int:
         """Return the number of runs without vectors in the active space."""

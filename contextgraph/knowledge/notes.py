@@ -230,19 +230,19 @@ class Notes:
         strategy: Strategy,
         others: Sequence[Note] = (),
         period: Period = ALWAYS,
-        vector: Vector | None = None,
+        vector_of: Callable[[str], Vector | None] | None = None,
     ) -> list[Recollection]:
         """Rank notes in *scope*, keyed entries and *others* by how well they answer *question*.
 
-        Those of the *period*, the best first; *vector* is that of the question. It does not count
-        as a recall.
+        Those of the *period*, the best first; *vector_of* gives another vector of the question than
+        the method of this name. It does not count as a recall.
         """
         if NoteKind.KEYED in scope.kinds:
             others = (*others, *map(_note_of_entry, self._keyed()))
         # Then the question need not be embedded; of all repositories some will have a note.
         if not others and scope.repos is not None and not self._store.newest(scope, 1):
             return []
-        vector = vector or self.vector_of(question)
+        vector = (vector_of or self.vector_of)(question)
         asked = Question.of(question, vector, scope, self._now(), period)
         found = self._found(asked, others, strategy)
         replaced = superseded_in(self._store, [one.note.id for one in found])

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from contextgraph.knowledge.extraction import files_in
+from contextgraph.embedding import is_fitted
+from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
 from contextgraph.knowledge.recall import (
     ALWAYS,
@@ -43,6 +45,8 @@ from contextgraph.values import replace
 # Passages that are proposed by words and by meaning, and remedies.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
 _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
+# Of the scores of further hits of a session so much counts for it.
+_FURTHER = 0.3
 # Of a list so many parts are more than one hit of a session.
 _OTHERS = 4
 # From so many characters on, equal texts are copies.
@@ -51,7 +55,7 @@ _COPIED = 120
 _NAMED = 0.5
 _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same.
-_COMPARED, _SAME = 5, 0.5
+_COMPARED, _SAME, _SAME_SUBJECT = 5, 0.5, 0.25
 _AT_STEP = " --step "
 
 
@@ -93,14 +97,20 @@ def search(
     strategy: Strategy = Strategy.HYBRID,
 ) -> tuple[Found, ...]:
     """Return what *store* has about *question*, best first: see `AgentMemory.search`."""
-    asked, vector = stems(without_asking(question)), notes.vector_of(question)
+    asked = stems(without_asking(question))
+    space = store.vectors.active_space()
+    # What TF-IDF finds, words find as well, without its model.
+    has_model = space is not None and not is_fitted(space.name)
+    vector = notes.vector_of(question) if has_model else None
     is_graph = strategy is Strategy.GRAPH
     remedies = {} if is_graph else _remedies(store, question, within)
     scope = NoteScope(places_of(within.repo), strategy.kinds)
     candidates = [note for note, _ in remedies.values()]
     recalled = {
         one.note.id: one
-        for one in notes.answers(question, scope, strategy, candidates, within.period, vector)
+        for one in notes.answers(
+            question, scope, strategy, candidates, within.period, lambda _: vector
+        )
         if within.admits(one.note)
     }
     is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
@@ -120,7 +130,7 @@ def search(
         for one in ranked
         if one.id in said or recalled[one.id].note.targets(LinkType.SAID_IN)
     ]
-    sessions = _newer_first(_sessions(store, hits))
+    sessions = _newer_first(_by_all_hits(_sessions(store, hits)))
     scores = {one.id: one.score for one in ranked}
     best = max(scores.values(), default=1.0)
     entries = [
@@ -272,20 +282,38 @@ def _probability(rank: Ranked) -> float:
     return round(max(rank.share, rank.meaning), 4)
 
 
+def _by_all_hits(sessions: Sequence[list[Found]]) -> list[list[Found]]:
+    """Return *sessions* by all of their hits, the best first; their scores stay those of one."""
+    scores = sorted((group[0].score for group in sessions), reverse=True)
+    ordered = sorted(
+        sessions, key=lambda group: -group[0].score - _FURTHER * sum(hit.score for hit in group[1:])
+    )
+    return [
+        [replace(first, score=score), *others]
+        for score, (first, *others) in zip(scores, ordered, strict=True)
+    ]
+
+
 def _newer_first(sessions: Sequence[list[Found]]) -> list[list[Found]]:
-    """Return *sessions*, best first; of two that say nearly the same the newer one first."""
+    """Return *sessions*, best first; the newer of two that say nearly the same comes first.
+
+    So does one that says that it changes what the other one is about.
+    """
     ordered = [*sessions]
-    words = [frozenset(stems(group[0].text)) for group in sessions[:_COMPARED]]
-    for place, own in enumerate(words):
-        for other in range(place):
-            older, newer = sessions[other][0], sessions[place][0]
-            if newer.time > older.time and dice(own, words[other]) >= _SAME:
-                before = next(at for at, group in enumerate(ordered) if group[0].id == older.id)
-                after = next(at for at, group in enumerate(ordered) if group[0].id == newer.id)
-                if before < after:
-                    first, *rest = ordered.pop(after)
-                    score = ordered[before][0].score
-                    ordered.insert(before, [replace(first, score=score), *rest])
+    compared = sessions[:_COMPARED]
+    said = [" ".join((group[0].title, *(hit.text for hit in group))) for group in compared]
+    words = [frozenset(stems(text)) for text in said]
+    hits = [frozenset(stems(group[0].text)) for group in compared]
+    for place, other in combinations(range(len(compared)), 2):
+        older, newer = compared[place], compared[other]  # the better one first
+        is_same = dice(hits[place], hits[other]) >= _SAME
+        is_change = amends(said[other]) and dice(words[place], words[other]) >= _SAME_SUBJECT
+        if newer[0].time > older[0].time and (is_same or is_change):
+            before, after = ordered.index(older), ordered.index(newer)
+            if before < after:
+                first, *rest = ordered.pop(after)
+                ordered.insert(before, [replace(first, score=older[0].score), *rest])
+                newer[:] = ordered[before]
     return ordered
 
 

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from contextgraph.embedding import Lease, catch_up, embed_missing, embed_nodes, renewing
@@ -55,7 +55,8 @@ class MemoryConsolidator:
     """Abstracts, merges, measures and cleans up; one process at a time for each memory.
 
     It works on the errors of what changed since the last time, and for each of these on the newest
-    runs, so that the cost does not grow with the memory.
+    runs, so that the cost does not grow with the memory. Of what was said it keeps *max_said*
+    megabytes and the last *said_retention* (0 and None: all).
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class MemoryConsolidator:
         policy: ConsolidationPolicy | None = None,
         model: RemoteSummarizer | None = None,
         embeds_nodes: bool = False,
+        max_said: float = 0,
+        said_retention: timedelta | None = None,
     ) -> None:
         self._store = store
         self._now = clock
@@ -74,6 +77,7 @@ class MemoryConsolidator:
         self.policy = policy or ConsolidationPolicy()
         self.model = model
         self._embeds_nodes = embeds_nodes
+        self._max_said, self._said_retention = max_said, said_retention
 
     def is_due(self) -> bool:
         """True where enough trajectories were learned since the last time.
@@ -183,11 +187,19 @@ class MemoryConsolidator:
         merge(self._store, changed, self.policy, abstraction.similarity, lease, counts.merge)
         lease.check()
         self._clean_up(changed, counts.clean_up)
+        self._limit_said()
         fill_grown(self._store.notes, self._store.runs, sorted(repos), self._now(), lease.check)
         gate = self._gate(lease)
         if is_changed or gate:
             self._store.admin.mark_consolidated(at, gate)
         return changed
+
+    def _limit_said(self) -> None:
+        """Delete the oldest of what was said, where it is limited."""
+        if self._max_said or self._said_retention:
+            since = self._now() - self._said_retention if self._said_retention else None
+            characters = int(self._max_said * 1e6) if self._max_said else None
+            self._store.passages.keep(since, characters)
 
     def _gate(self, lease: Lease) -> FittedGate | None:
         """The gate, fitted again where that is due."""

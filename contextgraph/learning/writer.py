@@ -77,8 +77,10 @@ class MemoryWriter:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         source: str = "",
+        keeps_said: bool = True,
     ) -> None:
         self._source = checked_source(source)
+        self._keeps_said = keeps_said
         self._store = store
         self._now = clock
         self._embedder = embedder
@@ -200,7 +202,7 @@ class MemoryWriter:
         given = replace(
             bundle.trajectory, contributor=source, change=raw.change, learned_at=self._now()
         )
-        return replace(bundle, trajectory=given)
+        return replace(bundle, trajectory=given, is_searched=self._keeps_said)
 
     def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
@@ -345,7 +347,8 @@ class MemoryWriter:
         if not bundles:
             return {}
         embedder = cache(self._embedder)
-        made = dict(zip(bundles, embedded([*bundles.values()], False, embedder), strict=True))
+        kept = [replace(bundle, is_searched=self._keeps_said) for bundle in bundles.values()]
+        made = dict(zip(bundles, embedded(kept, False, embedder), strict=True))
         known = self._store.runs.replace({former: result.bundle for former, result in made.items()})
         stored = self._embedded_by_server([made[former] for former in known], embedder)
         return {

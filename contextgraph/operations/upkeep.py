@@ -50,6 +50,15 @@ def reembed(memory: AgentMemory, dry_run: DryRun = False) -> Record:
     return {"space": done.space.name, "runs": done.runs, **record_of(done.usage)}
 
 
+@operation(TokenScope.ADMIN)
+def embed(memory: AgentMemory) -> Record:
+    """Give a vector to each passage of a session that waits for one.
+
+    An interrupted one continues when it is repeated. With the memory's own TF-IDF there is none.
+    """
+    return {"passages": memory.embed()}
+
+
 def _of_damaged(record: Record) -> int:
     summary = record["summary"]
     assert isinstance(summary, dict)

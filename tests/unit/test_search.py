@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -281,3 +282,88 @@ def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
     assert times(f"what was discussed on {now - timedelta(days=200):%Y-%m-%d}") == {200}
     assert times("what happened on 2001-01-01") == set()
     assert times("the ledger of 2001, in 2001") >= {200, 2}  # the time is what it is about
+
+
+def test_a_later_session_that_changes_an_earlier_one_comes_first(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    rule = "When two contacts collide keep the contact with the newest timestamp."
+    later = "Amendment to the rule: of two contacts keep the contact with most fields."
+    memory.learn(discussed("rule", now - timedelta(days=60), rule, "I will merge contacts so."))
+    memory.learn(discussed("other", now, "Which color has the button?", "The button is green."))
+    memory.learn(discussed("later", now - timedelta(days=9), later, "I merge contacts by fields."))
+    found = memory.search("which contact is kept when two contacts collide", repo=SHOP)
+    assert [*dict.fromkeys(one.session for one in found if one.run)][:2] == ["later", "rule"]
+
+
+def test_hits_of_one_session_stand_together_and_leave_room_for_others(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    for number in range(6):
+        said = f"The ledger of shop {number} is locked while the importer writes."
+        run = discussed(f"talk-{number}", now, said, f"The importer holds ledger {number}.")
+        memory.learn(run)
+    found = memory.search("why is the ledger locked by the importer", repo=SHOP, limit=5)
+    sessions = [one.session for one in found]
+    assert len(found) == 5
+    assert len({*sessions}) == 4
+    assert sessions[0] == sessions[1]
+    assert all(one.score >= other.score for one, other in pairwise(found[2:]))
+
+
+def test_an_agent_or_a_file_limits_what_is_found(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    reply = "The ledger rounds each of the lines."
+    memory.learn(discussed("talk", now, "And the ledger?", reply))
+    edit = Step(0, reply, Action("bash", "sed -i s/a/b/ lib/ledger.py"), "")
+    run = RawTrajectory("generic", "edit", SHOP, "Mend the ledger", (edit,), agent="codex-cli")
+    memory.learn(run)
+
+    def sessions(agent: str = "", file: str = "") -> set[str]:
+        found = memory.search("how does the ledger round", agent=agent, file=file)
+        return {one.session for one in found if one.run}
+
+    assert sessions() == {"talk", "edit"}
+    assert sessions(agent="codex-cli") == sessions(file="ledger.py") == {"edit"}
+    assert sessions(file="edger.py") == set()
+
+
+def test_passages_are_compared_by_meaning_once_they_have_vectors(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with AgentMemory.open(str(tmp_path / "memory.db"), embedder="local") as memory:
+        reply = "Each automobile is repainted before it is sold."
+        memory.learn(discussed("cars", now, "What happens in the workshop?", reply))
+        memory.learn(discussed("mail", now, "And letters?", "Letters are posted on Monday."))
+        question = "do vehicles get a new coat of paint"
+        assert memory.search(question) == ()
+        assert "wait for a vector" in health(memory)
+        assert memory.embed() == memory.store.passages.counts().passages
+        assert memory.embed() == 0
+        assert memory.search(question)[0].session == "cars"
+        assert memory.search(question)[0].why["meaning"] > 0
+        assert "wait for a vector" not in health(memory)
+
+
+def health(memory: AgentMemory) -> str:
+    return next(check.detail for check in memory.health() if check.name == "said")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "kept"),
+    [
+        ("SAID_RETENTION", "30", {"new"}),
+        ("MAX_SAID", "0.00013", {"new"}),
+        ("CONVERSATIONS", "off", set()),
+        ("MAX_SAID", "0", {"new", "old"}),
+    ],
+)
+def test_what_was_said_is_kept_within_limits_or_not_at_all(
+    setting: str, value: str, kept: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"CONTEXTGRAPH_{setting}", value)
+    now = datetime.now(UTC)
+    with AgentMemory.open(":memory:") as memory:
+        for word, age in (("old", 99), ("new", 1)):
+            said = f"The {word} importer locks its queue while it writes rows of a ledger."
+            memory.learn(discussed(word, now - timedelta(days=age), said, ""))
+        memory.consolidate()
+        found = memory.search("who locks the queue of the ledger")
+        assert {one.session for one in found if one.run} == kept
