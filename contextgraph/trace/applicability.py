@@ -169,7 +169,8 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
     such lines, and for more lines where its text repeats what follows its range. It lacks a name
     where no other is undefined; but an import, only where its range is right. A path that an agent
     asks about may rightly be missing, and so may a folder where there is a module of its name. A
-    name without an ending is not found as a file anywhere.
+    name without an ending is not found as a file anywhere. A path is given from the root where the
+    file is known by such a path.
     """
     attempt, shown = state.last_action, state.last_outcome
     if pattern.target in (
@@ -186,8 +187,8 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
         )
     if pattern.target == Term.FILE_TO_EDIT:
         return _is_beyond_file(attempt, shown)
-    if pattern.target == Term.NO_FILE_NAME:
-        return posixpath.basename(state.open_file) in map(posixpath.basename, _arguments(attempt))
+    if pattern.target in (Term.NO_FILE_NAME, Term.ABSOLUTE):
+        return _names_open_file(attempt, state.open_file, is_whole=pattern.target == Term.ABSOLUTE)
     if pattern.kind is RemedyKind.CREATE and pattern.target == Term.PARENT_FOLDER:
         return not _is_module(attempt, f"{state.open_file}\n{shown}\n{state.task_description}")
     if pattern.target.startswith(_MORE_LINES):
@@ -197,6 +198,14 @@ def shows_cause(pattern: RemedyPattern, state: State) -> bool:
 
 def _arguments(attempt: str) -> list[str]:
     return attempt.partition("\n")[0].split()[1:]
+
+
+def _names_open_file(attempt: str, open_file: str, *, is_whole: bool) -> bool:
+    """Return whether *attempt* names the open file; *is_whole*: by more than its last part."""
+    named = [argument.strip("/") for argument in _arguments(attempt)]
+    if is_whole:
+        return any("/" in name and open_file.endswith(f"/{name}") for name in named)
+    return posixpath.basename(open_file) in map(posixpath.basename, named)
 
 
 def _is_module(attempt: str, shown: str) -> bool:

@@ -526,6 +526,24 @@ def test_no_folder_is_advised_that_cannot_help(store, error, folder, is_advised)
 
 
 @pytest.mark.parametrize(
+    ("open_file", "is_supported"),
+    [("/work/src/cart.py", True), ("/work/cart.py", False), ("", False)],
+)
+def test_a_path_is_given_from_the_root_where_its_file_is_known(store, open_file, is_supported):
+    state = State(
+        repo="acme/shop",
+        current_error="File src/cart.py not found",
+        last_action="open src/cart.py",
+        open_file=open_file,
+    )
+    pattern = RemedyPattern(RemedyKind.OPEN, Term.ABSOLUTE)
+    look = RemedyAction(RemedyKind.OPEN, "/work/src/cart.py", pattern, "src/cart.py")
+    earlier = elsewhere(1, actions=(look,))._replace(message="File lib/a.py not found")
+    (remedy,) = remedies_of(query_of(state, store), [earlier])
+    assert remedy.is_supported is is_supported
+
+
+@pytest.mark.parametrize(
     ("general", "done", "replaced", "is_advised"),
     [
         ("git diff", "git diff", "git add -A", False),
