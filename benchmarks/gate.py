@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure import model_line
-from contextgraph.advising.channels import CHANNELS, Channel
+from contextgraph.advising.channels import FROM_RUNS, Channel
 from contextgraph.advising.gate import CONSERVATIVE, SHIPPED, probability
 from contextgraph.evaluation.evaluation import split
 from contextgraph.learning import masked
@@ -103,7 +103,7 @@ def learned_part(
 def moments_of(
     runs: Iterable[RawTrajectory],
     memory: AgentMemory,
-    channels: Mapping[str, Channel] = CHANNELS,
+    channels: Mapping[str, Channel] = FROM_RUNS,
 ) -> list[tuple[str, list[JudgedRemedy]]]:
     """Of each error that was cleared in *runs* the instance, and what is advised, best first."""
     return [

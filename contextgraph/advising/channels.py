@@ -1,9 +1,9 @@
 """Channels: what a state asks of a memory, and what each way of searching finds."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from math import log, sqrt
 from pathlib import PurePosixPath
@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from contextgraph.advising.gate import SHIPPED, stored_gate
+from contextgraph.advising.harnesses import Harnesses, shipped
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
 from contextgraph.governance import age_weight
 from contextgraph.model import (
@@ -263,6 +264,20 @@ def by_error(query: Query, store: Store) -> Findings:
         recoveries=tuple(_of_kind(query, signature, store)),
         methodologies=tuple(one for _, one in fitting),
     )
+
+
+def by_harness(query: Query, _: Store, harnesses: Harnesses | None = None) -> Findings:
+    """Find what tasks elsewhere did in this harness about errors of the same type.
+
+    By the counts of *harnesses*, else those of the package. Tasks of the repository itself do not
+    count: it has runs of its own, and what is evaluated on it must not know its answers.
+    """
+    known = shipped() if harnesses is None else harnesses
+    agent = harness(query.state.agent)
+    if query.signature is None or agent not in known:
+        return Findings()
+    counts = known[agent].without([query.state.repo])
+    return Findings(recoveries=tuple(counts.recoveries(query.signature, agent)))
 
 
 def by_task(query: Query, store: Store) -> Findings:
@@ -633,11 +648,25 @@ def final_score(fused: float, evidence: float, seen_at: datetime, newest: dateti
 
 CHANNELS: Mapping[str, Channel] = {
     "error": Channel(at_error=by_error),
+    "harness": Channel(at_error=by_harness),
     "task": Channel(about_task=by_task),
     "state": Channel(about_task=by_state),
     "lexical": Channel(about_task=by_words_of_task),
     "semantic": Channel(about_task=by_semantic),
 }
+
+
+FROM_RUNS = {name: channel for name, channel in CHANNELS.items() if name != "harness"}
+"""Channels that ask the memory alone."""
+
+
+def without_counts_of(
+    channels: Mapping[str, Channel], repos: Collection[str]
+) -> dict[str, Channel]:
+    """Return *channels*, of which that by harness knows nothing of *repos*."""
+    counts = {agent: known.without(repos) for agent, known in shipped().items()}
+    hidden = {"harness": Channel(at_error=partial(by_harness, harnesses=counts))}
+    return {name: hidden.get(name, channel) for name, channel in channels.items()}
 
 
 Node: TypeAlias = Fragment | Methodology | Trajectory | State

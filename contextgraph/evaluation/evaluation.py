@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from contextgraph.advising.channels import without_counts_of
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
 from contextgraph.evaluation.judging import Judge, JudgedRun
 from contextgraph.evaluation.measures import LoopWarnings, Moment, OrderSource, in_order, is_later
@@ -56,14 +57,16 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate *memory*, which should be empty, on *judge* after it has learned *learn*.
 
-    At each judged run it sees no run of the same instance, and none that is known to be later.
+    At each judged run it sees no run of the same instance, and none that is known to be later. It
+    has no counts of harnesses from repositories that are judged.
     """
     session = _Session(memory, seed, advance)
-    known = list(learn)
+    known, judged = list(learn), list(judge)
+    _hide_counts(memory, judged)
     with memory.batch():
         for raw in known:
             session.learn(raw)
-    runs, order = in_order(judge)
+    runs, order = in_order(judged)
     for raw in runs:
         session.judge(raw, frozenset(run.instance_id for run in known if is_later(run, raw)))
     return session.evaluation(Mode.SPLIT, order)
@@ -79,10 +82,17 @@ def evaluate_online(
     """Evaluate *memory*, which should be empty, on each of *runs*, which it then learns."""
     session = _Session(memory, seed, advance)
     ordered, order = in_order(runs)
+    _hide_counts(memory, ordered)
     for raw in ordered:
         session.judge(raw, frozenset())
         session.learn(raw)
     return session.evaluation(Mode.ONLINE, order)
+
+
+def _hide_counts(memory: AgentMemory, judged: Iterable[RawTrajectory]) -> None:
+    """Let *memory* answer without what comes with the package from repositories of *judged*."""
+    retriever = memory.retriever
+    retriever.channels = without_counts_of(retriever.channels, {raw.repo for raw in judged})
 
 
 def split(

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from contextgraph.advising.channels import CHANNELS, Channel, harness, query_of
+from contextgraph.advising.channels import FROM_RUNS, Channel, harness, query_of
 from contextgraph.advising.evidence import counted, found
 from contextgraph.advising.gate import (
     MOST_OF_LOOP,
@@ -80,14 +80,14 @@ def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
 
 
 def judged_remedies(
-    store: Store, run: Trace, channels: Mapping[str, Channel] = CHANNELS
+    store: Store, run: Trace, channels: Mapping[str, Channel] = FROM_RUNS
 ) -> Iterator[list[JudgedRemedy]]:
     """Return the advice of *store* at each error that *run* verifiably cleared, best first.
 
     Runs of its part of the instances are hidden, and later ones.
     """
     raw, part = run.raw, _part(run.raw.instance_id)
-    for state, done, names in _cleared(run):
+    for state, done, names in cleared_errors(run):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
         candidates = [
             candidate
@@ -122,8 +122,11 @@ def _runs(store: Store) -> int:
     return store.runs.word_counts(()).total
 
 
-def _cleared(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names]]:
-    """The states at errors that were verifiably cleared, and what cleared them, each once."""
+def cleared_errors(run: Trace) -> Iterator[tuple[State, RepoRemedy, Names]]:
+    """Yield the state at each error that was verifiably cleared, what cleared it, and its names.
+
+    The same remedy of the same error counts once.
+    """
     states = list(states_of(run.raw))
     seen: set[tuple[str, str, RepoRemedy]] = set()
     for recovery in run.recoveries:

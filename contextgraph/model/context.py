@@ -428,8 +428,9 @@ class Remedy(Struct, frozen=True):
 
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two
     remedies the same: its effect is recorded by it. The recovery that agrees best with the error is
-    the fragment of an instance of *repo*; *methodology* is what was abstracted from such, if any.
-    *probability* is that of clearing the error; *score* is that times the trust in it.
+    the fragment of an instance of *repo*, empty where it came with the package; *methodology* is
+    what was abstracted from such, if any. *probability* is that of clearing the error; *score* is
+    that times the trust in it.
     *is_supported*: the state shows what the remedy takes for granted.
 
     *silence* says why it is not shown; None for what is shown. *rank* is from 1 among those
@@ -457,8 +458,8 @@ class Remedy(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of its methodology, else of its fragment."""
-        return self.methodology.id if self.methodology else self.fragment_id
+        """The id of its methodology, else of its fragment, else of the advice."""
+        return self.methodology.id if self.methodology else self.fragment_id or self.advice
 
     @property
     def is_withheld(self) -> bool:

@@ -168,7 +168,7 @@ def test_an_unknown_configuration_is_an_error_that_lists_the_known_ones(tmp_path
     [
         (
             Configuration("a", channels=("errors",)),
-            "a: unknown channel 'errors'; known: error, task",
+            "a: unknown channel 'errors'; known: error, harness, task",
         ),
         (Configuration("a", weights={"errors": 1.0}), "unknown channel 'errors'; known: task"),
         (Configuration("a", weights={"task": 0.0}), "the weight of task must be above 0"),
