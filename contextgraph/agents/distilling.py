@@ -162,11 +162,11 @@ class Distiller:
         lessons = self._memory.lessons.of(
             session.repo, status=[LessonStatus.ACTIVE, LessonStatus.PROPOSED]
         )
-        given = (
-            nearest(session, part, lessons)
-            if named is None
-            else tuple(one for one in lessons if one.id in named)
-        )
+        if named is None:
+            given = nearest(session, part, lessons)
+        else:
+            by_id = {one.id: one for one in lessons}
+            given = tuple(by_id[id_] for id_ in named if id_ in by_id)
         return Request(session, part, given, prompt_text(PROMPT))
 
     def distil(self, answerer: Answerer, run: Trajectory, session: Session) -> Distilled:

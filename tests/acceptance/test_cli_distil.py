@@ -15,8 +15,17 @@ from contextgraph import AgentMemory
 from contextgraph.agents.hook import main as hook
 from contextgraph.errors import NeverLearnedError, RemoteError
 from contextgraph.knowledge.distil import MAX_TOKENS
+from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.llm.answering import ProgramAnswerer
-from contextgraph.model import Lesson, LessonStatus, Origin, RawTrajectory
+from contextgraph.model import (
+    Lesson,
+    LessonFacts,
+    LessonKind,
+    LessonStatus,
+    Origin,
+    Quotation,
+    RawTrajectory,
+)
 from contextgraph.processes import ASKED
 from contextgraph.text import count_tokens
 from contextgraph.values import replace
@@ -254,6 +263,15 @@ def test_the_log_of_a_client_that_was_asked_is_never_learned(store: Path, tmp_pa
 
 
 def test_requests_and_answers_may_be_files(store: Path, tmp_path: Path):
+    texts = ("A kettle has a lid.", "The kettle is in boil.py.", "Never add a kettle to code.")
+    facts = LessonFacts(
+        LessonKind.FACT,
+        Origin.WRITTEN,
+        evidence=(Quotation("x", "trj_0", "s", 0, NOON, speaker="docs/kettles.md"),),
+        is_active=True,
+    )
+    with AgentMemory.open(store) as memory:
+        memory.lessons.keep([NewLesson(text, facts) for text in texts], "teapot/kettle")
     folder = tmp_path / "requests"
     wrote = distil(store, "--write-requests", folder)
     assert wrote.records[0]["summary"]["requests"] == 1
