@@ -1,7 +1,11 @@
-"""``python -m benchmarks``: the table, or with ``--json`` one object a line."""
+"""``python -m benchmarks``: the table, or with ``--json`` one object a line.
+
+Exits with 1 where a limit of what a new process takes is exceeded.
+"""
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +20,11 @@ def main() -> None:
     """Measure and print."""
     options = _options()
     with TemporaryDirectory(prefix="contextgraph-benchmark-") as folder:
+        missed = False
         for row in _rows(options, Path(folder)):
             print(json.dumps(row.record()) if options.json else line(row), flush=True)
+            missed |= row.is_missed
+    sys.exit(int(missed))
 
 
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
@@ -35,7 +42,8 @@ def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
 def line(row: Row) -> str:
     """One line of the table."""
     ratio = f"{row.ratio:8.1f} x {row.baseline}" if row.ratio is not None else ""
-    budget = f"(budget {row.budget})" if row.budget else ""
+    missed = ": missed" if row.is_missed else ""
+    budget = f"(budget {row.budget}{missed})" if row.budget else ""
     return f"{row.what:<62} {row.value:>10.2f} {row.unit:<9} {ratio} {budget}".rstrip()
 
 

@@ -20,7 +20,8 @@ _SIZE, _INSTRUCTIONS, _USER_SPACE_ONLY = 128, 1, 1 << 5 | 1 << 6
 class Row:
     """One figure: *value* in *unit*, with the *baseline* it is compared with and the budget.
 
-    *ratio* is the cost as a multiple of the baseline; None without one.
+    *ratio* is the cost as a multiple of the baseline; None without one. *is_missed*: the budget is
+    a limit, which this figure exceeds.
     """
 
     what: str
@@ -29,6 +30,7 @@ class Row:
     baseline: str = ""
     ratio: float | None = None
     budget: str = ""
+    is_missed: bool = False
 
     def record(self) -> dict[str, object]:
         """The row as JSON."""

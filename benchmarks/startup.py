@@ -13,6 +13,7 @@ from benchmarks.corpus import bundles, renamed
 from benchmarks.measure import Row
 from contextgraph import AgentMemory
 from contextgraph.model import RawTrajectory
+from scripts.flow import flows
 
 # Of one person, and of a data set.
 FEW_RUNS, RUNS = 110, 1_500
@@ -24,7 +25,16 @@ _TIMES = 15
 def rows(raws: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     """Import, help and queries, each in a process of its own."""
     yield cpu_row("import contextgraph", ["-c", "import contextgraph"], 4)
-    yield cpu_row("contextgraph --help", [*_PROGRAM, "--help"], 8)
+    yield cpu_row("contextgraph --help", [*_PROGRAM, "--help"], 4)
+    for name, flow in flows(["query"]):
+        files, functions = len(flow), sum(map(len, flow.values()))
+        yield Row(
+            f"contextgraph {name}: files entered", files, "", budget="40", is_missed=files > 40
+        )
+        yield Row(
+            f"contextgraph {name}: functions entered", functions, "", budget="400",
+            is_missed=functions > 400,
+        )  # fmt: skip
     yield from _of_learned_runs(raws, folder / "learned.db")
     path = folder / "cold.db"
     with AgentMemory.open(str(path)) as memory:
@@ -84,4 +94,7 @@ def cpu_row(
     cpu(arguments)  # A first run may write byte code, as an installed package has it.
     pairs = [[cpu(one) for one in (("-c", "pass"), arguments)] for _ in range(_TIMES)]
     empty, taken = (median(times) for times in zip(*pairs, strict=True))
-    return Row(what, taken * 1000, "ms", "CPU of python -c pass", taken / empty, f"{budget} x")
+    ratio = taken / empty
+    return Row(
+        what, taken * 1000, "ms", "CPU of python -c pass", ratio, f"{budget} x", ratio > budget
+    )

@@ -20,7 +20,7 @@ agent works: with its working tree, and with what it was shown before.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, zip_longest
 from typing import TypeAlias
 
@@ -123,11 +123,16 @@ class MemoryRetriever:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
-        self.playbooks = Playbooks(store, clock)
+        self._clock = clock
         self.channels = channels
         self.gate = gate
         self.weights = weights
         self.embedder = embedder
+
+    @cached_property
+    def playbooks(self) -> Playbooks:
+        """What runs of a repository agree on."""
+        return Playbooks(self._store, self._clock)
 
     def retrieve(
         self,
