@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 if sys.version_info < (3, 11):  # noqa: UP036  (pip refuses it; a clone on the path has no pip)
     raise SystemExit(f"contextgraph needs Python 3.11 or newer, this is {sys.version.split()[0]}")
 
+from contextgraph.names import attached
+
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector as LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
@@ -93,16 +95,4 @@ _HOMES = {
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'contextgraph' has no attribute {name!r}")
-    from importlib import import_module
-
-    module, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(module), attribute)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = attached(__name__, _HOMES)

@@ -1,7 +1,8 @@
 """Lessons, notes, pages and entities. See docs/notes.md."""
 
-import sys
 from typing import TYPE_CHECKING
+
+from contextgraph.names import attached
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons as Lessons, NewLesson as NewLesson
@@ -28,36 +29,25 @@ if TYPE_CHECKING:
     )
 
 # Resolved at first use: a query at an error needs lessons, and neither notes nor pages.
-_MODULES = {
-    "Entities": "pages",
-    "Entity": "pages",
-    "Lessons": "lessons",
-    "MaintenancePolicy": "notes",
-    "NewLesson": "lessons",
-    "NoteProperties": "notes",
-    "Notes": "notes",
-    "Page": "pages",
-    "PageFound": "pages",
-    "Pages": "pages",
-    "explain_note": "recall",
-    "maintain_notes": "notes",
-    "name_notes": "recall",
-    "render_notes": "recall",
-    "shareable": "recall",
-    "shareable_snapshot": "recall",
-    "without_secret": "recall",
+_HOMES = {
+    "Entities": "contextgraph.knowledge.pages",
+    "Entity": "contextgraph.knowledge.pages",
+    "Lessons": "contextgraph.knowledge.lessons",
+    "MaintenancePolicy": "contextgraph.knowledge.notes",
+    "NewLesson": "contextgraph.knowledge.lessons",
+    "NoteProperties": "contextgraph.knowledge.notes",
+    "Notes": "contextgraph.knowledge.notes",
+    "Page": "contextgraph.knowledge.pages",
+    "PageFound": "contextgraph.knowledge.pages",
+    "Pages": "contextgraph.knowledge.pages",
+    "explain_note": "contextgraph.knowledge.recall",
+    "maintain_notes": "contextgraph.knowledge.notes",
+    "name_notes": "contextgraph.knowledge.recall",
+    "render_notes": "contextgraph.knowledge.recall",
+    "shareable": "contextgraph.knowledge.recall",
+    "shareable_snapshot": "contextgraph.knowledge.recall",
+    "without_secret": "contextgraph.knowledge.recall",
 }
 
-__all__ = sorted(_MODULES)  # noqa: PLE0605  (a list; the linter cannot see it)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'contextgraph.knowledge' has no attribute {name!r}")
-    module = f"contextgraph.knowledge.{_MODULES[name]}"
-    __import__(module)
-    return getattr(sys.modules[module], name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
+__getattr__, __dir__ = attached(__name__, _HOMES)

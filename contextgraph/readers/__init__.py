@@ -1,7 +1,8 @@
 """Readers of recorded runs."""
 
-import sys
 from typing import TYPE_CHECKING
+
+from contextgraph.names import attached
 
 if TYPE_CHECKING:
     from contextgraph.readers.exchange import (
@@ -35,41 +36,30 @@ if TYPE_CHECKING:
     )
 
 # Resolved at first use: a hook that only names a repository must not load all readers.
-_MODULES = {
-    "Discovered": "reading",
-    "FORMATS": "formats",
-    "ForeignError": "format",
-    "Format": "format",
-    "History": "reading",
-    "Place": "format",
-    "ReadCounts": "reading",
-    "ReadFiles": "reading",
-    "NotUnderstoodError": "format",
-    "SkippedError": "format",
-    "Watch": "sources",
-    "all_formats": "formats",
-    "discover": "reading",
-    "from_record": "exchange",
-    "is_stream": "sources",
-    "read": "reading",
-    "read_file": "reading",
-    "repository_name": "repository",
-    "size_of": "sources",
-    "to_atif": "exchange",
-    "to_record": "exchange",
-    "write_jsonl": "exchange",
+_HOMES = {
+    "Discovered": "contextgraph.readers.reading",
+    "FORMATS": "contextgraph.readers.formats",
+    "ForeignError": "contextgraph.readers.format",
+    "Format": "contextgraph.readers.format",
+    "History": "contextgraph.readers.reading",
+    "Place": "contextgraph.readers.format",
+    "ReadCounts": "contextgraph.readers.reading",
+    "ReadFiles": "contextgraph.readers.reading",
+    "NotUnderstoodError": "contextgraph.readers.format",
+    "SkippedError": "contextgraph.readers.format",
+    "Watch": "contextgraph.readers.sources",
+    "all_formats": "contextgraph.readers.formats",
+    "discover": "contextgraph.readers.reading",
+    "from_record": "contextgraph.readers.exchange",
+    "is_stream": "contextgraph.readers.sources",
+    "read": "contextgraph.readers.reading",
+    "read_file": "contextgraph.readers.reading",
+    "repository_name": "contextgraph.readers.repository",
+    "size_of": "contextgraph.readers.sources",
+    "to_atif": "contextgraph.readers.exchange",
+    "to_record": "contextgraph.readers.exchange",
+    "write_jsonl": "contextgraph.readers.exchange",
 }
 
-__all__ = sorted(_MODULES)  # noqa: PLE0605  (a list; the linter cannot see it)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'contextgraph.readers' has no attribute {name!r}")
-    module = f"contextgraph.readers.{_MODULES[name]}"
-    __import__(module)  # to load `importlib` takes longer than most modules
-    return getattr(sys.modules[module], name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
+__getattr__, __dir__ = attached(__name__, _HOMES)
