@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import fsum
 from typing import NamedTuple, TypeAlias
 
-from contextgraph.advising.channels import SAME_TEMPLATE, Query, signature_level
+from contextgraph.advising.channels import SAME_TEMPLATE, Query
 from contextgraph.model import Count, Likeness, RecoveryCandidate, SignatureLevel
 from contextgraph.trace.applicability import ATTEMPT_BY
 
@@ -82,14 +82,13 @@ def _count(weights: _Weights, instance: str, weight: float) -> None:
 
 
 def likenesses_of(
-    query: Query, candidate: RecoveryCandidate, ours: tuple[str, ...]
+    query: Query, candidate: RecoveryCandidate, level: SignatureLevel, ours: tuple[str, ...]
 ) -> tuple[Likeness, ...]:
-    """Return in what the error of *candidate* is like that of *query*.
+    """Return in what the error of *candidate* is like that of *query*, beside their *level*.
 
     *ours* are the circumstances of the error of *query*.
     """
     error = query.signature
-    level = signature_level(error, candidate) if error else SignatureLevel.FAMILY
     if error is None or level is SignatureLevel.FAMILY:
         return (Likeness.FAMILY,)
     is_here = candidate.repo.casefold() == query.state.repo.casefold()

@@ -193,28 +193,33 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
     if signature is None:
         return []
     unique = {(one.fragment_id, one.error_id, one.error_step): one for one in candidates}
+    level_of = {key: signature_level(signature, one) for key, one in unique.items()}
     own = {"", harness(state.agent)}
     if own == {""}:
         own.update(harness(one.agent) for one in unique.values())
     # What another harness or machine needed is asked for only where nothing nearer is known.
     has_own = any(
-        harness(one.agent) in own and signature_level(signature, one) is not SignatureLevel.FAMILY
-        for one in unique.values()
+        harness(one.agent) in own and level_of[key] is not SignatureLevel.FAMILY
+        for key, one in unique.items()
         if one.trajectory_id
     )
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
     about_of = {id(one.actions): one.actions for one in unique.values()}
     wordings = {key: _wordings(actions) for key, actions in about_of.items()}
-    known = [one for one in unique.values() if not wordings[id(one.actions)].is_retry]
+    known = [
+        (one, level_of[key])
+        for key, one in unique.items()
+        if not wordings[id(one.actions)].is_retry
+    ]
     ours = circumstances_of(signature, state.last_action, state.last_outcome)
     weight_of = cache(partial(_weight, signature.family, frozenset(ours)))
     unfit, never = cache(partial(_unfit, query)), cache(partial(_never, query))
     evidence = cache(partial(is_supported, query, _Shown.by(state)))
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
-    similarities = bm25(attempt, [_counted(one.words) for one in known])
+    similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
     repo = state.repo.casefold()
     seen = []
-    for candidate, similarity in zip(known, similarities, strict=True):
+    for (candidate, level), similarity in zip(known, similarities, strict=True):
         about = wordings[id(candidate.actions)]
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
@@ -235,10 +240,10 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
             _Seen(
                 candidate,
                 wording if wording.key else about.near,
-                signature_level(signature, candidate),
+                level,
                 is_near,
                 similarity,
-                likenesses_of(query, candidate, ours),
+                likenesses_of(query, candidate, level, ours),
                 weight,
                 silence or never(wording, is_idle=is_idle, is_own=bool(candidate.trajectory_id)),
                 evidence(wording, is_same),

@@ -97,13 +97,12 @@ class ErrorSignature(Struct, frozen=True):
         *other* was met at *location*. One exception, shown by itself and reported by a test runner,
         agrees all the same.
         """
-        kinds = {(self.family, self.error_type), (other.family, other.error_type)}
-        if kinds != _MISSING_MODULE:
-            if self.error_type != other.error_type:
+        if self.error_type != other.error_type:
+            kinds = {(self.family, self.error_type), (other.family, other.error_type)}
+            if kinds != _MISSING_MODULE:
                 return SignatureLevel.FAMILY if self.family is other.family else None
-            shown_as = _ALSO_SHOWN_AS.get(self.family, ())
-            if other.family is not self.family and other.family not in shown_as:
-                return None
+        elif other.family not in (self.family, *_ALSO_SHOWN_AS.get(self.family, ())):
+            return None
         if self.template != other.template:
             return SignatureLevel.TYPE
         same_place = self.location is not None and self.location == location

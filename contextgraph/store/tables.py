@@ -7,7 +7,7 @@ are those of docs/concepts.md; *shown* properties are for people who read the gr
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -22,6 +22,7 @@ from contextgraph.values import replace
 
 Value = TypeVar("Value")
 _NAME = 80
+_CANDIDATES = 8_192
 
 RUN = Table(
     "run",
@@ -392,9 +393,18 @@ def recovered_of(candidate: model.RecoveryCandidate) -> model.Recovered:
     return model.Recovered(*_recovered_fields(candidate))
 
 
+# A query at an error reads 170 candidates, mostly those of the queries before: decoding them took
+# a sixth of it (`python -m benchmarks`, query in scope).
+@lru_cache(_CANDIDATES)
 def candidate_of(text: str) -> model.RecoveryCandidate:
-    """Return the candidate that is stored as *text*."""
-    return value_of(model.RecoveryCandidate, text)
+    """Return the candidate that is stored as *text*; equal actions are one object."""
+    candidate = value_of(model.RecoveryCandidate, text)
+    return candidate._replace(actions=_actions(candidate.actions))
+
+
+@lru_cache(_CANDIDATES)
+def _actions(actions: tuple[model.RemedyAction, ...]) -> tuple[model.RemedyAction, ...]:
+    return actions
 
 
 def error_row(error: model.ErrorPattern, by: str, runs: int, steps: int, cleared: int) -> Row:
