@@ -742,8 +742,9 @@ class AgentMemory:
                 return [*self.learn_many([trajectory], source=source, on_error=_raise)]
             return [*self.learn_many(trajectory, source=source, on_error=_leave_out)]
         self.note_exposures()
+        trajectory = self._admitted(trajectory)
         with operation("upsert_memory", self.store_id):
-            receipt = self.writer.write(self._admitted(trajectory), source)
+            receipt = self.writer.write(trajectory, source)
         self._add_lessons(trajectory, receipt, source)
         self._trigger.after_learning(receipt, background=background)
         return receipt
@@ -775,7 +776,9 @@ class AgentMemory:
     def _admitted(self, raw: RawTrajectory) -> RawTrajectory:
         if reason := reason_not_to_learn(raw, self._never_learned):
             raise NeverLearnedError(raw.source or raw.instance_id, "", reason)
-        return raw
+        from contextgraph.learning import without_private_words
+
+        return without_private_words(raw)
 
     def _learned(
         self,

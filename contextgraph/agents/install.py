@@ -520,13 +520,18 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def _replace(path: Path, content: str) -> None:
     """Write *path* at once; a link stays a link, and a file keeps its permissions."""
     target = path.resolve()
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content.encode())
+        with open(part, "wb", opener=_private) as file:  # settings may hold tokens
+            file.write(content.encode())
         if target.exists():
             shutil.copymode(target, part)
         part.replace(target)

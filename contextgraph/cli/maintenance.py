@@ -232,6 +232,7 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
     import orjson
 
     from contextgraph.errors import DamagedRunError, StoreError
+    from contextgraph.processes import replacing
     from contextgraph.readers import to_atif
 
     runs = memory.store.runs.ids()
@@ -247,7 +248,8 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
                     damaged.handler(identity, error)
                     continue
                 if raw:
-                    (path / f"{identity}.json").write_bytes(orjson.dumps(to_atif(raw)))
+                    with replacing(path / f"{identity}.json") as part:  # for its owner alone
+                        part.write_bytes(orjson.dumps(to_atif(raw)))
                 progress.runs(done, len(runs))
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error

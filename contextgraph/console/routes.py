@@ -1,8 +1,11 @@
 """The console: pages for people at /pages. Scripts add keys and a theme, nothing else."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import wraps
+from secrets import token_urlsafe
+from time import monotonic
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -20,6 +23,7 @@ from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of
+from contextgraph.service.service import Service
 from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.advice import describe_pattern
@@ -58,9 +62,41 @@ def add_pages(app: FastAPI, entries: Mapping[str, str] | None = None) -> FastAPI
     *entries* are tokens by a key that opens the console once, at ``/pages/enter?key=…``.
     """
     app.state.entries = dict(entries or {})
+    app.state.visits = Visits()
     app.include_router(router)
     app.add_exception_handler(SignedOutError, _signed_out)
     return app
+
+
+# A visit ends when it was not used for so many seconds.
+_VISIT_SECONDS, _MOST_VISITS = 12 * 3600.0, 10_000
+
+
+class Visits:
+    """The tokens of visitors by the random name in their cookie, which is no token of the API."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[str, tuple[str, float]] = OrderedDict()
+
+    def begin(self, token: str) -> str:
+        """Return the name of a new visit with *token*; the longest unused ones end."""
+        name = token_urlsafe(32)
+        self._tokens[name] = token, monotonic()
+        while len(self._tokens) > _MOST_VISITS:
+            self._tokens.popitem(last=False)
+        return name
+
+    def token(self, name: str) -> str:
+        """Return the token of a visit; empty where it has ended."""
+        token, used_at = self._tokens.pop(name, ("", 0.0))
+        if not token or monotonic() - used_at > _VISIT_SECONDS:
+            return ""
+        self._tokens[name] = token, monotonic()
+        return token
+
+    def end(self, name: str) -> None:
+        """Sign the visitor out."""
+        self._tokens.pop(name, None)
 
 
 class SignedOutError(Exception):
@@ -69,7 +105,8 @@ class SignedOutError(Exception):
 
 async def _visitor(request: Request, scope: TokenScope = TokenScope.READ) -> Caller:
     try:
-        return await caller_of(request, scope, request.cookies.get(COOKIE, ""))
+        visits: Visits = request.app.state.visits
+        return await caller_of(request, scope, visits.token(request.cookies.get(COOKIE, "")))
     except HTTPException as error:
         if error.status_code == 401:
             raise SignedOutError from error
@@ -149,8 +186,17 @@ async def sign_in() -> Response:
 
 @router.post("/login")
 async def signed_in(request: Request, token: Annotated[str, Form(max_length=200)]) -> Response:
-    """Keep the token in a cookie that scripts and other sites cannot use."""
-    return with_token(request, token)
+    """Begin a visit, whose cookie scripts and other sites cannot use."""
+    return await with_token(request, token)
+
+
+@router.post("/logout")
+async def signed_out(request: Request) -> Response:
+    """End the visit."""
+    request.app.state.visits.end(request.cookies.get(COOKIE, ""))
+    response = RedirectResponse("/pages/login", 303)
+    response.delete_cookie(COOKIE, path="/pages")
+    return response
 
 
 @router.get("/enter")
@@ -159,15 +205,23 @@ async def enter(request: Request, key: Word) -> Response:
     token = request.app.state.entries.pop(key, None)
     if token is None:
         raise HTTPException(403, "this address was used already; run `contextgraph view` again")
-    return with_token(request, token)
+    return await with_token(request, token)
 
 
-def with_token(request: Request, token: str) -> Response:
-    """Lead to the overview, with *token* in a cookie."""
+async def with_token(request: Request, token: str) -> Response:
+    """Lead to the overview, with a cookie that stands for *token*."""
+    service: Service = request.app.state.service
+    if service.tokens:
+        try:
+            await caller_of(request, TokenScope.READ, token)
+        except HTTPException as error:
+            if error.status_code == 401:
+                raise SignedOutError from error
+            raise
     response = RedirectResponse("/pages", 303)
     response.set_cookie(
         COOKIE,
-        token,
+        request.app.state.visits.begin(token),
         path="/pages",
         secure=request.url.scheme == "https",
         httponly=True,

@@ -410,7 +410,7 @@ class KeyedFiles:
     def compact(self, position: Position, live: Sequence[Envelope], now: datetime) -> Position:
         """Let the log hold only *live*, and archive what it held if that was more."""
         if len(live) < position.log_lines:
-            self.archive.mkdir(exist_ok=True)
+            self.archive.mkdir(mode=0o700, exist_ok=True)
             self._replace(self._new_log, b"".join(map(_line, live)), sync=True)
             self.log.rename(self.archive / f"log_{now:%Y%m%dT%H%M%S%f}_{position.seq}.jsonl")
             self._new_log.rename(self.log)
@@ -539,8 +539,8 @@ class KeyedFiles:
 
         *modified* is its time, by default now.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._part.open("wb") as file:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(self._part, "wb", opener=_private) as file:
             file.write(content)
             if sync:
                 _sync(file)
@@ -570,7 +570,7 @@ class KeyedFiles:
 
 @contextmanager
 def _locked(path: Path, operation: int) -> Iterator[None]:
-    with path.open("rb" if path.exists() else "ab") as file:
+    with open(path, "rb" if path.exists() else "ab", opener=_private) as file:
         fcntl.flock(file, operation)
         yield
 
@@ -614,12 +614,17 @@ def _is_call(line: bytes) -> bool:
 
 def _append(path: Path, content: bytes, *, sync: bool = False) -> int:
     """Append *content* to the file *path*; returns where it begins."""
-    with path.open("ab") as file:
+    with open(path, "ab", opener=_private) as file:
         start = file.tell()
         file.write(content)
         if sync:
             _sync(file)
     return start
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that its owner alone may read where it is made."""
+    return os.open(path, flags, 0o600)
 
 
 def _sync(file: BinaryIO) -> None:

@@ -62,7 +62,7 @@ from contextgraph.model import (
     Vector,
 )
 from contextgraph.ports import EmbedderSource, NoteStore
-from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name
+from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name, without_private
 from contextgraph.values import replace
 
 if TYPE_CHECKING:
@@ -662,7 +662,7 @@ _JUDGED, _JUDGED_ABOVE, _JUDGED_AT_ONCE = 2, 0.4, 200
 
 def note_of(text: str, repo: str, source: str, now: datetime, credibility: float | None) -> Note:
     """Make a note of *source* about *repo*, masked; raises `InvalidNoteError`."""
-    content = mask_secrets(clean(text)).strip()
+    content = mask_secrets(clean(without_private(text))).strip()
     if not content:
         raise InvalidNoteError("a note needs a text")
     if len(content) > MAX_NOTE:

@@ -8,6 +8,7 @@ from contextgraph.learning.bundle import (
     masked as masked,
     trajectory_id as trajectory_id,
     unmasked_values as unmasked_values,
+    without_private_words as without_private_words,
 )
 from contextgraph.learning.writer import (
     RUNS_AT_ONCE as RUNS_AT_ONCE,

@@ -45,6 +45,7 @@ from contextgraph.text import (
     may_hold_secrets,
     regex,
     strip_fenced,
+    without_private,
 )
 from contextgraph.trace import (
     FolderCauses,
@@ -157,8 +158,9 @@ def masked(
     Before the first step that is -1.
 
     What this product itself put into the run is taken out, unless *with_playbooks*: it must not
-    learn from itself.
+    learn from itself. Nor is what a person said in private.
     """
+    raw = without_private_words(raw)
     texts = tuple(_texts(raw))
     names = frozenset(_names(raw))
     keys = frozenset(filter(_SECRET_NAME.search, names))
@@ -184,6 +186,20 @@ def masked(
     )
     safe = replace(safe, advised={**raw.advised, **mask.contexts})
     return safe, safe.advised
+
+
+def without_private_words(raw: RawTrajectory) -> RawTrajectory:
+    """Return *raw* without what people said between ``<private>`` and ``</private>``."""
+    said = [step.user_message for step in raw.steps if step.user_message]
+    if all(without_private(text) == text for text in (raw.task, *said)):
+        return raw
+    steps = (
+        replace(step, user_message=without_private(step.user_message))
+        if step.user_message
+        else step
+        for step in raw.steps
+    )
+    return replace(raw, task=without_private(raw.task), steps=tuple(steps))
 
 
 def masked_texts(texts: Sequence[str]) -> list[str]:

@@ -248,6 +248,14 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join(parts), tuple(ids)
 
 
+_PRIVATE = regex(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def without_private(text: str) -> str:
+    """Return *text* without what its author put between ``<private>`` and ``</private>``."""
+    return _PRIVATE.sub("", text) if "<" in text and "<private>" in text.lower() else text
+
+
 def plain(text: str) -> str:
     """*text* without control characters and characters that cannot be seen."""
     return _TERMINAL.sub("", visible(text))

@@ -87,6 +87,7 @@ def test_runs_are_exported_as_atif(store: Path, tmp_path: Path) -> None:
     runs = list(read(tmp_path / "atif"))
     assert [run.source_format for run in runs] == ["atif", "atif"]
     assert {len(run.steps) for run in runs} == {3}
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "atif").iterdir()} == {0o600}
 
 
 def test_what_tasks_agree_on_becomes_a_section_that_the_next_export_replaces(

@@ -29,6 +29,8 @@ def test_what_is_set_is_in_the_brief_and_in_the_files(store: Path) -> None:
     assert not store.exists()
     with AgentMemory.open(str(store)) as memory:
         assert memory.keyed.keys() == [KEY]
+    files = [path for path in store.parent.rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
 def test_null_removes_and_the_content_may_come_from_standard_input(store: Path) -> None:

@@ -444,3 +444,43 @@ def test_a_note_is_deleted_once(address):
         assert memory.store.notes.delete(ids[:1]) == 1
         assert memory.store.notes.delete(ids) == 1
         assert memory.store.notes.delete(ids) == 0
+
+
+def test_what_is_said_in_private_is_not_kept(tmp_path):
+    given = recovering_run(1)
+    said = "Always use tabs. <private>My wife is called zqmarker.</private> Thanks"
+    steps = (replace(given.steps[0], user_message=said), *given.steps[1:])
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        memory.learn(replace(given, steps=steps, task=f"Price {said} <PRIVATE>zqmarker open"))
+        memory.notes.remember("CI uses tox <private>zqmarker</private>")
+        memory.export(tmp_path / "all.jsonl")
+    text = (tmp_path / "all.jsonl").read_text()
+    assert "Always use tabs" in text
+    assert not _files_with(tmp_path, "zqmarker")
+
+
+def test_what_is_forgotten_is_in_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        ids = []
+        for number in range(6):
+            given = recovering_run(number)
+            words = {"thought": "zqmarker thought", "observation": "zqmarker in the output"}
+            steps = [replace(step, **words) for step in given.steps]
+            steps[0] = replace(steps[0], user_message="We decided: use zqmarker, never make.")
+            given = replace(given, task=f"zqmarker prices {number}", steps=tuple(steps))
+            ids.append(memory.learn(given).trajectory_id)
+        memory.learn(recovering_run(9))
+        memory.consolidate()
+        state = State(repo=given.repo, task_description="zqmarker prices")
+        assert "zqmarker" in memory.render(memory.query(state))
+        memory.note_exposures()
+        assert _files_with(tmp_path, "zqmarker")
+        assert memory.forget(ids) == 6
+    assert not _files_with(tmp_path, "zqmarker")
+
+
+def _files_with(folder, marker):
+    """Return the files below *folder* that hold *marker*."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if marker.encode() in path.read_bytes()]

@@ -260,6 +260,17 @@ def test_pages_hold_no_markup_of_runs_and_load_nothing(visitor: TestClient) -> N
         assert not re.search(r"<script|<b>x|src=|https?://", text)
 
 
+def test_a_visitor_signs_out_and_the_cookie_is_no_token(service: Served) -> None:
+    browser = signed_in(service, TokenScope.READ)
+    (cookie,) = browser.cookies.jar
+    stolen = {"Authorization": f"Bearer {cookie.value}"}
+    assert browser.get("/v1/stats", headers=stolen).status_code == 401
+    assert "Sign out" in page(browser, "/pages")
+    assert browser.post("/pages/logout", headers=ORIGIN).url.path == "/pages/login"
+    browser.cookies.set("contextgraph_token", cookie.value, path="/pages")
+    assert browser.get("/pages").url.path == "/pages/login"
+
+
 def test_pages_need_a_token(service: Served) -> None:
     client = service.client()
     client.headers.pop("Authorization")
