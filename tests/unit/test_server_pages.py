@@ -262,12 +262,12 @@ def test_pages_hold_no_markup_of_runs_and_load_nothing(visitor: TestClient) -> N
 
 def test_a_visitor_signs_out_and_the_cookie_is_no_token(service: Served) -> None:
     browser = signed_in(service, TokenScope.READ)
-    (cookie,) = browser.cookies.jar
-    stolen = {"Authorization": f"Bearer {cookie.value}"}
+    visit = browser.cookies["contextgraph_token"]
+    stolen = {"Authorization": f"Bearer {visit}"}
     assert browser.get("/v1/stats", headers=stolen).status_code == 401
     assert "Sign out" in page(browser, "/pages")
     assert browser.post("/pages/logout", headers=ORIGIN).url.path == "/pages/login"
-    browser.cookies.set("contextgraph_token", cookie.value, path="/pages")
+    browser.cookies.set("contextgraph_token", visit, path="/pages")
     assert browser.get("/pages").url.path == "/pages/login"
 
 
