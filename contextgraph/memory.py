@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.governance import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
+    from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.pages import Entities, Pages
@@ -277,6 +278,12 @@ class AgentMemory:
     def notes(self) -> "Notes":
         """Notes of people and agents: `remember` and `recall`, see docs/notes.md."""
         return self._parts.notes
+
+    def last_session(self, repo: str | None = None) -> "LastSession | None":
+        """The newest session of *repo* (None: of any): what was done, what is open."""
+        from contextgraph.knowledge.last import last_session
+
+        return last_session(self.store.runs, self.lessons.of(repo), repo)
 
     def chat_of(self, model: str) -> "Chat | None":
         """The language *model* (``openai/MODEL``), with the costs and bounds of the settings.

@@ -15,6 +15,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "learn": "Learn finished runs.",
         "query": "Show what the memory knows for a task or an error.",
         "search": "Search past sessions, lessons, notes and remedies.",
+        "last": "Show the last session here: where you were.",
     },
     "Review": {
         "lessons": "Show and review what a colleague would have to know.",
@@ -50,6 +51,7 @@ HOMES: Mapping[str, str] = {
     "learn": "learn:learn",
     "query": "query:query",
     "search": "notes:search",
+    "last": "last:last",
     "lessons": "lessons:lessons",
     "receipt": "stats:receipt",
     "stats": "stats:stats",

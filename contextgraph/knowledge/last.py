@@ -1,0 +1,139 @@
+"""Where a person was: the last session of a repository, in a few lines."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from contextgraph.model import ActionKind, Lesson, RawTrajectory, RunFilter, Trajectory, is_subagent
+from contextgraph.ports import RunStore
+from contextgraph.text import clean, clip, regex
+from contextgraph.trace import read_steps
+from contextgraph.trace.run import OpenErrors
+from contextgraph.trace.steps import StepTrace, is_edit
+
+_NEWEST = 50
+_MAX_TEXT = 300
+_FILES = 8
+_PARAGRAPH = regex(r"\n\s*\n")
+# The commands that open a session again, by agent.
+_RESUME = {
+    "claude-code": "claude --resume {}",
+    "codex-cli": "codex resume {}",
+    "opencode": "opencode --session {}",
+}
+_ID = regex(r"[\w-]{8,64}")
+
+
+class LastTests(Struct, frozen=True):
+    """The last *command* that ran tests, whether it *passed*, and whether edits came after it."""
+
+    command: str
+    passed: bool
+    edited_since: bool
+
+
+class LastSession(Struct, frozen=True):
+    """A session: its *task*, what was *changed*, how tests ended, and what is *open*.
+
+    It took so many *seconds*, None where the log has no times.
+
+    *open* is the message of the error that still stood in the way, *words* are those with which the
+    session ended, of the *speaker* ("user" or "agent"). *decided* are the lessons said in it.
+    *resume* is the command that opens it again, empty where its client has none.
+    """
+
+    id: str
+    repo: str
+    agent: str
+    time: datetime
+    steps: int
+    seconds: float | None
+    task: str
+    changed: tuple[str, ...]
+    tests: LastTests | None
+    open: str
+    words: str
+    speaker: str
+    decided: tuple[str, ...]
+    resume: str
+
+
+def last_session(
+    runs: RunStore, lessons: Sequence[Lesson], repo: str | None = None
+) -> LastSession | None:
+    """The newest session of *repo* (None: of any) that is not a sub-agent's; None without one."""
+    for run in runs.listed(RunFilter(repo=repo), _NEWEST):
+        raw = None if is_subagent(run.agent) else runs.raw(run.id)
+        if raw is not None:
+            return _of(run, raw, lessons)
+    return None
+
+
+def _of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -> LastSession:
+    steps = [*read_steps(raw)]
+    errors = OpenErrors()
+    for step in steps:
+        errors.push(step)
+    tested = [step for step in steps if step.reading.kind is ActionKind.TEST]
+    still_open = errors.latest
+    if still_open and tested and tested[-1].succeeded:
+        # What passing tests followed does not stand in the way.
+        still_open = still_open if still_open.last.index > tested[-1].index else None
+    times = [step.timestamp for step in raw.steps if step.timestamp]
+    words, speaker = _last_words(raw)
+    decided = [lesson for lesson in lessons if run.id in {quote.run for quote in lesson.evidence}]
+    decided.sort(key=lambda lesson: (-lesson.probability, lesson.id))
+    return LastSession(
+        id=run.id,
+        repo=run.repo,
+        agent=run.agent,
+        time=run.seen_at,
+        steps=len(raw.steps),
+        seconds=(max(times) - min(times)).total_seconds() if len(times) > 1 else None,
+        task=_line(raw.task),
+        changed=_changed(run, steps),
+        tests=_tests(tested, steps),
+        open=_line(still_open.error.message) if still_open else "",
+        words=words,
+        speaker=speaker,
+        decided=tuple(lesson.text for lesson in decided),
+        resume=_resume(raw),
+    )
+
+
+def _changed(run: Trajectory, steps: Sequence[StepTrace]) -> tuple[str, ...]:
+    edited = (file for step in steps if is_edit(step) and step.succeeded for file in _edited(step))
+    return (*dict.fromkeys((*run.files, *edited)),)[:_FILES]
+
+
+def _edited(step: StepTrace) -> Sequence[str]:
+    return tuple(step.reading.changed or step.reading.targets)
+
+
+def _tests(tested: Sequence[StepTrace], steps: Sequence[StepTrace]) -> LastTests | None:
+    if not tested:
+        return None
+    last = tested[-1]
+    edited_since = any(step.succeeded and is_edit(step) for step in steps[last.index + 1 :])
+    return LastTests(_line(last.step.action.text), last.succeeded, edited_since)
+
+
+def _last_words(raw: RawTrajectory) -> tuple[str, str]:
+    """The end of what was written last, and who wrote it."""
+    for step in reversed(raw.steps):
+        if step.user_message:
+            return _line(step.user_message), "user"
+        if step.thought.strip():
+            *_, end = [part for part in _PARAGRAPH.split(step.thought) if part.strip()]
+            return _line(end), "agent"
+    return "", ""
+
+
+def _resume(raw: RawTrajectory) -> str:
+    command = _RESUME.get(raw.agent, "")
+    return command.format(raw.session) if command and _ID.fullmatch(raw.session) else ""
+
+
+def _line(text: str) -> str:
+    return clip(" ".join(clean(text).split()), _MAX_TEXT, at="end")

@@ -1,0 +1,79 @@
+"""``contextgraph last``: where a person was."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.values import replace
+from tests.acceptance.command_line import contextgraph
+from tests.builders import NOON, step
+
+SESSION = "8bda05a6-149b-4fd3-b417-985bf1623e7e"
+FAILED = "FAILED tests/test_tariff.py::test_total - assert 3 == 4\n1 failed in 0.1s"
+
+
+def session(day: int, *steps: Step, agent: str = "claude-code") -> RawTrajectory:
+    timed = tuple(
+        replace(one, timestamp=NOON + timedelta(days=day, minutes=one.index)) for one in steps
+    )
+    return RawTrajectory(
+        "claude-code",
+        f"session-{day}",
+        "acme/shop",
+        f"Mend the totals of day {day}.",
+        timed,
+        agent=agent,
+        started_at=NOON + timedelta(days=day),
+        session=SESSION,
+    )
+
+
+def edit(index: int) -> Step:
+    arguments = {"file_path": "shop/tariff.py", "old_string": "3", "new_string": "4"}
+    return Step(index, "", Action("Edit", "shop/tariff.py", arguments), "updated")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    failing = replace(step(1, "pytest tests", FAILED), exit_code=1)
+    said = replace(step(2, "git diff", "+4"), thought="The total is 4.", user_message="Go on")
+    last = replace(step(3, "git status"), thought="Done.\n\nNext I would round the tax.")
+    with AgentMemory.open(path) as memory:
+        memory.learn([session(1, edit(0), step(1, "pytest tests", "1 passed in 0.1s"))])
+        memory.learn([session(2, edit(0), failing, said, last)])
+        memory.learn([session(3, step(0, "ls"), agent="claude-code/subagent")])
+    return path
+
+
+def test_the_last_session_says_what_was_done_and_what_is_open(store: Path) -> None:
+    (found,) = contextgraph("last", "acme/shop", "--store", store, "--json").records
+    assert found["task"] == "Mend the totals of day 2."
+    assert found["changed"] == ["shop/tariff.py"]
+    assert found["tests"] == {"command": "pytest tests", "passed": False, "edited_since": False}
+    assert "assert 3 == 4" in found["open"]
+    assert (found["speaker"], found["words"]) == ("agent", "Next I would round the tax.")
+    assert found["resume"] == f"claude --resume {SESSION}"
+    assert (found["steps"], found["seconds"]) == (4, 180.0)
+
+
+def test_a_person_reads_it_in_a_few_lines(store: Path) -> None:
+    lines = contextgraph("last", "all", "--store", store).out.splitlines()
+    assert lines[0].startswith("acme/shop · ")
+    assert [line.split()[0] for line in lines[1:]] == [
+        "task",
+        "changed",
+        "tests",
+        "open",
+        "decided",
+        "then",
+        "again",
+    ]
+
+
+def test_an_unknown_repository_is_named(store: Path) -> None:
+    result = contextgraph("last", "acme/other", "--store", store)
+    assert (result.code, "no session of acme/other is known" in result.err) == (1, True)
