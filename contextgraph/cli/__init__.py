@@ -13,7 +13,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Use": {
         "setup": "Find the histories on this machine, learn them, connect agents.",
         "learn": "Learn finished runs.",
-        "query": "Show what the memory knows for a task or an error.",
+        "query": "Show what the memory knows for a task, an error or a question.",
         "search": "Search past sessions, lessons, notes and remedies.",
         "last": "Show the last session here: where you were.",
     },

@@ -1,6 +1,6 @@
 """Search of everything that is known."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,12 +48,10 @@ def search(
       contextgraph search "what do we know about export.py" --file export.py
     """
     with common.open(read_only=True) as memory:
-        found = [
-            replace(one, command=_opening(common, one.command))
-            for one in memory.search(
-                question, repo, limit=limit, strategy=strategy, agent=agent, file=file
-            )
-        ]
+        found = opened_by(
+            common,
+            memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file),
+        )
         waiting = 0 if memory.is_service else memory.spaces.waiting_passages()
     if waiting:
         found_by_words = number_of(waiting, "passage")
@@ -87,9 +85,13 @@ def print_found(found: "Sequence[Found]") -> None:
         print("nothing is known about it")
 
 
-def _opening(common: Common, command: str) -> str:
-    """*command*, where it reads the memory, with the one that was named."""
-    if not command.startswith("contextgraph call "):
-        return command
-    named = (("--store", common.store), ("--tenant", common.tenant))
-    return " ".join((command, *(f"{name} {quote(value)}" for name, value in named if value)))
+def opened_by(common: Common, found: "Iterable[Found]") -> "list[Found]":
+    """Return *found*, whose commands that read the memory have the one that was named."""
+    given = (("--store", common.store), ("--tenant", common.tenant))
+    named = [f"{name} {quote(value)}" for name, value in given if value]
+    return [
+        replace(one, command=" ".join((one.command, *named)))
+        if one.command.startswith("contextgraph call ")
+        else one
+        for one in found
+    ]

@@ -25,6 +25,7 @@ from contextgraph.cli.commands import (
     repository_here,
     time_option,
 )
+from contextgraph.cli.notes import opened_by, print_found
 from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
@@ -36,7 +37,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
-from contextgraph.records import context_record
+from contextgraph.records import context_record, record_of
 from contextgraph.text import masked_name, number_of, one_line, plain
 from contextgraph.values import replace
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from contextgraph.memory import AgentMemory
     from contextgraph.model import (
+        Found,
         Json,
         MemoryContext,
         Recollection,
@@ -68,7 +70,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     source: Annotated[
         str | None,
         argument(
-            "[ERROR]", "The error as it was printed; - for a state as JSON from standard input."
+            "[ERROR]", "The error as printed, or a question; - for a state as JSON from stdin."
         ),
     ] = None,
     *,
@@ -110,7 +112,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         bool, flag("List what was found and not shown, with the step and the reason.")
     ] = False,
 ) -> None:
-    """Show what the memory knows for a task or an error.
+    """Show what the memory knows for a task, an error or a question.
 
     The state comes from ERROR and options, from one JSON object on standard input, or from a file
     of JSON lines (each may have a "key", which is returned with its answer). Keys:
@@ -120,9 +122,11 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     \b
     Example:
       contextgraph query "No module named 'yaml'" --repo owner/repo
+      contextgraph query "why did the importer skip half of the rows"
       pytest 2>&1 | contextgraph query --repo owner/repo --workdir . --error -
       contextgraph query --batch states.jsonl --json --no-record
     """
+    may_ask = bool(source and source != STDIN and not task)
     if source and source != STDIN:
         if error:
             raise click.BadParameter("give the error as ERROR or by --error, not both")
@@ -142,6 +146,8 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         "instance_id": instance,
     }
     states = questions(source, batch, {name: value for name, value in flags.items() if value})
+    if may_ask:
+        states = (replace(asked, may_ask=True) for asked in states)
     bounds = Bounds(limit, tuple(exclude_instances or ()), as_of, workdir)
     here = "" if repo or source or batch else repository_here()
     answered: list[bool] | None = None
@@ -163,10 +169,14 @@ def query(  # noqa: PLR0913  (one parameter per flag)
 
 
 class StateQuery(Struct, frozen=True):
-    """A state to query; *key* is returned with its answer."""
+    """A state to query; *key* is returned with its answer.
+
+    *may_ask*: its error was not said to be one, and may be a question.
+    """
 
     state: "State"
     key: "Json" = None
+    may_ask: bool = False
 
 
 def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> Iterator[StateQuery]:
@@ -257,6 +267,16 @@ class Bounds(Struct, frozen=True):
             degrade=True,
         )
 
+    def search(self, memory: "AgentMemory", state: "State") -> "Sequence[Found]":
+        """Search for what *state* has in the place of an error, within these bounds."""
+        named = {state.instance_id if name == SAME else name for name in self.exclude}
+        found = memory.search(state.current_error, state.repo or None, limit=self.limit)
+        return [
+            one
+            for one in found
+            if one.session not in named and (self.as_of is None or one.time <= self.as_of)
+        ]
+
 
 def _answer(
     common: Common,
@@ -269,11 +289,16 @@ def _answer(
 ) -> bool:
     """Print the answer; False where nothing could answer."""
     context = bounds.query(memory, question.state)
+    asks = question.may_ask and not (context or context.error)
+    found = opened_by(common, bounds.search(memory, question.state)) if asks else []
     text = memory.render(context)  # recorded as shown
     if memory.withholds(context):
         context = replace(context, notes=())
     if common.as_json:
-        emit(context_record(context, text, question.key, why=why))
+        record = context_record(context, text, question.key, why=why)
+        emit(record | {"found": [*map(record_of, found)]} if asks else record)
+    elif found:
+        print_found(found)
     elif context:
         (_show if details else _show_summary)(context)
     else:

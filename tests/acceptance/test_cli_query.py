@@ -120,6 +120,21 @@ def test_an_unknown_error_is_answered_with_nothing(store: Path) -> None:
     assert result.out == "nothing useful known: no error is recognised in the text\n"
 
 
+def test_a_question_is_answered_by_the_sessions_that_speak_of_it(store: Path) -> None:
+    asked = ("query", "--store", store, "where are tariffs looked up")
+    found = contextgraph(*asked)
+    searched = contextgraph(
+        "search", "--store", store, "where are tariffs looked up", "--limit", "5"
+    )
+    assert found.code == 0
+    assert found.out == searched.out != ""
+    (record,) = contextgraph(*asked, "--json").records
+    assert record["found"]
+    assert record["found"][0]["session"]
+    (record,) = contextgraph("query", "--store", store, "--error", "gone astray", "--json").records
+    assert "found" not in record
+
+
 def test_an_empty_answer_names_a_repository_that_is_not_in_the_memory(store: Path) -> None:
     command = ("query", "--store", store, "--error", "FrobnicationFault: gone astray", "--repo")
 
