@@ -8,6 +8,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from contextgraph.embedding import is_fitted
+from contextgraph.fitted import fitted
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
 from contextgraph.knowledge.recall import (
@@ -51,6 +52,8 @@ _FURTHER = 0.3
 _OTHERS = 4
 # From so many characters on, equal texts are copies.
 _COPIED = 120
+# Texts about other things have such a cosine.
+_UNRELATED = 0.3
 # A file that is named is meant.
 _NAMED = 0.5
 _OF_A_TIME = 1_000
@@ -278,8 +281,13 @@ def _title(run: Trajectory) -> str:
 
 
 def _probability(rank: Ranked) -> float:
-    """Return how likely a passage answers."""
-    return round(max(rank.share, rank.meaning), 4)
+    """Return how likely a passage answers.
+
+    Fitted on questions about sessions, and on others that these do not answer.
+    """
+    beyond = max(0.0, rank.meaning - _UNRELATED) if rank.meaning else 0.0
+    signs = {"words": rank.words, "meaning": beyond}
+    return round(fitted("sessions").probability(signs), 4)
 
 
 def _by_all_hits(sessions: Sequence[list[Found]]) -> list[list[Found]]:
