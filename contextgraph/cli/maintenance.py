@@ -29,11 +29,12 @@ from contextgraph.cli.output import (
     interrupted_by_termination,
     warn,
 )
+from contextgraph.processes import replacing
 from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Trajectory
@@ -49,6 +50,7 @@ WithVectors = Annotated[
     ),
 ]
 _LISTED = 10
+_RUNS_AT_ONCE = 500
 
 Ids = Annotated[list[str] | None, argument("TRAJECTORY_ID", "Ids of runs.")]
 Instances = Annotated[list[str] | None, option("ID", "All runs of this instance (repeatable).")]
@@ -58,12 +60,15 @@ Repos = Annotated[
 
 
 @common_options()
-def forget(
+def forget(  # noqa: PLR0913  (one parameter per flag)
     common: Common,
     ids: Ids = None,
     *,
     instance: Instances = None,
     repo: Repos = None,
+    source: Annotated[
+        list[str] | None, option("NAME", "All runs and notes that this source supplied.")
+    ] = None,
     everything: Annotated[bool, described("--all", help="All runs.")] = False,
     older_than: Annotated[int | None, option("DAYS", "Only runs that are older.", min=1)] = None,
     key: Annotated[str | None, option("KEY", "A keyed entry, and its history.")] = None,
@@ -72,17 +77,19 @@ def forget(
     """Remove runs and everything that only they support.
 
     With --key a keyed entry is erased instead, also from its log and archive. Asks for
-    confirmation, unless --yes is given. The age of a run counts from its time in the log, else from
-    when it was learned. It is not an error if no run is older than --older-than.
+    confirmation, unless --yes is given. Files that were exported before are named. The age of a run
+    counts from its time in the log, else from when it was learned. It is not an error if no run is
+    older than --older-than.
 
     \b
     Example:
       contextgraph forget --instance owner__repo-12
       contextgraph forget --repo owner/repo --yes
+      contextgraph forget --source clone:github.com/owner/repo
       contextgraph forget --older-than 365 --yes
       contextgraph forget --key /user/preference/review
     """
-    named = [*(ids or ()), *(instance or ()), *(repo or ())]
+    named = [*(ids or ()), *(instance or ()), *(repo or ()), *(source or ())]
     if key is not None:
         if everything or named or older_than:
             raise click.BadParameter("--key cannot be combined with runs")
@@ -90,13 +97,15 @@ def forget(
         return
     if not (everything or named or older_than):
         raise click.BadParameter(
-            "name what to forget: a trajectory id, --instance, --repo, --older-than, --all or --key"
+            "name what to forget: a trajectory id, --instance, --repo, --source, --older-than,"
+            " --all or --key"
         )
     with common.open(create=False) as memory:
         runs = memory.store.runs
         is_named = bool(named) and not everything
         chosen = _named(runs, ids or (), instance or (), repo or ()) if is_named else runs.ids()
         selected = [*runs.trajectories(chosen).values()]
+        selected += _supplied(memory, source or (), {run.id for run in selected})
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             selected = [run for run in selected if run.seen_at < oldest]
@@ -107,6 +116,12 @@ def forget(
             _confirm(selected)
         common.note_shown(memory, forgetting=True)
         removed = memory.forget(run.id for run in selected)
+        if source:
+            memory.store.notes.delete(
+                [note.id for note in memory.store.notes.all() if note.contributor in source]
+            )
+    if kept := _exported_files(common):
+        warn(f"exported before, and not changed: {', '.join(map(plain, kept))}")
     text = f"removed {number_of(removed, 'run')} and everything that only they support"
     common.answer({"forgotten": removed, "trajectories": [*map(record_of, selected)]}, text)
     if removed and not common.as_json:
@@ -127,6 +142,41 @@ def _forget_key(common: Common, key: str, *, yes: bool) -> None:
         fail(f"no entry of {key} in {memory.root}")
     text = f"forgot {key}: {number_of(removed, 'call')}"
     common.answer({"forgotten": removed, "key": key}, text)
+
+
+def _supplied(
+    memory: "AgentMemory", sources: "Sequence[str]", known: "Collection[str]"
+) -> list["Trajectory"]:
+    """The runs that *sources* supplied, without those that are *known*."""
+    runs = memory.store.runs
+    ids = [run for run in runs.ids() if run not in known] if sources else []
+    found = (
+        run
+        for at in range(0, len(ids), _RUNS_AT_ONCE)
+        for run in runs.trajectories(ids[at : at + _RUNS_AT_ONCE]).values()
+    )
+    return [run for run in found if run.contributor in sources]
+
+
+def _note_export(common: Common, path: Path) -> None:
+    """Note that *path* holds what is in the memory, for when some of it is to be forgotten."""
+    settings = common.settings()
+    if settings.is_in_memory:
+        return
+    record = Path(f"{settings.companion}.exports.json")
+    names = dict.fromkeys([*_exported_files(common), str(path.absolute())])
+    with replacing(record) as part:
+        part.write_text(json.dumps([*names]))
+
+
+def _exported_files(common: Common) -> list[str]:
+    """Return the files and folders that were exported from the memory and are there."""
+    record = Path(f"{common.settings().companion}.exports.json")
+    try:
+        names = json.loads(record.read_bytes())
+    except (OSError, ValueError):
+        return []
+    return [name for name in names if Path(name).exists()]
 
 
 def _named(
@@ -221,6 +271,7 @@ def export(
             memory.export_graph(path, file_format)
             graph = memory.graph()
             counts = {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
+    _note_export(common, path)
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"
@@ -232,7 +283,6 @@ def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dic
     import orjson
 
     from contextgraph.errors import DamagedRunError, StoreError
-    from contextgraph.processes import replacing
     from contextgraph.readers import to_atif
 
     runs = memory.store.runs.ids()
@@ -278,6 +328,7 @@ def backup(
         common.open(read_only=True) as memory,
     ):
         memory.back_up(path)
+    _note_export(common, path)
     size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
     text = f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s"
     common.answer({"bytes": size, "seconds": seconds}, text)

@@ -125,3 +125,15 @@ def test_nothing_is_written_of_a_repository_where_no_tasks_agree(
     assert result.code == 1
     assert "no two tasks of acme/other" in result.err
     assert not (tmp_path / "A.md").exists()
+
+
+def test_forgetting_a_source_names_the_files_that_were_exported(tmp_path: Path) -> None:
+    store, archive = tmp_path / "memory.db", tmp_path / "a.jsonl"
+    for number, source in enumerate(("ann", "eve")):
+        runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number)])
+        assert contextgraph("learn", runs, "--source", source, "--store", store).code == 0
+    contextgraph("export", archive, "--store", store)
+    done = contextgraph("forget", "--source", "eve", "--yes", "--store", store)
+    assert f"exported before, and not changed: {archive}" in done.err
+    left = contextgraph("runs", "--store", store, "--json").records
+    assert [run["contributor"] for run in left] == ["ann"]
