@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance import Relation, verdict
-from contextgraph.knowledge.durability import SURE, manner_stems
-from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     Notes,
@@ -29,10 +28,12 @@ from contextgraph.knowledge.notes import (
     with_evidence,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
+from contextgraph.knowledge.sentences import SURE
 from contextgraph.model import (
     About,
     Lesson,
     LessonFacts,
+    LessonKind,
     LessonStatus,
     Link,
     LinkType,
@@ -396,7 +397,7 @@ class Lessons:
         superseded = superseded_in(self._store, [*said], as_of)
         current = [it for it in proposed if it.id not in superseded and not waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
-        return tuple(Recollection(note, note.importance, {}, note.importance) for note in newest)
+        return tuple(Recollection(note, note.importance, {}) for note in newest)
 
     def _conversations(
         self, runs: Collection[str], as_of: datetime | None
@@ -465,7 +466,7 @@ def _amendments(run_id: str, sessions: Mapping[str, Sequence[Note]]) -> Iterator
             (notes, sessions[run_id]), key=lambda said: min(note.created_at for note in said)
         )
         opening = later[0].title.partition("\n")[0]
-        restated = [note.content for note in later if note.importance == 1 and _is_agreed(note)]
+        restated = [note.content for note in later if _is_agreed(note)]
         if any(map(amends, [opening, *restated])) and may_amend(later[0], earlier[0]):
             yield from _amended(later, earlier)
 
@@ -550,7 +551,7 @@ def _lesson_said(
     said: Said, session: SaidInRun, run: RawTrajectory, run_id: str, now: datetime
 ) -> NewLesson:
     evidence = Quotation(
-        quote=said.text,
+        quote=said.quote,
         run=run_id,
         session=run.instance_id,
         step=said.step,
@@ -559,17 +560,17 @@ def _lesson_said(
         context=said.context,
         pasted=said.pasted,
     )
-    symbols = tuple(name for name in said.about if not files_in(name))
-    about = About(files_in(" ".join(said.about)), symbols, subject=" ".join(said.about[:1]))
+    is_named = bool(said.about.names or any(map(str.isdigit, said.text)))
     facts = LessonFacts(
-        said.kind,
+        # What names nothing is about how to work, more often than about the product.
+        LessonKind.DECISION if is_named else LessonKind.RULE,
         Origin.SAID,
-        about,
+        said.about,
         (evidence,),
         is_active=said.confidence >= SURE,
         probability=said.confidence,
     )
-    return NewLesson(said.text, facts, title=session.title, importance=min(1.0, said.weight / 6))
+    return NewLesson(said.text, facts, title=session.title, importance=said.confidence)
 
 
 def _note_of(new: NewLesson, repo: str, contributor: str) -> Note:
@@ -765,9 +766,15 @@ def _relation(note: Note, earlier: Note) -> Relation:
     relation = verdict(statement_of(note), statement_of(earlier)).relation
     if relation is Relation.SUPERSEDES and not _is_same_subject(note.content, earlier.content):
         return Relation.UNRELATED
+    if similar >= _SAME and not _has_same_numbers(note.content, earlier.content):
+        return Relation.SUPERSEDES
     is_same = relation is Relation.UNRELATED and similar >= _SAME
     is_same = is_same and not _name_others(note.content, earlier.content)
     return Relation.SAME if is_same else relation
+
+
+def _has_same_numbers(text: str, other: str) -> bool:
+    return {*_NUMBER.findall(text)} == {*_NUMBER.findall(other)}
 
 
 def _is_same_subject(later: str, earlier: str) -> bool:
@@ -790,7 +797,7 @@ def _name_others(text: str, other: str) -> bool:
 def _subject(text: str) -> frozenset[str]:
     """The subject of *text*: its names, and its stems without how people give orders."""
     rest = _NAMED.sub(" ", text)
-    return (frozenset(stems(rest)) - manner_stems()) | _names(text)
+    return frozenset(stems(rest)) | _names(text)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -798,7 +805,4 @@ def _names(text: str) -> frozenset[str]:
     """The files, symbols and acronyms in *text*, in one spelling: `fs_watcher.go`, `fsWatcher`."""
     found = (next(filter(None, match.groups())) for match in _NAMED.finditer(text))
     spelled = (_NOT_LETTERS.sub("", _SUFFIX.sub("", name.rpartition("/")[2])) for name in found)
-    shouted = manner_stems()
-    return frozenset(
-        name.casefold() for name in spelled if name and not {*stems(name.lower())} & shouted
-    )
+    return frozenset(name.casefold() for name in spelled if name)

@@ -127,7 +127,7 @@ def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
 def test_what_people_decided_is_said_at_a_prompt_and_before_an_edit(
     tmp_path: Path, project: Path
 ) -> None:
-    decided = "640 rows. Never send more in one batch of export.py, their importer drops them."
+    decided = "Never send more than 640 rows in one batch of export.py, their importer drops them."
     step = Step(0, "How many rows fit in export.py?", Action("", ""), None, user_message=decided)
     task = "The export sends too many rows"
     store = tmp_path / "decided.db"

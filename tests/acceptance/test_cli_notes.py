@@ -101,21 +101,29 @@ def test_a_choice_is_listed_with_what_was_chosen(store: Path, tmp_path: Path) ->
 def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     store: Path, tmp_path: Path
 ) -> None:
-    said = [f"Always sort the table of area{number}." for number in range(12)]
-    step = replace(TURN, user_message="\n".join(("Instead keep the newest total.", *said)))
-    run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
-    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    always = "We should always sort the table of area"
+    said = [f"{always}{number}, never leave it as it is." for number in range(12)]
+    unsure = "Keep the newest of each day in `export.py`."
+    runs = [
+        RawTrajectory("generic", name, "acme/shop", name, (replace(TURN, user_message=text),))
+        for name, text in {"a": "\n".join(said), "b": unsure}.items()
+    ]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
     at = ("--store", store)
     first = contextgraph("lessons", "acme/shop", *at).out
-    assert (first.count("  Always sort"), "2 more: --page 2" in first) == (10, True)
+    assert (first.count(f"  {always}"), "2 more: --page 2" in first) == (10, True)
     assert "1 proposed, not shown to agents" in first
-    assert contextgraph("lessons", "acme/shop", "--page", "2", *at).out.count("  Always sort") == 2
-    assert "newest total" in contextgraph("lessons", "acme/shop", "--all", "--page", "2", *at).out
+    second = contextgraph("lessons", "acme/shop", "--page", "2", *at).out
+    assert second.count(f"  {always}") == 2
+    assert unsure in contextgraph("lessons", "acme/shop", "--all", *at).out
 
 
 def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     at = ("--store", store)
-    message = "Don't commit generated files. Always squash before merging."
+    message = (
+        "We never want generated files in a commit of this repository. "
+        "No, we should always squash all commits before merging."
+    )
     step = replace(TURN, user_message=message)
     run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
     again = replace(run, instance_id="b", task="Totals differ")
@@ -124,8 +132,8 @@ def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     one, other = sorted(listed, key=lambda one: one["text"], reverse=True)
     assert {one["text"], other["text"]} == {*message.replace(". ", ".|").split("|")}
     assert [said["session"] for said in one["evidence"]] == ["a", "b"]
-    assert "Always squash" in contextgraph("lessons", "all", *at).out
-    (found, *_) = contextgraph("search", "commit generated files", *at, "--json").records
+    assert "always squash" in contextgraph("lessons", "all", *at).out
+    (found, *_) = contextgraph("search", "generated files in a commit", *at, "--json").records
     assert (found["kind"], "generated files" in found["text"]) == ("lesson", True)
     _, *opening = found["command"].split()
     assert contextgraph(*opening).code == 0
@@ -138,10 +146,12 @@ def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     decided = contextgraph("lessons", "--accept", one["id"], "--accept", other["id"], *at, "--json")
     assert decided.records[0]["accepted"] == 2
     rules = tmp_path / "CLAUDE.md"
-    rules.write_text("# Shop\n\n- always squash before merging.\n", encoding="utf-8")
+    rules.write_text(
+        "# Shop\n\n- we should always squash all commits before merging.\n", encoding="utf-8"
+    )
     diff = contextgraph("lessons", "acme/shop", "--propose", rules, *at).out
     assert [line for line in diff.splitlines() if line.startswith("+-")] == [
-        "+- Don't commit generated files."
+        "+- We never want generated files in a commit of this repository."
     ]
     rejected = contextgraph("lessons", "--reject", other["id"], *at, "--json")
     assert rejected.records == [

@@ -94,16 +94,16 @@ def test_a_silence_is_explained_by_its_step_and_reason(store: Path) -> None:
 
 def test_people_see_the_rules_that_an_agent_is_told(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
-    rule = "Always run the linter over the whole project."
+    rule = "We should always run the linter over the whole project."
     sessions = [
         RawTrajectory(
             "claude-code",
             name,
             "acme/shop",
             f"Task {name}",
-            (Step(0, "", Action("bash", "make"), "ok", user_message=rule),),
+            (Step(0, "", Action("bash", "make"), "ok", user_message=text),),
         )
-        for name in ("a", "b")
+        for name, text in {"a": rule, "b": f"Please, {rule}"}.items()
     ]
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", sessions), "--store", store)
     asked = ("query", "--store", store, "--repo", "acme/shop", "--task", "Add a discount")

@@ -10,8 +10,8 @@ from contextgraph import AgentMemory, State
 from contextgraph.agents.before import NextCall
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge import NewLesson
-from contextgraph.knowledge.durability import SURE
 from contextgraph.knowledge.extraction import statements_in
+from contextgraph.knowledge.sentences import SURE
 from contextgraph.model import (
     About,
     Action,
@@ -32,7 +32,9 @@ from contextgraph.model import (
 from contextgraph.values import replace
 
 SHOP = "acme/shop"
-RULE = "Don't commit generated files."
+RULE = "We never want generated files in a commit of this repository."
+AGAIN = "we never want the generated files in any commit of this repository, please"
+SQUASH = "No, we should always squash all commits before merging a branch."
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 ASKED = (
@@ -101,8 +103,12 @@ def amended_talk() -> RawTrajectory:
     return talk(
         "amended",
         AMENDMENT,
-        ("Then an export batch can hold more rows than 640. How many?", "Batches of 900 rows now."),
-        last="Amended: an export batch holds at most 900 rows; a customer is still never split.",
+        (
+            "Then an export batch can hold more rows than 640. How many?",
+            "We should always hold at most 900 rows in a batch of the export now, never more.",
+        ),
+        last="Final rule of export.py now: an export batch holds at most 900 rows, and a customer "
+        "is still never split over two batches.",
         begins=MONDAY + timedelta(days=7),
     )
 
@@ -155,29 +161,14 @@ def memory() -> Iterator[AgentMemory]:
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Never push to main directly.",
-        "use pnpm instead of npm",
-        "please don't edit files under vendor/",
-        "stop asking me multiple choice questions",
-        "we always squash before merging",
-        "the config should live in pyproject.toml",
-        "from now on write the test first",
-        "No mocks in integration tests",
-        "I prefer small commits",
-        "make sure to keep the public API as it is",
-        "以后请用 pnpm 安装依赖，不要用 npm",
-        "Why did I have to ask for a docstring again?",
-        "Isn't the limit right there in STYLE.md?",
-        "Didn't you just paste the same loop into both modules?",
-        "It seems we should just reuse the parser of the report, no?",
-        "You are to ask me! Not pick a library on your own.",
-        "I don't want the fixtures in that folder.",
-        "We are going to keep each command in a module of its own.",
-        "Ask me any questions before you start.",
+        "We should never push to main, not even for a typo.",
+        "We never want generated files in a commit of this repository.",
+        "No, always use pnpm instead of npm here.",
+        "We always want `just lint` to be used for the linter, not eslint.",
     ],
 )
 def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
-    assert texts_in(f"Thanks. {sentence}")[-1].endswith(sentence)
+    assert texts_in(f"Thanks. {sentence}", SURE)[-1] == sentence
 
 
 @pytest.mark.parametrize(
@@ -221,48 +212,17 @@ def test_questions_pasted_texts_and_instructions_of_the_moment_are_not(message: 
     assert texts_in(message, SURE) == []
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "We don't want this in every module.",
-        "Instead keep the newest of each day.",
-        'Keep the word "draft in the name of every file.',
-        "Option 2 should be the default for all exports.",
-        "A, but always with a test for each export.",
-    ],
-)
-def test_what_cannot_be_understood_alone_is_kept_but_not_sure(message: str) -> None:
-    assert texts_in(message)
-    assert not texts_in(message, SURE)
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "We use pnpm, never npm",
-        "Don't add new dependencies",
-        "prefer small commits over large ones",
-        "never push to main",
-        "900 rows, never more in one batch",
-        "A batch always holds at most 640 rows",
-        "Postgres. We do not want a second database.",
-    ],
-)
-def test_a_short_rule_is_sure(rule: str) -> None:
-    assert texts_in(rule, SURE)
-
-
 def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: AgentMemory) -> None:
-    vague = "Instead keep the newest of each day in `export.py`."
+    vague = "Keep the newest of each day in `export.py`."
     memory.learn(talk("one", "Look at the export", ("It runs.", vague)))
     (waits,) = memory.lessons.of(SHOP)
     assert waits.status is LessonStatus.PROPOSED
     assert memory.decided(repo=SHOP, names=["export.py"]).lessons == ()
     later = MONDAY + timedelta(days=1)
-    said_again = talk("two", "Look at the dates", ("Done.", f"Ok, {vague.lower()}"), begins=later)
-    memory.learn(said_again)
-    (again,) = memory.lessons.of(SHOP)
-    assert (again.status, again.sessions) == (LessonStatus.ACTIVE, 2)
+    again = "Ok, keep the newest rows of each day in `export.py`."
+    memory.learn(talk("two", "Look at the dates", ("Done.", again), begins=later))
+    (known,) = memory.lessons.of(SHOP)
+    assert (known.status, known.sessions) == (LessonStatus.ACTIVE, 2)
     shown = memory.decided(repo=SHOP, names=["export.py"]).lessons
     assert [one.note.content for one in shown] == [vague]
 
@@ -270,8 +230,8 @@ def test_what_is_less_sure_waits_until_it_is_said_again_or_accepted(memory: Agen
 def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
     memory: AgentMemory,
 ) -> None:
-    rule = "Batches of export.py always hold at most 640 rows."
-    change = "Instead batches of export.py always hold at most 900 rows."
+    rule = "Batches of export.py should always hold at most 640 rows, not more."
+    change = "Instead batches of export.py should hold at most 900 rows now."
     memory.learn(talk("one", "Look at the export", ("It runs.", rule)))
     later = MONDAY + timedelta(days=1)
     memory.learn(talk("two", "Look at the batch", ("Done.", change), begins=later))
@@ -287,7 +247,7 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
 
 
 def test_learning_again_rates_what_nobody_reviewed(memory: AgentMemory) -> None:
-    run = session("Always squash before merging. Instead keep the newest of each day.")
+    run = session(f"{SQUASH} Keep the newest of each day.")
     memory.learn(run)
     listed = {one.id: one.status for one in memory.lessons.of(SHOP)}
     assert sorted(listed.values()) == [LessonStatus.ACTIVE, LessonStatus.PROPOSED]
@@ -330,10 +290,9 @@ def test_what_a_program_writes_after_each_step_is_not_read() -> None:
     assert statements_in(repeated).statements == ()
 
 
-def test_the_task_and_what_only_the_agent_claims_are_not() -> None:
-    task = "The parser should always accept a trailing comma, and never raise. " * 8
+def test_what_only_the_agent_claims_is_not() -> None:
     claims = "So the policy is that we always use tabs. I'll make sure every file follows it."
-    assert statements_in(talk("a", task, (claims, ""))).statements == ()
+    assert statements_in(talk("a", "Look at it", (claims, ""))).statements == ()
 
 
 def test_what_the_agent_wrote_and_a_person_quotes_is_not_theirs() -> None:
@@ -345,72 +304,28 @@ def test_what_the_agent_wrote_and_a_person_quotes_is_not_theirs() -> None:
 
 
 def test_paragraphs_with_set_apostrophes_are_pasted_where_others_are_typed() -> None:
-    typed, pasted = "We don't want a second queue.", "The worker doesn’t stop, it should always."
+    typed = "We don't want a second queue for the worker in this project."
+    pasted = "We don’t want a worker that stops in this project, it should always run."
     said = statements_in(session(f"{pasted}\n\n{typed}")).statements
     assert [one.text for one in said] == [typed]
     assert len(statements_in(session(pasted)).statements) == 1
 
 
-def test_a_confirmation_that_goes_on_about_something_else_confirms_nothing() -> None:
-    proposed = "I'd key a contact by its lowercased email, so one address is one contact."
-    for answer in (
-        "ok, same log file",
-        "Yeah, I also see a failing check in the nightly job here.",
-    ):
-        assert statements_in(talk("a", "Contacts twice", (proposed, answer))).statements == ()
-
-
-@pytest.mark.parametrize("answer", ["yes, delete them all", "from the loader to the page"])
-def test_letting_the_agent_do_what_it_offers_decides_nothing(answer: str) -> None:
-    offers = "Two tests print the page. Should I delete both of these tests of the loader?"
-    assert statements_in(talk("a", "Review it", (offers, answer))).statements == ()
-
-
 def test_numbers_name_the_items_of_the_last_list() -> None:
-    review = "1. Names should be short\n2. The page is read twice\n3. Keep one test of the loader"
-    rounds = ((review, "address 3"), ("It is done.", "1 and 3"))
+    review = "1. We should never abbreviate names\n2. Look\n3. We should always keep one test of it"
+    rounds = ((review, "address 2"), ("It is done.", "1 and 3"))
     said = statements_in(talk("a", "Review it", *rounds)).statements
     assert [(one.text, one.context) for one in said] == [
-        ("Names should be short", "1 and 3"),
-        ("Keep one test of the loader", "1 and 3"),
+        ("We should never abbreviate names", "1 and 3"),
+        ("We should always keep one test of it", "1 and 3"),
     ]
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        "Look at the exporter. We don't want to change that it runs at night.",
-        "The exporter used to be a service. Now instead want it as a module of the shop.",
-    ],
-)
-def test_a_first_request_can_decide_something(task: str) -> None:
-    said = statements_in(talk("a", task, ("I looked at it.", "ok"))).statements
-    assert [one.text for one in said] == [task.split(". ")[1]]
-
-
-def test_a_fact_that_is_put_right_is_a_correction() -> None:
-    said = 'The kind of a refund is "sale". This is wrong, it is "credit".'
-    assert texts_in(f"Thanks a lot for this. {said}") == [said]
-
-
-def test_a_condition_is_no_question() -> None:
-    rule = "When the export is empty, we never send a file"
-    assert texts_in(f"Thanks a lot for this. {rule}") == [rule]
-
-
 def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
-    first, *_ = statements_in(export_talk()).statements
-    assert first.text.startswith("640.")
-    assert first.context == ROUNDS[0][0]
-
-
-def test_a_statement_that_points_at_something_keeps_what_it_points_at() -> None:
-    wrote = "The exporter writes a preview of ten rows first. Then it writes the file."
-    (said,) = statements_in(talk("a", "Look at it", (wrote, "Never do that again."))).statements
-    assert said.context == wrote
-    clear = "We never write a preview of rows in front of an export file."
-    (said,) = statements_in(talk("a", "Look at it", (wrote, clear))).statements
-    assert said.context == ""
+    asked = "Should the cache be shared between tenants?"
+    (said,) = statements_in(talk("a", "Look at it", (asked, "no, never"))).statements
+    assert (said.text, said.quote, said.context) == (f"{asked} no, never", "no, never", asked)
+    assert said.confidence < SURE
 
 
 @pytest.mark.parametrize(
@@ -429,16 +344,10 @@ def test_a_choice_keeps_what_was_chosen(wrote: str, answer: str, chosen: str) ->
     assert (said.by_agent, said.text, said.context) == (True, chosen, answer)
 
 
-def test_what_the_agent_proposed_is_agreed_once_a_person_confirms_it() -> None:
-    proposed = "I'd key a contact by its lowercased email, so one address is one contact."
-    (said,) = statements_in(talk("a", "Contacts twice", (proposed, "Exactly."))).statements
-    assert (said.by_agent, said.text) == (True, proposed)
-
-
 def test_the_last_restatement_of_what_people_said_is_agreed() -> None:
     *_, recap = statements_in(export_talk()).statements
     assert (recap.by_agent, recap.text) == (True, RECAP)
-    assert "export.py" in recap.about
+    assert recap.about.paths == ("export.py",)
 
 
 def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
@@ -450,25 +359,6 @@ def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
     assert "2026-03-02" in text
     assert "640" in text
     assert memory.query(State(task_description=LATER, repo="bob/pump")).lessons == ()
-
-
-@pytest.mark.parametrize(
-    ("message", "is_taken"),
-    [
-        ("I'd rather keep two plain loops than one clever one.", True),
-        ("From here on each export gets a checksum, too.", True),
-        ("We are not allowed to store the birthday of a customer.", True),
-        ("It was decided that the old importer goes at the end of May.", True),
-        ("I told you that the sandbox has no clock of its own.", True),
-        ("You keep copying the header into new modules.", True),
-        ("Use the second option.", False),
-        ("Put it back, please.", False),
-    ],
-)
-def test_what_holds_later_is_taken_and_what_points_at_the_screen_is_not(
-    message: str, is_taken: bool
-) -> None:
-    assert bool(texts_in(message, 0 if is_taken else SURE)) == is_taken
 
 
 def test_a_session_whose_decision_is_quoted_is_not_named_as_a_similar_task(
@@ -534,24 +424,6 @@ def test_an_amended_decision_is_not_shown_any_more(
     assert not any("640" in one.note.content for one in recalled)
 
 
-def test_what_is_about_another_thing_or_stays_supersedes_nothing(memory: AgentMemory) -> None:
-    memory.learn(session("Let's put the table command into cmd/table.go, not into main.go."))
-    memory.learn(
-        session("Let's move the chart command out of main.go into cmd/chart.go now.", instance="b")
-    )
-    memory.learn(export_talk())
-    kept = talk(
-        "kept",
-        AMENDMENT,
-        ("Which cap then?", "The cap of a batch stays at 640 rows, only the importer is new."),
-        begins=MONDAY + timedelta(days=7),
-    )
-    memory.learn(kept)
-    held = {one.text for one in memory.lessons.of(SHOP) if not one.superseded_by}
-    assert any("table.go" in text for text in held)
-    assert "Right, and never split one customer over two batches." in held
-
-
 def test_what_a_deleted_session_superseded_holds_again(memory: AgentMemory) -> None:
     memory.learn(export_talk())
     amended = memory.learn(amended_talk())
@@ -615,7 +487,7 @@ def test_a_request_that_shares_only_common_words_with_what_was_said_gets_nothing
     memory: AgentMemory,
 ) -> None:
     wrote = "The portal keeps a ledger of each upload. The ledger of the portal is a table."
-    said = "No, always keep two blank lines there."
+    said = "No, we should always keep two blank lines there, never one."
     memory.learn(talk("portal", "Look at the code.", (wrote, said)))
     for run in map(small_talk, range(8)):
         memory.learn(run)
@@ -654,13 +526,13 @@ def test_what_was_learned_of_a_sub_agent_goes_once_it_is_known_as_one(memory: Ag
 
 
 def test_a_rejected_lesson_does_not_return_until_that_is_undone(memory: AgentMemory) -> None:
-    run = session(RULE, "Always squash before merging.")
+    run = session(RULE, SQUASH)
     memory.learn(run)
     squash, generated = sorted(memory.lessons.of(), key=lambda one: one.text)
     assert memory.lessons.accept([generated.id, "lesson_unknown"]) == 1
     assert memory.lessons.reject([squash.id]) == 1
     memory.learn(run)
-    memory.learn(session("Always squash before merging.", instance="b"))
+    memory.learn(session(SQUASH, instance="b"))
     assert [one.text for one in memory.lessons.of()] == [RULE]
     (rejected,) = memory.lessons.of(status=[LessonStatus.REJECTED])
     assert rejected.id == squash.id
@@ -672,7 +544,7 @@ def test_a_rejected_lesson_does_not_return_until_that_is_undone(memory: AgentMem
 
 
 def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentMemory) -> None:
-    memory.learn(session(RULE, "Always squash before merging."))
+    memory.learn(session(RULE, SQUASH))
     squash, generated = sorted(memory.lessons.of(), key=lambda one: one.text)
     assert not memory.lessons.supersede(squash.id, "lesson_unknown")
     assert not memory.lessons.supersede(squash.id, squash.id)
@@ -686,7 +558,7 @@ def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentM
 
 def test_a_lesson_stays_with_what_was_said_in_other_sessions(memory: AgentMemory) -> None:
     first = memory.learn(session(RULE))
-    again = "please do not commit the generated files"
+    again = AGAIN
     memory.learn(session(again, instance="c"))
     assert [one.sessions for one in memory.lessons.of(SHOP)] == [2]
     memory.forget([first.trajectory_id])
@@ -730,14 +602,14 @@ def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
 def test_a_rule_that_had_to_be_repeated_is_counted_by_session(memory: AgentMemory) -> None:
     for instance in ("a", "b", "b"):
         memory.learn(session(RULE, instance=instance))
-    memory.learn(session("please do not commit the generated files", instance="c"))
+    memory.learn(session(AGAIN, instance="c"))
     (rule,) = memory.lessons.of(SHOP)
     assert (rule.text, rule.sessions) == (RULE, 3)
     assert [one.session for one in rule.evidence] == ["a", "b", "c"]
 
 
 def test_a_run_begins_with_the_rules_that_people_had_to_repeat(memory: AgentMemory) -> None:
-    for instance, text in {"a": RULE, "b": "please do not commit the generated files"}.items():
+    for instance, text in {"a": RULE, "b": AGAIN}.items():
         memory.learn(session(text, instance=instance))
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
         start = run.start()
@@ -767,10 +639,14 @@ def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_o
         ("No, always use pnpm instead of npm here.", "cd web && pnpm install", False),
         ("No, always run the linter with `just lint`.", "eslint src", True),
         ("No, always run the linter with `just lint`.", "just lint", False),
-        ("Never run migrations against staging.", "python manage.py migrate --db staging", True),
+        (
+            "No, we should never run migrations against staging.",
+            "manage.py migrate --db staging",
+            True,
+        ),
         ("Never push to main, not even a typo.", "git add . && git push origin main", True),
         ("Never push to main, not even a typo.", "git status", False),
-        ("Never run `make deploy` before somebody agreed.", "make deploy", True),
+        ("We should never run `make deploy` before somebody agreed.", "make deploy", True),
         ("No, never put two blank lines into make.py.", "make test", False),
         ("No, the totals always go to the order of the shop.", "go test ./...", False),
         ("No change to `shop export` without a test, always.", "shop export --all", False),

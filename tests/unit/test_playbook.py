@@ -100,9 +100,10 @@ def test_pinned_notes_alone_make_a_playbook_that_fits(memory: AgentMemory) -> No
 
 
 def test_nothing_from_a_session_on_an_excluded_task_is_pinned(memory: AgentMemory) -> None:
-    advice = replace(one_run(1).steps[0], user_message="Don't commit generated files.")
+    rule = "We never want generated files in a commit."
+    advice = replace(one_run(1).steps[0], user_message=rule)
     memory.learn(replace(one_run(1), steps=(advice, *one_run(1).steps[1:])))
-    (said,) = memory.lessons.of("acme/shop")
+    (said,) = (one for one in memory.lessons.of("acme/shop") if one.text == rule)
     memory.notes.pin([said.id])
     assert memory.playbook("acme/shop").notes
     assert not memory.playbook("acme/shop", exclude_instances=["acme__shop-1"]).notes

@@ -76,7 +76,8 @@ def test_what_says_the_same_and_what_is_new_of_one_session_stand_once(memory: Ag
 
 def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
     """Its prompt is no session, and what it was asked and wrote is nothing that a person said."""
-    told = Step(0, "I look for it.", Action("bash", "ls"), "ok", user_message="Always use tabs.")
+    rule = "We always want tabs in here."
+    told = Step(0, "I look for it.", Action("bash", "ls"), "ok", user_message=rule)
     asked = "The harvester of the ledger is slow, please look where the time goes."
     steps = (told, Step(1, "It is slow in the importer of barley.", Action("", ""), None))
     run = RawTrajectory("claude-code", "talk", SHOP, asked, steps, agent="claude-code")
@@ -87,7 +88,7 @@ def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
         (replace(run, agent="claude-code/subagent", task=prompt, steps=(said,)),),
     ):
         memory.learn(order)
-    assert [one.text for one in memory.lessons.of(SHOP)] == ["Always use tabs."]
+    assert [one.text for one in memory.lessons.of(SHOP)] == [rule]
     (session,) = {one.session for one in memory.search("sourdough in the quarry", SHOP)}
     first = memory.search("sourdough in the quarry", SHOP)[0]
     assert (session, first.title.partition(" (")[0]) == ("talk", asked)
@@ -97,7 +98,7 @@ def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
 
 def test_a_lesson_is_found_by_its_words_before_those_of_its_session(memory: AgentMemory) -> None:
     plan = " ".join(f"word{number}" for number in range(60))
-    said = "Always squash before merging the ledger."
+    said = "We should always squash before merging the ledger, not after it."
     step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
     run = RawTrajectory("generic", "a", SHOP, f"{plan} sourdough", (step,))
     memory.learn(run)
@@ -108,8 +109,11 @@ def test_a_lesson_is_found_by_its_words_before_those_of_its_session(memory: Agen
 def test_a_question_is_about_what_is_asked_and_no_word_that_asks(memory: AgentMemory) -> None:
     for number, (task, said) in enumerate(
         (
-            ("The importer loses rows", "Never decide on a port while a deployment happens."),
-            ("Tidy the importer", "The importer must listen on 8125, never on 9000."),
+            (
+                "The importer loses rows",
+                "We should never decide on a port while a deployment happens.",
+            ),
+            ("Tidy the importer", "We should never use 9000, the importer always listens on 8125."),
         )
     ):
         step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
