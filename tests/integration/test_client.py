@@ -230,7 +230,8 @@ MISSING = {
     "lessons.keep": "the service keeps what it finds itself",
     "notes.count_recalls": "the service counts them when it answers",
     "notes.without_counts": "the service uses it for tokens that may only read",
-    "notes.answers": "recall and search use it",
+    **dict.fromkeys(("notes.answers", "notes.vector_of"), "recall and search use it"),
+    "chat_of": "a language model of the machine that has the memory",
     "notes.judge_waiting": "a part of `maintain`",
 }
 # Send nothing, use other methods, or have requests of their own.
