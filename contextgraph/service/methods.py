@@ -67,6 +67,11 @@ class Method(Struct, frozen=True, dict=True):
         return f"/v1/{self.name.replace('.', '/')}"
 
     @property
+    def schema(self) -> dict[str, str]:
+        """The reference to its arguments in the OpenAPI document."""
+        return {"$ref": _PLACE.format(name=self.name)}
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of its parameters."""
         return tuple(signature(self.function).parameters)
@@ -131,6 +136,17 @@ def _clipped(record: model.Json) -> model.Json:
 
 
 METHODS: dict[str, Method] = {}
+_PLACE = "#/components/schemas/{name}"
+
+
+def schemas() -> dict[str, Any]:
+    """Return the JSON Schema of the arguments of each method by its name, and of their parts."""
+    some = {"type": "array", "items": {"type": "string"}}  # of ids, in any iterable
+    arguments = [one.arguments for one in METHODS.values()]
+    _, parts = msgspec.json.schema_components(
+        arguments, schema_hook=lambda _: some, ref_template=_PLACE
+    )
+    return parts
 
 
 def requested(function: Callable[P, R], part: str, scope: TokenScope) -> Callable[P, R]:

@@ -404,6 +404,7 @@ def _add_method(method: Method) -> None:
         name=method.name,
         description=getdoc(method.function),
         responses=_answered(None),
+        openapi_extra={"requestBody": {"content": {"application/json": {"schema": method.schema}}}},
     )
 
 

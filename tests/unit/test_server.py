@@ -86,6 +86,13 @@ def test_methods_of_the_library_are_requests_like_the_others(service: Served) ->
     assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
 
 
+def test_the_document_describes_arguments_of_the_library(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    body = document["paths"]["/v1/notes/recall"]["post"]["requestBody"]["content"]
+    _, _, _, name = body["application/json"]["schema"]["$ref"].split("/")
+    assert document["components"]["schemas"][name]["required"] == ["question"]
+
+
 def test_null_stands_for_an_argument_that_is_not_given(client: TestClient) -> None:
     note = {"content": "CI uses Python 3.11", "repo": None, "tags": None, "valid_from": None}
     assert client.post("/v1/notes", json=note).json()["status"] == "created"
