@@ -7,9 +7,10 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
+from tests.profiles import examples
 from tests.served import serving
 
-bounded = settings(max_examples=20, deadline=None, suppress_health_check=[*HealthCheck])
+bounded = settings(max_examples=examples(0.1), suppress_health_check=[*HealthCheck])
 
 
 def test_no_request_fails(tmp_path: Path) -> None:
