@@ -72,9 +72,11 @@ class Place(Struct, frozen=True):
 
         There is none where this file was sent, and links are of other sessions.
         """
-        if self.is_sent or os.path.islink(path):
+        base = os.path.dirname(os.path.dirname(os.path.abspath(self.file)))
+        below = os.path.relpath(os.path.abspath(path), base)
+        if self.is_sent or os.path.realpath(path) != os.path.join(os.path.realpath(base), below):
             raise FileNotFoundError(path)
-        return opened(path, inside=os.path.dirname(os.path.dirname(os.path.abspath(self.file))))
+        return opened(path)
 
     @property
     def source(self) -> str:

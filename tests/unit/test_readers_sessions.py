@@ -198,6 +198,12 @@ def test_an_output_that_lies_beside_the_session_is_read(tmp_path):
     secret.write_text("not of this session")
     beside.symlink_to(secret)
     assert log.read(tmp_path).steps[0].observation == "case 1 ok"
+    beside.unlink()
+    beside.parent.rmdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "big.txt").write_text("not of this session")
+    beside.parent.symlink_to(tmp_path / "other")
+    assert log.read(tmp_path).steps[0].observation == "case 1 ok"
 
 
 class Codex:
