@@ -1,13 +1,14 @@
 """The baseline for Neo4j: the rows of bundles, written with plain UNWIND MERGE."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contextgraph.model import Bundle
-from contextgraph.store.neo4j import connection as rows
+from contextgraph.model import Bundle, ErrorPattern
 from contextgraph.store.neo4j.connection import Parameters
-from contextgraph.store.rules import packed
+from contextgraph.store.port import Row
+from contextgraph.store.rules import pack
+from contextgraph.store.tables import bundle_rows, error_row
 
 if TYPE_CHECKING:
     from neo4j import ManagedTransaction
@@ -28,51 +29,44 @@ class BareRows:
 
 
 def rows_of(bundles: Sequence[Bundle], prefix: str) -> BareRows:
-    """The nodes and relations of *bundles*, under ids that no memory has."""
-    nodes = {str(row["id"]): row for bundle in bundles for row in _nodes(bundle)}
-    relations = [row for bundle in bundles for row in _relations(bundle)]
+    """The rows of *bundles* as nodes and relations, under ids that no memory has."""
+    rows = {
+        (row.table.name, row.key): row
+        for packed in pack(bundles)
+        for row in (*bundle_rows(packed, 0), *(_error_row(one) for one in packed.bundle.errors))
+    }
+    nodes = [row for row in rows.values() if not row.table.ends]
+    edges = [row for row in rows.values() if row.table.ends]
     return BareRows(
-        [{**row, "id": prefix + id_} for id_, row in sorted(nodes.items())],
         [
-            {**row, "start": f"{prefix}{row['start']}", "end": f"{prefix}{row['end']}"}
-            for row in relations
+            {**_properties(row), "id": f"{prefix}{row.table.name} {row.key}"}
+            for row in sorted(nodes, key=lambda row: row.key)
+        ],
+        [
+            {
+                "kind": f"{row.table.name} {row.key}",
+                "start": f"{prefix}{row.table.ends[0].name} {row.source}",
+                "end": f"{prefix}{row.table.ends[1].name} {row.target}",
+                "properties": _properties(row),
+            }
+            for row in edges
+            if row.table.ends
         ],
     )
+
+
+def _error_row(error: ErrorPattern) -> Row:
+    return error_row(error, "", 1, 1, 0)
+
+
+def _properties(row: Row) -> Parameters:
+    values = {**row.shown, **row.columns, "value": row.value}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
+    }
 
 
 def merge(transaction: "ManagedTransaction", given: BareRows) -> None:
     """Write them, nodes before relations."""
     transaction.run(_NODES, rows=given.nodes).consume()
     transaction.run(_RELATIONS, rows=given.relations).consume()
-
-
-def _nodes(bundle: Bundle) -> Iterator[Parameters]:
-    yield rows.trajectory_row(bundle.trajectory)
-    yield {"id": f"raw {bundle.trajectory.id}", "data": packed(bundle.raw)}
-    yield from map(rows.fragment_row, bundle.fragments)
-    yield from map(rows.error_row, bundle.errors)
-    for fragment in bundle.fragments:
-        for path in fragment.files:
-            yield {"id": f"file {path}", "name": path}
-
-
-def _relations(bundle: Bundle) -> Iterator[Parameters]:
-    run = bundle.trajectory.id
-    yield _relation("raw", run, f"raw {run}", {})
-    for error in bundle.errors:
-        yield _relation("met", run, error.id, {"context": error.context})
-    for fragment in bundle.fragments:
-        yield _relation("has", run, fragment.id, {"order": fragment.order})
-        yield from (_relation("touched", fragment.id, f"file {p}", {}) for p in fragment.files)
-    for caused in bundle.caused:
-        properties = {"steps": list(caused.steps), "locations": list(caused.locations)}
-        yield _relation("caused", caused.fragment_id, caused.error_id, properties)
-    for cleared in bundle.recovered:
-        properties = rows.recovered_row(cleared)
-        yield _relation(
-            f"recovered {cleared.error_step}", cleared.fragment_id, cleared.error_id, properties
-        )
-
-
-def _relation(kind: str, start: str, end: str, properties: Parameters) -> Parameters:
-    return {"kind": kind, "start": start, "end": end, "properties": properties}

@@ -3,7 +3,7 @@
 The address is of a database on this machine that can be deleted afterwards: the memory stays in it.
 User and password come from the environment, as for any memory. The memory grows from size to size.
 100,000 fragments take 4 to 22 minutes on two cores: ``--tenant`` continues a memory that was begun,
-and only queries one that is complete. ``--caches`` also queries without each cache of the store.
+and only queries one that is complete.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from benchmarks import corpus, neo4j_baseline, neo4j_caches
+from benchmarks import corpus, neo4j_baseline
 from benchmarks.measure import Row, latencies, percentile
 from benchmarks.query import states_about, states_step_by_step
 from contextgraph import AgentMemory
@@ -34,7 +34,8 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _SHARE = 8
 _NEAR = "CALL db.index.vector.queryNodes($index, 20, $vector) YIELD node RETURN node.id AS id"
 _A_VECTOR = """
-MATCH (m:Memory {tenant: $tenant}) MATCH (s:Space {tenant: $tenant, name: m.active_space})
+MATCH (:Space {tenant: $tenant, active: true})
+MATCH (s:VectorSlot {tenant: $tenant, table: 'run'})
 MATCH (t:Trajectory {tenant: $tenant}) WHERE t[s.property] IS NOT NULL
 RETURN 'trajectory_' + s.property AS index, t[s.property] AS vector LIMIT 1"""
 
@@ -148,7 +149,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="choice of the states")
     parser.add_argument("--tenant", default=uuid4().hex, help="a memory to continue (a new one)")
     parser.add_argument("--minutes", type=float, default=60, help="learn no longer than this (60)")
-    parser.add_argument("--caches", action="store_true", help="query without each cache, too")
     options = parser.parse_args()
     if urlsplit(options.address).hostname not in _LOOPBACK:
         parser.error("only a server on this machine is measured: name one at 127.0.0.1")
@@ -163,10 +163,6 @@ def main() -> None:
         _run(driver, neo4j_baseline.UNIQUE)
         for size in sorted(options.sizes):
             for row in rows(memory, raws, driver, size, options.seed, until):
-                print(line(row), flush=True)
-        if options.caches:
-            states = states_step_by_step(raws, options.seed, "acme/shop0")
-            for row in neo4j_caches.rows(options.address, options.tenant, states):
                 print(line(row), flush=True)
         if perf_counter() > until:
             parser.exit(1, f"time is up; continue with --tenant {options.tenant}\n")

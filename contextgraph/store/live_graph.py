@@ -57,20 +57,23 @@ class LiveGraph:
 
     def updated(self) -> "Graph":
         """Return a read-only view of the graph as it is now."""
+        with self._lock:
+            return self._port.read(self._caught_up)
+
+    def _caught_up(self) -> "Graph":
         import networkx as nx
 
-        with self._lock, self._port.snapshot():
-            if self._graph is None:
-                self._graph = nx.MultiDiGraph()
-            change = self._port.changed(self._revision)
-            put: Mapping[str, Sequence[str] | None] | None = change.put
-            if put is None:
-                self._reset()
-                put = dict.fromkeys([*_NODES, *_EDGES])
-            if put:
-                self._update(put)
-            self._revision = change.revision
-            return self._graph.copy(as_view=True)
+        if self._graph is None:
+            self._graph = nx.MultiDiGraph()
+        change = self._port.changed(self._revision)
+        put: Mapping[str, Sequence[str] | None] | None = change.put
+        if put is None:
+            self._reset()
+            put = dict.fromkeys([*_NODES, *_EDGES])
+        if put:
+            self._update(put)
+        self._revision = change.revision
+        return self._graph.copy(as_view=True)
 
     def relations(self, node: str, newest: set[str] | None) -> Iterator[model.Relation]:
         """Yield the relations of *node* but those to notes, of an error to *newest* fragments."""

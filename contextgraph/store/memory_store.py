@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import orjson
 
@@ -57,8 +57,10 @@ Removed = tuple[list[str], list[str]]
 # Nodes and relations that are counted, by what a person calls them.
 _NODES = (tables.RUN, tables.FRAGMENT, tables.ERROR, tables.METHODOLOGY)
 _EDGES = (tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tables.SIMILAR)
-# The newest contexts first; of equal times the greatest id.
-_PAGE = 256
+# Forgotten in one transaction, whose size the memory of a server limits: a hundred runs of 100 kB
+# each took 31 MB.
+RUNS_AT_ONCE = 256
+NOTES_AT_ONCE = 1_000
 _CONSOLIDATED, _GATE, _LEASE = "consolidated", "gate", "lease"
 _ORDERS = {
     model.RunOrder.NEWEST: "-seen_at",
@@ -330,10 +332,15 @@ def _of_one_state(
 
     @wraps(method)
     def call(self: Part, /, *arguments: P.args, **named: P.kwargs) -> Kind:
-        with self._port.snapshot():
-            return method(self, *arguments, **named)
+        return self._port.read(lambda: method(self, *arguments, **named))
 
     return call
+
+
+class _Erasing(Protocol):
+    """Deletes *some* rows in a transaction; returns how many."""
+
+    def __call__(self, port: Transaction, some: Sequence[str]) -> int: ...
 
 
 class _Part:
@@ -344,6 +351,12 @@ class _Part:
 
     def _find(self, question: Question) -> list[tuple[Any, ...]]:
         return self._port.find([question])[0]
+
+    def _in_batches(self, work: _Erasing, keys: Iterable[str], size: int) -> int:
+        """Return the sum of what *work* returns, in a transaction that erases *size* keys."""
+        named = sorted({*keys})
+        batches = (named[start : start + size] for start in range(0, len(named), size))
+        return sum(self._port.write(partial(work, some=batch), erasing=True) for batch in batches)
 
     def _in_order(
         self, table: Table, keys: Sequence[str], read: Callable[[str], Kind]
@@ -545,16 +558,21 @@ class MemoryRuns(_Part):
         if raw is None:
             return None
         of_run, named = [_equal("run", trajectory_id)], [_equal(SOURCE, trajectory_id)]
-        runs, fragments, met, caused, recovered = self._port.find(
+        runs, fragments, met = self._port.find(
             [
                 Question(tables.RUN, [_equal(KEY, trajectory_id)]),
                 Question(tables.FRAGMENT, of_run, ("place",)),
                 Question(tables.MET, named, (TARGET,), wanted=(TARGET, VALUE, "steps")),
-                Question(tables.CAUSED, of_run),
-                Question(tables.RECOVERED, of_run, ("error_step", SOURCE, TARGET)),
             ]
         )
         parts = tuple(_fragment(text) for (text,) in fragments)
+        of_parts = [_keyed((part.id for part in parts), SOURCE)]
+        caused, recovered = self._port.find(
+            [
+                Question(tables.CAUSED, of_parts),
+                Question(tables.RECOVERED, of_parts, ("error_step", SOURCE, TARGET)),
+            ]
+        )
         order = {fragment.id: place for place, fragment in enumerate(parts)}
         edges = [tables.value_of(model.CausedError, text) for (text,) in caused]
         active = _active(self._port)
@@ -578,8 +596,10 @@ class MemoryRuns(_Part):
         )
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        ids = [*trajectory_ids]
-        return self._port.write(lambda port: _Changes(port).forget(ids), erasing=True)
+        def work(port: Transaction, some: Sequence[str]) -> int:
+            return _Changes(port).forget(some)
+
+        return self._in_batches(work, trajectory_ids, RUNS_AT_ONCE)
 
 
 class MemoryRecoveries(_Part):
@@ -1346,11 +1366,11 @@ class MemoryNotes(_Part):
         self._port.write(work)
 
     def delete(self, ids: Sequence[str]) -> int:
-        def work(port: Transaction) -> int:
-            _forget_shown(port, {*ids})
-            return port.delete(tables.NOTE, ids)
+        def work(port: Transaction, some: Sequence[str]) -> int:
+            _forget_shown(port, {*some})
+            return port.delete(tables.NOTE, some)
 
-        return self._port.write(work, erasing=True)
+        return self._in_batches(work, ids, NOTES_AT_ONCE)
 
     def close(self) -> None:
         """Nothing is held beside the port."""

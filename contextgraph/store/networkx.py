@@ -134,7 +134,7 @@ class NetworkxPort:
                 if name in self._edges:
                     self._remove_edge(name)
                 first, last = row.table.ends
-                self._add_edge(name, (first, row.source), (last, row.target), row)
+                self._add_edge(name, (first.name, row.source), (last.name, row.target), row)
             else:
                 self._set(name, "row", row)
             self._note(name)
@@ -187,6 +187,10 @@ class NetworkxPort:
                 self._changed[name] = self._revision
             self.on_change()
             return result
+
+    def read(self, work: Callable[[], Result]) -> Result:
+        with self._lock:
+            return work()
 
     def snapshot(self) -> AbstractContextManager[object]:
         return self._lock

@@ -18,10 +18,13 @@ from msgspec import Struct, field
 from contextgraph.model import HealthCheck, Vector
 
 Result = TypeVar("Result")
-Scalar: TypeAlias = str | int | float | bool | datetime | tuple[str, ...] | None
+Scalar: TypeAlias = str | int | float | bool | datetime | tuple[str, ...] | tuple[int, ...] | None
 
 # Checks that a quick answer is without.
 THOROUGH = ("integrity", "writable")
+# Changes are listed for so many revisions, for processes that follow them; those that are further
+# behind read everything again.
+CHANGES_LISTED = 10_000
 # Cosines that are equal when rounded to so many decimals tie.
 COSINE_DECIMALS = 4
 KEY, VALUE, SOURCE, TARGET = "key", "value", "source", "target"
@@ -47,29 +50,36 @@ class Table(Struct, frozen=True, eq=False):
     *label* is that of nodes in a graph, or the type of relations where *ends* names the tables that
     they lead from and to. *columns* can be filtered and sorted by; their types are str, int, float,
     bool, datetime, and tuple for several texts. Each of *indexes* serves a frequent question: the
-    columns that it compares, then those of its order (``-``: descending). Words of rows are
+    columns that it compares, then those of its order (``-``: descending); but for the first, and
+    wherever rows are ordered by a column, all rows have a value there. Words of rows are
     searched where *scope* names the column that most searches are limited by. Damage of a row is
     reported as that of the part that *part_of* names, with the column of its key. *is_sized*: the
     number of rows says how large a memory is. *is_coarse*: its vectors are `Vector.coarse`, and one
-    byte for each number is enough to keep them.
+    byte for each number is enough to keep them. Rows of an edge table are put after those at their
+    ends, or with them.
+
+    For people who read the graph: *draws* says that rows have relations in `Row.drawn`, *listed*
+    that each text of a column is a node of its own, by the label and the type of the relation.
     """
 
     name: str
     label: str
     columns: Mapping[str, type] = field(default_factory=dict)
     indexes: Sequence[Sequence[str]] = ()
-    ends: tuple[str, str] | None = None
+    ends: "tuple[Table, Table] | None" = None
     scope: str | None = None
     part_of: tuple[str, str] | None = None
     is_sized: bool = False
     is_coarse: bool = False
+    draws: bool = False
+    listed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 class Row(Struct, frozen=True):
     """A row: its columns, its *value*, encoded, and the *words* by which it is found.
 
-    *source* and *target* are the keys at the ends of an edge. *shown* and *drawn* are further
-    properties and relations for people who read the graph: no question names them.
+    *source* and *target* are the keys at the ends of an edge. *shown*, *drawn* and *labels* are
+    further properties, relations and labels for people who read the graph: no question names them.
     """
 
     table: Table
@@ -81,6 +91,7 @@ class Row(Struct, frozen=True):
     target: str = ""
     shown: Mapping[str, Scalar] = field(default_factory=dict)
     drawn: Sequence[Drawn] = ()
+    labels: Sequence[str] = ()
 
 
 class Is(Enum):
@@ -93,7 +104,7 @@ class Is(Enum):
     MOST = "<="
     ABOVE = ">"
     HAS = "has"
-    """the column has several texts, all of these among them"""
+    """the column has several texts, all of these, one or more, among them"""
     HAS_ANY = "has any"
     """the column has several texts, one of these among them"""
     NULL = "is null"
@@ -111,6 +122,11 @@ class Term(NamedTuple):
 
 
 Where: TypeAlias = Sequence[Term]
+
+
+def is_empty(where: Where) -> bool:
+    """Return whether a term admits nothing: a column that is one of no values."""
+    return any(term.how in (Is.IN, Is.HAS_ANY) and not term.value for term in where)
 
 
 class Question(NamedTuple):
@@ -212,6 +228,13 @@ class Port(Reads, Protocol):
 
         *work* may be called again where the database asks for it. *erasing*: of what it deletes no
         word is left in the files.
+        """
+
+    def read(self, work: Callable[[], Result]) -> Result:
+        """Return the result of *work*, whose questions see one state of a file.
+
+        On a server each question sees what is committed then: *work* is called again where
+        something was deleted between two questions.
         """
 
     def snapshot(self) -> AbstractContextManager[object]:

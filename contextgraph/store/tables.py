@@ -46,9 +46,15 @@ RUN = Table(
     is_sized=True,
 )  # fmt: skip
 REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
-RAW = Table("raw", "RawRun", part_of=("run", "key"))
+RAW = Table("raw", "RawRun", part_of=("run", "key"), draws=True)
 FACTS = Table("facts", "RunFacts", part_of=("run", "key"))
-OPENING = Table("opening", "Opening", {"digests": tuple}, part_of=("run", "key"))
+OPENING = Table(
+    "opening",
+    "Opening",
+    {"digests": tuple},
+    part_of=("run", "key"),
+    listed={"digests": ("Mark", "BEGINS")},
+)
 PASSAGE = Table(
     "passage",
     "Passage",
@@ -60,6 +66,7 @@ PASSAGE = Table(
     scope="repo",
     part_of=("run", "run"),
     is_coarse=True,
+    draws=True,
 )  # fmt: skip
 FORMER = Table("former", "FormerId", {"run": str}, (("run",),))
 FRAGMENT = Table(
@@ -72,6 +79,8 @@ FRAGMENT = Table(
     (("run", "place"), ("repo", "phase", "seen_at"), ("loop_command", "seen_at")),
     part_of=("run", "run"),
     is_sized=True,
+    draws=True,
+    listed={"file_names": ("File", "TOUCHED")},
 )  # fmt: skip
 ERROR = Table(
     "error",
@@ -90,15 +99,15 @@ MET = Table(
     "MET",
     {**_OF_RUN, "steps": int, "cleared": int},
     (("target", "seen_at"), ("repo", "target", "seen_at"), ("source",)),
-    ends=("run", "error"),
+    ends=(RUN, ERROR),
     part_of=("run", "run"),
 )
 CAUSED = Table(
     "caused",
     "CAUSED_ERROR",
     {**_OF_RUN, "phase": str, "kind": str, "count": int},
-    (("source",), ("target",), ("repo", "phase", "target"), ("run",)),
-    ends=("fragment", "error"),
+    (("source",), ("target",), ("repo", "phase", "target")),
+    ends=(FRAGMENT, ERROR),
     part_of=("run", "run"),
 )
 RECOVERED = Table(
@@ -117,9 +126,8 @@ RECOVERED = Table(
         ("repo", "family", "error_type", "verified", "seen_at"),
         ("source",),
         ("target",),
-        ("run",),
     ),
-    ends=("fragment", "error"),
+    ends=(FRAGMENT, ERROR),
     scope="repo",
     part_of=("run", "run"),
 )  # fmt: skip
@@ -128,27 +136,28 @@ METHODOLOGY = Table(
     "Methodology",
     {"error_id": str, "repo": str, "status": str, "superseded_by": str},
     (("error_id",), ("repo",), ("superseded_by",)),
+    draws=True,
 )
 RESOLVED = Table(
     "resolved",
     "RESOLVED_BY",
     {"fingerprint": str},
     (("fingerprint",), ("target",), ("source",)),
-    ends=("error", "methodology"),
+    ends=(ERROR, METHODOLOGY),
 )
 DERIVED = Table(
     "derived",
     "DERIVED_FROM",
     _OF_RUN,
     (("source",), ("target",)),
-    ends=("methodology", "fragment"),
+    ends=(METHODOLOGY, FRAGMENT),
 )
 SIMILAR = Table(
     "similar",
     "SIMILAR_TO",
     {"run": str, "error_id": str},
     (("run",), ("source",), ("target",)),
-    ends=("fragment", "fragment"),
+    ends=(FRAGMENT, FRAGMENT),
 )
 CONTEXT = Table(
     "context",
@@ -164,11 +173,12 @@ SHOWN = Table(
     "ShownItem",
     {"context": str, "item": str, "known": bool, "shown_at": datetime},
     (("item", "known", "shown_at"), ("item", "shown_at"), ("context",)),
+    draws=True,
 )
 VERDICT = Table("verdict", "Verdict")
 STALE = Table("stale", "Stale", {"kind": str, "subject": str, "revision": int}, (("revision",),))
 STATE = Table("state", "MemoryState")
-SPACE = Table("space", "VectorSpace", {"active": bool})
+SPACE = Table("space", "Space", {"active": bool})
 SPACE_MODEL = Table("space_model", "SpaceModel")
 NOTE = Table(
     "note",
@@ -179,6 +189,8 @@ NOTE = Table(
     },
     (("repo", "kind", "live", "created_at"), ("live", "created_at")),
     scope="repo",
+    draws=True,
+    listed={"targets": ("Target", "NAMES")},
 )  # fmt: skip
 
 TABLES = (
@@ -272,7 +284,7 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
         yield Row(
             CAUSED, f"{caused.fragment_id} {caused.error_id}", columns,
             text_of(caused, f"run {run.id}"), source=caused.fragment_id, target=caused.error_id,
-            shown={"steps": tuple(map(str, caused.steps)), "locations": caused.locations},
+            shown={"steps": caused.steps, "locations": caused.locations},
         )  # fmt: skip
     yield from map(_passage_row, packed.passages)
     errors = {error.id: error for error in bundle.errors}
@@ -420,7 +432,7 @@ def error_row(error: model.ErrorPattern, by: str, runs: int, steps: int, cleared
         text_of(error, f"error {error.id}"),
         shown={
             "name": error.name, "template": error.template, "context": error.context,
-            "keywords": error.keywords,
+            "keywords": error.keywords, "type": error.error_type, "frequency": runs,
         },
     )  # fmt: skip
 
@@ -509,6 +521,7 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
     for item in shown.items:
         for name in (item.id, item.advice):
             names[name] = names.get(name, False) or item.helped is not None
+    helped = {item.id: item.helped for item in shown.items}
     for name, is_known in names.items():
         yield Row(
             SHOWN,
@@ -517,7 +530,7 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
                 "context": shown.context_id, "item": name, "known": is_known,
                 "shown_at": shown.shown_at,
             },
-            shown={"name": name},
+            shown={"name": name, "helped": helped.get(name), "is_advice": name not in helped},
             drawn=(Drawn("SHOWED", CONTEXT, shown.context_id, incoming=True),),
         )  # fmt: skip
 
@@ -545,6 +558,7 @@ def stale_rows(kind: str, subjects: Iterable[str], revision: int) -> Iterator[Ro
 
 def note_row(note: model.Note) -> Row:
     """Return the row of a note."""
+    shown = f"[{note.security}]" if note.security.is_secret else note.content
     drawn = [
         Drawn(link.type.upper(), NOTE, link.target, properties={"weight": link.weight})
         for link in note.links
@@ -564,9 +578,10 @@ def note_row(note: model.Note) -> Row:
         text_of(note, f"note {note.id}"),
         stems(rules.note_text(note)),
         shown={
-            "name": f"[{note.security}]" if note.security.is_secret else note.title or note.content,
-            "source": note.source, "recalls": note.recalls, "superseded_by": note.superseded_by,
+            "name": (note.title or shown)[:80], "content": shown, "source": note.source,
+            "recalls": note.recalls, "superseded_by": note.superseded_by,
             "contradicts": note.contradicts, "credibility": note.credibility,
         },
         drawn=drawn,
+        labels=(note.kind.capitalize(),),
     )  # fmt: skip

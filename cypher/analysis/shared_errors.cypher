@@ -1,7 +1,7 @@
 // Shared errors: the same error in several repositories
 MATCH (t:Trajectory {tenant: $tenant})-[m:MET]->(e:ErrorPattern)
 WITH e, count(*) AS runs, collect(DISTINCT t.repo) AS repos,
-    sum(CASE WHEN m.cleared THEN 1 ELSE 0 END) AS cleared
+    sum(m.cleared) AS cleared
 WHERE size(repos) > 1
 RETURN e.error_type AS error, e.template AS template, size(repos) AS repositories, runs, cleared,
     repos[..5] AS some

@@ -13,10 +13,9 @@ from contextgraph.knowledge import Entity, Page
 from contextgraph.learning.statistics import type_transitions
 from contextgraph.model import Scope
 from contextgraph.readers import read
-from contextgraph.store.neo4j.schema import cypher_folder
 from tests.server import Neo4jServer
 
-FOLDER = cypher_folder() / "analysis"
+FOLDER = Path(__file__).parents[2] / "cypher" / "analysis"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.cypher"))
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 REPO = "harborlight/tidewatch"

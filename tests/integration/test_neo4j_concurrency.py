@@ -138,7 +138,7 @@ def test_what_is_forgotten_while_it_is_read_is_read_again(
         with closing(fresh):
             return READINGS[name](fresh)
 
-    monkeypatch.setattr(Connection, "_read", read)
+    monkeypatch.setattr(Connection, "run", read)
     before = answer()
     begun.append(rows_of.most_common(1)[0][0])
     found = answer()

@@ -79,7 +79,7 @@ def test_a_missing_password_is_named(neo4j: Neo4jServer) -> None:
 @pytest.mark.parametrize(
     ("dropped", "name"),
     [
-        ("DROP INDEX trajectory_words", "trajectory_words"),
+        ("DROP INDEX run_words", "run_words"),
         ("DROP CONSTRAINT fragment_id", "fragment_id"),
     ],
 )

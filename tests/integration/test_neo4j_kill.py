@@ -17,7 +17,6 @@ from contextgraph.model import Scope
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.store.neo4j.runs import Neo4jRuns
 from tests.made_bundles import made_bundle, store_content
 from tests.server import Neo4jServer
 
@@ -126,16 +125,3 @@ def test_a_forked_process_has_connections_of_its_own(store: Neo4jStore) -> None:
     assert os.waitpid(child, 0)[1] == 0
     store.runs.add([made_bundle(2)])
     assert len(store.runs.ids()) == 3
-
-
-def test_a_forked_process_does_not_wait_for_locks_of_its_parent(store: Neo4jStore) -> None:
-    store.runs.add([made_bundle(0)])
-    assert len(store.runs.for_text(["cache"], Scope(), 9)) == 1
-    assert isinstance(store.runs, Neo4jRuns)
-    with store.runs._values._latest.by_key._lock:
-        child = os.fork()
-        if child == 0:
-            signal.alarm(30)
-            found = store.runs.for_text(["cache"], Scope(), 9)
-            os._exit(0 if len(found) == 1 else 1)
-    assert os.waitpid(child, 0)[1] == 0

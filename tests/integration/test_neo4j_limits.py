@@ -14,9 +14,9 @@ import pytest
 
 from contextgraph.model import Bundle, FragmentType, Note
 from contextgraph.ports import Store
-from contextgraph.store import SqliteStore
-from contextgraph.store.neo4j import Neo4jStore, advice, notes
-from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
+from contextgraph.store import SqliteStore, memory_store
+from contextgraph.store.memory_store import RUNS_AT_ONCE
+from contextgraph.store.neo4j import Neo4jStore, port
 from contextgraph.values import replace
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
@@ -62,9 +62,9 @@ def forgetting(server: Neo4jServer, tenant: str, runs: list[str]) -> subprocess.
 def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
     neo4j_server: Neo4jServer, store: Neo4jStore
 ) -> None:
-    reference, count = SqliteStore(":memory:"), 6 * RUNS_AT_ONCE
-    for start in range(0, count, RUNS_AT_ONCE):
-        some = [made_bundle(start + number) for number in range(RUNS_AT_ONCE)]
+    reference, count = SqliteStore(":memory:"), RUNS_AT_ONCE + 64
+    for start in range(0, count, 32):
+        some = [made_bundle(start + number) for number in range(32)]
         store.runs.add(some)
         reference.runs.add(some)
     gone = [made_bundle(number).trajectory.id for number in range(10, count)]
@@ -93,8 +93,8 @@ def failed(number: int) -> Bundle:
 def test_removing_in_batches_removes_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(advice, "NODES_AT_ONCE", at_once)
-    monkeypatch.setattr(notes, "NOTES_AT_ONCE", at_once)
+    monkeypatch.setattr(memory_store, "NOTES_AT_ONCE", at_once)
+    monkeypatch.setattr(port, "_ROWS_AT_ONCE", at_once)
     reference = SqliteStore(":memory:")
     some = [failed(number) for number in range(8)]
     error = some[0].errors[0].id

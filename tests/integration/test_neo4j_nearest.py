@@ -9,16 +9,13 @@ import pytest
 from neo4j import GraphDatabase
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, EmbeddedRun, Scope, Space, Vector
-from contextgraph.store.neo4j import Neo4jStore, search
-from contextgraph.store.neo4j.schema import create_vector_index, server_version, vector_index
+from contextgraph.model import Bundle, EmbeddedRun, Note, Scope, Space, Vector
+from contextgraph.store.neo4j import Neo4jStore, port
 from contextgraph.values import replace
 from tests.made_bundles import REPO, made_bundle
 from tests.server import Neo4jServer
 
 SPACE = Space("made/by-hand@8", 1)
-PROPERTY = "embedding_8_1"
-INDEX = vector_index(PROPERTY)
 SCOPES = (Scope(repo=REPO), Scope())
 
 
@@ -125,57 +122,55 @@ def test_a_time_without_zone_is_refused(store: Neo4jStore) -> None:
         store.vectors.nearest(vector(1), Scope(as_of=a_time), 1)
 
 
-@pytest.fixture
-def older_indexes(store: Neo4jStore, neo4j_server: Neo4jServer) -> Iterator[None]:
-    """Indexes as an older server makes them: they stay so when the server is upgraded."""
-    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
-        driver.execute_query(f"DROP INDEX {INDEX}")
-        driver.execute_query(
-            f"CREATE VECTOR INDEX {INDEX} FOR (n:Trajectory) ON (n.{PROPERTY}) OPTIONS "
-            "{indexConfig: {`vector.dimensions`: 8, `vector.similarity_function`: 'cosine'}}"
-        )
-        driver.execute_query("CALL db.awaitIndexes(60)")
-        yield
-        driver.execute_query(f"DROP INDEX {INDEX}")
-        create_vector_index(driver, "neo4j", PROPERTY)
-
-
-def can_filter(store: Neo4jStore) -> bool:
-    assert isinstance(store.vectors, search.Neo4jVectors)
-    return store.vectors._can_filter(INDEX)
-
-
-def test_indexes_of_calendar_releases_have_filters(
-    store: Neo4jStore, neo4j_server: Neo4jServer
-) -> None:
-    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
-        assert can_filter(store) == (server_version(driver, "neo4j") > (2026, 3))
-
-
-@pytest.mark.parametrize("upgraded", [False, True])
 @pytest.mark.parametrize("scope", SCOPES)
 def test_an_index_finds_the_same_as_comparing_all(
-    store: Neo4jStore,
-    other: Neo4jStore,
-    scope: Scope,
-    upgraded: bool,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Neo4jStore, other: Neo4jStore, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if upgraded:
-        request.getfixturevalue("older_indexes")
-        assert not can_filter(other)
     other.runs.add([embedded(number) for number in range(40)])
     hidden = replace(scope, exclude_instances=frozenset({"ada__engine-7"}))
-    compared = [
-        store.vectors.nearest(given, within, 5)
-        for given in map(vector, (7, 77))
-        for within in (scope, hidden)
-    ]
-    monkeypatch.setattr(search, "MAX_COMPARED", 10)
-    by_index = [
-        other.vectors.nearest(given, within, 5)
-        for given in map(vector, (7, 77))
-        for within in (scope, hidden)
-    ]
-    assert by_index == compared
+
+    def nearest(asked: Neo4jStore) -> list[object]:
+        return [
+            asked.vectors.nearest(given, within, 5)
+            for given in map(vector, (7, 77))
+            for within in (scope, hidden)
+        ]
+
+    compared = nearest(store)
+    monkeypatch.setattr(port, "MAX_COMPARED", 10)
+    assert nearest(other) == compared
+
+
+def test_where_too_few_of_the_nearest_are_in_scope_all_are_compared(
+    store: Neo4jStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.runs.add([embedded(number) for number in range(40)])
+    hidden = Scope(exclude_instances=frozenset(f"ada__engine-{number}" for number in range(30)))
+    compared = store.vectors.nearest(vector(7), hidden, 5)
+    monkeypatch.setattr(port, "MAX_COMPARED", 10)
+    monkeypatch.setattr(port, "_NEAREST", (5, 10))
+    assert store.vectors.nearest(vector(7), hidden, 5) == compared
+    assert len(compared) == 5
+
+
+def test_a_property_is_taken_again_when_no_row_has_vectors_of_its_space(
+    store: Neo4jStore, neo4j_server: Neo4jServer
+) -> None:
+    """Spaces come and go with each fitting; properties with their indexes stay few."""
+    store.runs.add([made_bundle(1)])
+    for number in range(4):
+        later = Space(f"made/by-hand-{number}@8", 1)
+        store.vectors.prepare(later, None)
+        store.vectors.add(later.name, {"run0001": Vector.of(later.name, [1] + 7 * [0])})
+        store.vectors.switch(later.name)
+        note = Note("note", f"text {number}", REPO, "user", datetime(2026, 3, 1, tzinfo=UTC))
+        store.notes.change(new=[note])
+        store.notes.add(later.name, {"note": Vector.of(later.name, [1] + 7 * [0])})
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        found = driver.execute_query(
+            "MATCH (n {tenant: $tenant}) WHERE n:Trajectory OR n:Note "
+            "UNWIND keys(n) AS name WITH name WHERE name STARTS WITH 'embedding' "
+            "RETURN collect(DISTINCT name) AS names",
+            tenant=store.tenant,
+        )
+    assert {*found.records[0]["names"]} <= {"embedding_8_1", "embedding_8_2"}

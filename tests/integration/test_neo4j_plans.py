@@ -1,16 +1,44 @@
-"""No query scans all nodes or relations of a kind: each begins with an index."""
+"""Statements begin with an index, and those that write do not buffer their batch.
+
+They are those that a memory of example runs sends, each with the plan that it ran by.
+"""
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import uuid4
 
 import pytest
+from hypothesis import given, settings, strategies as st
+from neo4j import GraphDatabase
 
-from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.store.neo4j.schema import queries
+from contextgraph import AgentMemory
+from contextgraph.model import (
+    Bundle,
+    Exposure,
+    MethodologyStatus,
+    Outcome,
+    ResolvedBy,
+    ShownItem,
+    Space,
+    Vector,
+    Verdict,
+)
+from contextgraph.readers import read
+from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
+from contextgraph.values import replace
+from tests.arguments import Call, calls
+from tests.compared_stores import answer
 from tests.made_bundles import made_bundle
+from tests.memories import COMPARED
 from tests.server import Neo4jServer
 
+Plan: TypeAlias = Mapping[str, Any]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+WRITES = re.compile(r"\b(CREATE|MERGE|SET|DELETE|REMOVE)\b")
 SCANS = {
     "AllNodesScan",
     "NodeByLabelScan",
@@ -22,56 +50,160 @@ SCANS = {
     "DirectedRelationshipTypeScan",
     "UndirectedRelationshipTypeScan",
 }
-# A memory has one or two spaces.
-FEW = {
-    "spaces",
-    "space_model",
-    "put_space_model",
-    "retire_spaces",
-    "retired_spaces",
-    "remove_space",
+# These run their second input for one row of the first at a time.
+ROW_BY_ROW = {
+    "Apply",
+    "SubqueryForeach",
+    "RollUpApply",
+    "SemiApply",
+    "AntiSemiApply",
+    "SelectOrSemiApply",
+    "SelectOrAntiSemiApply",
+    "LetSemiApply",
+    "LetAntiSemiApply",
+    "Foreach",
 }
-# These count all of a memory: where to begin depends on the numbers of nodes and relations.
-ALL = {"common_errors_in_phase_everywhere", "counts"}
-# These name the index at which they begin, in a language that 5.26 does not know.
-SEARCHES = re.compile(r"^SEARCH \w+ IN", re.MULTILINE)
+# A memory has few of these nodes.
+FEW = re.compile(r"VectorSlot|:Memory|:Space\b|:SpaceModel|:MemoryState")
+# What deletes collects it first, at most 1,000 rows; vectors are dropped without a batch.
+DELETES = re.compile(r"\bDELETE\b|SET n\[\$property\] = null SET")
 
 
-def operators(plan: dict[str, Any] | None) -> Iterator[str]:
-    assert plan is not None  # it was asked for
+@pytest.fixture(scope="module")
+def plans(neo4j_server: Neo4jServer) -> Mapping[str, Sequence[Plan]]:
+    """The plans by which each statement was run, while all that can be written was."""
+    found: dict[str, list[Plan]] = {}
+    neo4j_server.empty()
+
+    def noted(text: str, result: Any) -> list[Any]:
+        returned = list(result)
+        profile = result.consume().profile
+        assert profile is not None  # it was asked for
+        found.setdefault(text, []).append(profile)
+        return returned
+
+    def run(self: Transaction, text: str, parameters: Parameters) -> list[Any]:
+        return noted(text, self._transaction.run(f"PROFILE {text}", parameters))
+
+    def reading(self: Connection, text: str, parameters: Parameters) -> list[Any]:
+        if text.lstrip().startswith(("SHOW", "CALL db")):
+            return self._execute("READ", Transaction.run, text, parameters)
+        with self._session("READ") as session:
+            return noted(text, session.run(f"PROFILE {text}", parameters))
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        AgentMemory.open(neo4j_server.uri, auth=neo4j_server.auth, tenant=uuid4().hex) as memory,
+    ):
+        # Of a few nodes, looking at all of them costs less than an index.
+        list(memory.learn_many(read(EXAMPLES)))
+        memory.store.runs.add([made_bundle(number) for number in range(128)])
+        with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+            driver.execute_query("CALL db.prepareForReplanning(30)", database_="neo4j")
+        patch.setattr(Transaction, "run", run)
+        patch.setattr(Connection, "run", reading)
+        write_everything(memory)
+        call_each_operation(memory)
+    return found
+
+
+def write_everything(memory: AgentMemory) -> None:
+    store = memory.store
+    made = [made_bundle(number) for number in range(32)]
+    store.runs.add(made)
+    store.runs.add([made_bundle(number, outcome=Outcome.SOLVED) for number in range(8)])
+    memory.consolidate()
+    renamed = replace_id(made[1], "another")
+    store.runs.replace({made[0].trajectory.id: made[0], made[1].trajectory.id: renamed})
+    known = store.methodologies.get(store.methodologies.ids())
+    first, second = known[:2]
+    goes = replace(second, status=MethodologyStatus.RETIRED, superseded_by=first.id)
+    edge = ResolvedBy(made[0].errors[0].id, first.id, 0.5, 2.0, 3)
+    store.methodologies.put([replace(first, situation="another"), goes], resolved=[edge])
+    store.methodologies.put((), [first.id])
+    store.exposures.add([Exposure.of("context", [ShownItem(one.id) for one in known[2:]], NOW)])
+    store.exposures.report("context", True)
+    store.exposures.decide([Verdict("adv_1", True, NOW)])
+    store.exposures.add([replace(one, context_id="again") for one in store.exposures.all()])
+    archived = store.runs.archived(made[-1].trajectory.id)
+    assert archived is not None
+    store.runs.forget([made[-1].trajectory.id])
+    store.runs.add([archived])
+    store.recoveries.clean_up(sorted(store.admin.unconsolidated(0).error_ids), 0)
+    prepare_a_space(memory, made[0].trajectory.id)
+    unsupported = replace(known[2], id="unsupported", sources=())
+    store.methodologies.put([unsupported])
+    store.recoveries.clean_up((), 0)
+    write_notes(memory)
+    store.runs.forget(store.runs.ids())
+    store.admin.mark_consolidated(store.admin.unconsolidated().revision)
+
+
+def call_each_operation(memory: AgentMemory) -> None:
+    """With arguments drawn for their parameters: `write_everything` may not know a new one."""
+
+    @settings(max_examples=4, derandomize=True, database=None, deadline=None)
+    @given(made=st.tuples(*map(calls, COMPARED)))
+    def call_each(made: tuple[Call, ...]) -> None:
+        for call in made:
+            answer(memory.store, call.operation, call.arguments, call.named)
+
+    call_each()
+
+
+def write_notes(memory: AgentMemory) -> None:
+    ids = [memory.notes.remember(f"rule {word}").id for word in ("one", "two", "three")]
+    memory.notes.link(ids[0], ids[1])
+    vector = Vector.of("made/notes@4", [1, 0, 0, 0])
+    memory.store.notes.add(vector.space, dict.fromkeys(ids, vector))
+    memory.notes.forget(ids)
+
+
+def replace_id(bundle: Bundle, run: str) -> Bundle:
+    """*bundle* as a run of another id."""
+    fragments = tuple(replace(one, trajectory_id=run) for one in bundle.fragments)
+    return replace(bundle, trajectory=replace(bundle.trajectory, id=run), fragments=fragments)
+
+
+def prepare_a_space(memory: AgentMemory, run: str) -> None:
+    space = Space("made/by-hand@4", 1)
+    vector = Vector.of(space.name, [1, 0, 0, 0])
+    memory.store.vectors.prepare(space, b"a model")
+    memory.store.vectors.add(space.name, {run: vector})
+    memory.store.vectors.switch(space.name)
+
+
+def operators(plan: Mapping[str, Any]) -> Iterator[str]:
     yield plan["operatorType"].split("@")[0]
     for child in plan.get("children", ()):
         yield from operators(child)
 
 
-@pytest.fixture(scope="module")
-def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
-    """The operators of each query about a memory."""
-    from neo4j import GraphDatabase
-
-    # Of a few nodes, looking at all of them costs less than an index.
-    for tenant in ("plans", "neighbour"):
-        store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
-        for start in range(0, 128, 32):
-            store.runs.add([made_bundle(start + number) for number in range(32)])
-        store.close()
-    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
-        return {
-            name: set(
-                operators(driver.execute_query(f"EXPLAIN {text}", database_="neo4j").summary.plan)
-            )
-            for name, text in queries().items()
-            if "$tenant" in text and not SEARCHES.search(text)
-        }
+def buffering(plan: Mapping[str, Any]) -> Iterator[str]:
+    """The operators of *plan* that buffer all rows, and products of all rows."""
+    kind = plan["operatorType"].split("@")[0]
+    if kind in {"Eager", "CartesianProduct"}:
+        yield f"{kind} {plan['args'].get('Details', '')}"
+    children = plan.get("children", ())
+    for child in children[:1] if kind in ROW_BY_ROW else children:
+        yield from buffering(child)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, text in queries().items()
-        if "$tenant" in text and not SEARCHES.search(text) and name not in FEW | ALL
-    ],
-)
-def test_a_query_begins_with_an_index(name: str, plans: dict[str, set[str]]) -> None:
-    assert plans[name] & SCANS == set()
+def test_each_statement_begins_with_an_index(plans: Mapping[str, Sequence[Plan]]) -> None:
+    assert len(plans) > 50
+    assert [
+        text
+        for text, some in plans.items()
+        if not FEW.search(text) and any(SCANS & {*operators(plan)} for plan in some)
+    ] == []
+
+
+def test_what_is_written_is_not_buffered(plans: Mapping[str, Sequence[Plan]]) -> None:
+    writing = {text for text in plans if WRITES.search(text)} - {BEGIN}
+    assert len(writing) > 30
+    buffered = {
+        text: sorted({found for plan in plans[text] for found in buffering(plan)})
+        for text in sorted(writing)
+        if not DELETES.search(text) and not FEW.search(text)
+    }
+    assert {text: found for text, found in buffered.items() if found} == {}

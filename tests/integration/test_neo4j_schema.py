@@ -15,10 +15,13 @@ from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
 from contextgraph.model import Space
 from contextgraph.store.neo4j import Neo4jStore, schema
+from contextgraph.store.tables import TABLES
 from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 from tests.planted import planted
 from tests.server import Neo4jServer
+
+INDEXES = schema.Schema(TABLES).indexes
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
 
     assert store.runs.ids() == []
 
-    assert names(driver, "INDEXES") == {*schema.indexes()}
+    assert names(driver, "INDEXES") == {*INDEXES}
     states = driver.execute_query("SHOW INDEXES YIELD state RETURN collect(DISTINCT state) AS all")
     assert states.records[0]["all"] == ["ONLINE"]
 
@@ -86,12 +89,12 @@ def test_a_memory_of_another_version_is_refused(
 
 
 def test_a_schema_that_was_broken_off_is_completed(store: Neo4jStore, driver: Driver) -> None:
-    for statement in [*schema.indexes().values()][:3]:
+    for statement in [*INDEXES.values()][:3]:
         schema.run_statement(driver, "neo4j", statement)
 
     store.runs.add([made_bundle(1)])
 
-    assert names(driver, "INDEXES") == {*schema.indexes()}
+    assert names(driver, "INDEXES") == {*INDEXES}
 
 
 @pytest.mark.parametrize("dimensions", [None, 3])
@@ -100,6 +103,8 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
 ) -> None:
     store.vectors.prepare(Space("made/by-hand@4", 1), None)
     store.vectors.switch("made/by-hand@4")
+    store.runs.add([made_bundle(1)])
+    store.vectors.add("made/by-hand@4", {"run0001": None})
     index = "trajectory_embedding_4_1"
     driver.execute_query(f"DROP INDEX {index}")
     if dimensions is not None:
@@ -117,8 +122,8 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
     assert not {check.name: check.ok for check in reader.admin.health()}["schema version"]
 
     later = Neo4jStore(neo4j.uri, neo4j.auth)
-    assert later.runs.ids() == []
-    assert reader.runs.ids() == []
+    assert later.runs.ids() == ["run0001"]
+    assert reader.runs.ids() == ["run0001"]
     found = driver.execute_query("SHOW VECTOR INDEXES YIELD options RETURN options").records
     assert [one["options"]["indexConfig"]["vector.dimensions"] for one in found] == [4]
     later.close()

@@ -19,9 +19,13 @@ from tests.server import ENVIRONMENT, Neo4jServer
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-from contextgraph.store.neo4j.schema import cypher_folder, indexes, queries
-print(cypher_folder())
-print(len(queries()), len(indexes()))
+import contextgraph
+from pathlib import Path
+from contextgraph.store.neo4j.schema import Schema
+from contextgraph.store.tables import TABLES
+package = Path(contextgraph.__file__).parent
+print(package / "cypher" if (package / "cypher").is_dir() else package.parent / "cypher")
+print(len(Schema(TABLES).indexes))
 """
 
 

@@ -1,18 +1,15 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
-from contextgraph.ports import NoteStore, PassageStore, Store
-from contextgraph.store.memory_store import MemoryPassages
-from contextgraph.store.neo4j.admin import Neo4jAdmin
-from contextgraph.store.neo4j.advice import Neo4jExposures, Neo4jMethodologies, Neo4jRecoveries
+from contextgraph.store.memory_store import MemoryStore
 from contextgraph.store.neo4j.connection import Connection
-from contextgraph.store.neo4j.notes import Neo4jNotes
-from contextgraph.store.neo4j.runs import Neo4jRuns
-from contextgraph.store.neo4j.search import CandidateCache, Neo4jVectors
+from contextgraph.store.neo4j.port import Neo4jPort
+from contextgraph.store.neo4j.schema import Schema
+from contextgraph.store.tables import TABLES
 
 __all__ = ["Neo4jStore"]
 
 
-class Neo4jStore(Store):
+class Neo4jStore(MemoryStore):
     """A `Store` on the server at *address*.
 
     *address* is ``neo4j://`` or ``bolt://``, its path the name of the database; *auth* is (user,
@@ -27,21 +24,5 @@ class Neo4jStore(Store):
         tenant: str = "default",
         read_only: bool = False,
     ) -> None:
-        self._connection = connection = Connection(address, auth, tenant, read_only=read_only)
-        self.tenant, self.snapshot = tenant, connection.snapshot
-        values = CandidateCache(connection)
-        self.runs = Neo4jRuns(connection, values)
-        self.recoveries = Neo4jRecoveries(connection, values)
-        self.vectors = Neo4jVectors(connection, values)
-        self.methodologies = Neo4jMethodologies(connection)
-        self.exposures = Neo4jExposures(connection)
-        self.notes: NoteStore = Neo4jNotes(connection)
-        from contextgraph.store.networkx import NetworkxPort
-
-        # What was said is not kept on a server yet: nothing is found, nothing fails.
-        self.passages: PassageStore = MemoryPassages(NetworkxPort(tenant))
-        self.admin = Neo4jAdmin(connection, self.notes)
-
-    def close(self) -> None:
-        self.notes.close()
-        self._connection.close()
+        schema = Schema(TABLES)
+        super().__init__(Neo4jPort(Connection(address, auth, tenant, schema, read_only=read_only)))

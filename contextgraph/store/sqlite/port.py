@@ -21,6 +21,7 @@ import orjson
 from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck, Vector, dimensions_of
 from contextgraph.store.port import (
+    CHANGES_LISTED,
     KEY,
     SOURCE,
     TARGET,
@@ -32,6 +33,7 @@ from contextgraph.store.port import (
     Row,
     Table,
     Where,
+    is_empty,
 )
 from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.health import checks
@@ -40,9 +42,6 @@ from contextgraph.store.sqlite.schema import Schema, index_name, ordered, severa
 from contextgraph.text import regex
 
 Result = TypeVar("Result")
-# Changes are listed for so many revisions, for processes that follow them; those that are further
-# behind read everything again.
-CHANGES_LISTED = 10_000
 # Words are found in a third of the time where segments are merged; so many pages take 0.1 s.
 MERGED_EVERY = 16
 _MERGED_AT_ONCE = 500
@@ -214,7 +213,7 @@ class _Rows:
         return [self._find(question) for question in questions]
 
     def _find(self, question: Question) -> list[tuple[Any, ...]]:
-        if _is_empty(question.where):
+        if is_empty(question.where):
             return []
         sql = _select(
             question.table, _form(question.where), tuple(question.order), tuple(question.wanted)
@@ -227,7 +226,7 @@ class _Rows:
         return [self._count(one) for one in counts]
 
     def _count(self, asked: Count) -> list[tuple[Any, ...]]:
-        if _is_empty(asked.where):
+        if is_empty(asked.where):
             return []
         by = [f'n."{column}"' for column in asked.by]
         sums = [f'sum(n."{column}")' for column in asked.sums]
@@ -243,7 +242,7 @@ class _Rows:
             sql += f" GROUP BY {listed} ORDER BY count(*) DESC, {listed} LIMIT :most"
         most = -1 if asked.limit is None else asked.limit
         rows = self._execute(sql, {**self._parameters(asked.where), "most": most}).fetchall()
-        return [] if not by and not rows[0][0] else rows
+        return [] if not by and not rows[0][0] else _read(asked.table, asked.by, rows)
 
     def search(
         self,
@@ -253,7 +252,7 @@ class _Rows:
         limit: int,
         order: Sequence[str] = (),
     ) -> list[tuple[str, int]]:
-        if not weights or limit < 1 or _is_empty(where):
+        if not weights or limit < 1 or is_empty(where):
             return []
         places: list[str] | None = None
         rest = []
@@ -362,7 +361,7 @@ class _Rows:
     def nearest(
         self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
     ) -> list[dict[str, float]]:
-        if limit < 1 or _is_empty(where):
+        if limit < 1 or is_empty(where):
             return [{} for _ in vectors]
         form = _form(where)
         index = _index(table, form, ()) if where else None
@@ -444,7 +443,7 @@ class _Rows:
         if not table.ends:
             for edges in self._port.tables:
                 for end, name in zip(edges.ends or (), (SOURCE, TARGET), strict=False):
-                    if end == table.name:
+                    if end is table:
                         self._delete_edges(edges, name, known)
         rowids = [(row,) for row, _ in found]
         self._connection.executemany(
@@ -584,10 +583,6 @@ def _least(counts: Mapping[int, int], limit: int) -> int:
     return sorted(counts.values())[-limit] if len(counts) >= limit else 0
 
 
-def _is_empty(where: Where) -> bool:
-    return any(term.how in (Is.IN, Is.HAS_ANY) and not term.value for term in where)
-
-
 def _read(
     table: Table, wanted: Sequence[str], rows: list[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
@@ -712,6 +707,10 @@ class SqlitePort:
             if rows.changed and erasing:
                 rows.erase()
             return result
+
+    def read(self, work: Callable[[], Result]) -> Result:
+        with self.snapshot():
+            return work()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

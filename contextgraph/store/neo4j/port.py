@@ -1,0 +1,648 @@
+"""The primitives of `store.port` on a Neo4j server: rows are nodes and relations.
+
+The words of a row are a property with a full-text index, its vectors a property for each space, its
+columns of several texts nodes of their own where a declaration says so. A transaction locks the
+memory, and records which rows it changed.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import count, groupby
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import orjson
+
+from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.model import HealthCheck, Vector, dimensions_of
+from contextgraph.store.neo4j import statements
+from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
+from contextgraph.store.neo4j.health import checks
+from contextgraph.store.neo4j.schema import (
+    PROPERTIES,
+    Schema,
+    has_vector_index,
+    vector_index,
+    vector_property,
+)
+from contextgraph.store.port import (
+    CHANGES_LISTED,
+    THOROUGH,
+    VALUE,
+    Change,
+    Count,
+    Is,
+    Question,
+    Row,
+    Table,
+    Where,
+    is_empty,
+)
+
+Result = TypeVar("Result")
+_ROWS_AT_ONCE = 1_000
+# Larger transactions with vectors need more memory on the server and are no faster.
+_VECTORS_AT_ONCE = 500
+# A reading that meets rows which are being deleted is repeated so often.
+_READINGS = 10
+# So many rows are all compared with a vector: a millisecond for twenty.
+MAX_COMPARED = 2_000
+# An index is searched for more than the limit: it misses some, and has rows of other scopes.
+_NEAREST = (1_000, 4_000)
+# The server plans its statements again when a memory has changed so often: plans made for a nearly
+# empty memory read a whole index for each lookup.
+_REPLANNED_AT = frozenset(4**power for power in range(2, 14))
+
+
+class _SlotNeeded(Exception):  # noqa: N818  (not an error)
+    """A transaction needs a property for vectors that has no index yet."""
+
+    def __init__(self, table: Table, property_: str) -> None:
+        self.table, self.property = table, property_
+
+
+def _value(value: Any) -> Any:
+    """Return *value* as the driver takes it; raises `StoreError` for a time without zone."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise StoreError(f"time {value.isoformat()} has no time zone")
+        return value.astimezone(UTC)
+    return [_value(one) for one in value]
+
+
+def _text(time: Any) -> str | None:
+    """Return a time in UTC as the server reads it."""
+    utc = _value(time)
+    return None if utc is None else utc.isoformat()
+
+
+def _data(numbers: Sequence[float]) -> bytes:
+    import numpy as np
+
+    return np.asarray(numbers, dtype="<f4").tobytes()
+
+
+def _form(where: Where) -> statements.Form:
+    return tuple((term.column, term.how) for term in where)
+
+
+def _parameters(where: Where) -> dict[str, Any]:
+    return {f"w{place}": _value(term.value) for place, term in enumerate(where)}
+
+
+@lru_cache(1_000)
+def _owner(tenant: str, scope: object) -> str:
+    """Return the word that only rows of *tenant* have, or only those in *scope* of it.
+
+    No word of a text has a ``@``, and what is quoted has no space.
+    """
+    return f"@{quote(tenant, safe='')}" + (
+        "" if scope is None else f"@{quote(str(scope), safe='')}"
+    )
+
+
+def _quoted(tenant: str, scopes: Iterable[object], word: str) -> str:
+    """Return *word* in the syntax of Lucene; no word and no owner has a quotation mark."""
+    owners = " OR ".join(f'"{_owner(tenant, scope)}"' for scope in scopes)
+    return f'({owners}) AND "{word}"'
+
+
+class _Reading:
+    """Primitives that read, by some way of running a statement."""
+
+    def __init__(self, tenant: str, schema: Schema) -> None:
+        self.tenant, self._schema = tenant, schema
+
+    def run(self, text: str, parameters: Parameters) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of a statement."""
+        raise NotImplementedError
+
+    def _rows(self, text: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
+        return self.run(text, {"tenant": self.tenant, **parameters})
+
+    def _found(self, text: str, **parameters: object) -> list[Any]:
+        """Return the list `found` of the only row: a row costs the driver as much as 100 values."""
+        rows = self._rows(text, **parameters)
+        return [value for row in rows for value in row["found"]]
+
+    def _answers(
+        self, texts: Sequence[str], parameters: Mapping[str, object]
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of several texts, which take one round trip.
+
+        The last deletion is noted before they are read, and afterwards.
+        """
+        for row in self._rows(
+            "\nUNION ALL\n".join((statements.REMOVED_AT, *texts, statements.REMOVED_AT)),
+            **parameters,
+        ):
+            if row["number"] < 0:
+                self._saw(row["found"][0])
+            else:
+                yield row
+
+    def _saw(self, removed_at: int) -> None:
+        """Note the revision of the last deletion before an answer."""
+
+    def _property(self, table: Table, space: str) -> str | None:
+        """Return the property for vectors of *table* in *space*."""
+        known = self._rows(statements.SLOTS, table=table.name)
+        return next((row["property"] for row in known if row["space"] == space), None)
+
+    def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
+        for _ in range(_READINGS):
+            answers = self._find(questions)
+            if answers is not None:
+                return answers
+        raise StoreUnavailableError(
+            f"the memory is being changed: {_READINGS} readings met what was just deleted",
+            "try again",
+        )
+
+    def _find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]] | None:
+        """Return the rows of each question; None where one was being deleted."""
+        forms: dict[Any, list[dict[str, Any]]] = {}
+        answers: list[list[tuple[Any, ...]]] = [[] for _ in questions]
+        for number, question in enumerate(questions):
+            if question.limit == 0 or is_empty(question.where):
+                continue
+            where = question.where
+            form = (
+                question.table,
+                _form(where),
+                tuple(question.order),
+                tuple(question.wanted),
+                question.limit,
+            )
+            forms.setdefault(form, []).append({"number": number, **_parameters(where)})
+        texts, parameters = [], dict[str, object]()
+        # In one order, whatever the questions': the server plans each text.
+        ordered = sorted(forms.items(), key=lambda one: repr((one[0][0].name, one[0][1:])))
+        for place, ((table, where, order, wanted, limit), asked) in enumerate(ordered):
+            texts.append(statements.found(table, where, order, wanted, place, limit is not None))
+            parameters[f"asked{place}"] = asked
+            if limit is not None:
+                parameters[f"limit{place}"] = limit
+        if not texts:
+            return answers
+        for row in self._answers(texts, parameters):
+            question = questions[row["number"]]
+            read = _read(question.table, question.wanted, row["found"])
+            if read is None:
+                return None
+            answers[row["number"]] = read
+        return answers
+
+    def count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
+        answers = self._count(counts)
+        # A group without a value may be of a row that was being deleted.
+        for _ in range(_READINGS):
+            if not any(None in group for groups in answers for group in groups):
+                return answers
+            before, answers = answers, self._count(counts)
+            if before == answers:
+                return answers
+        raise StoreUnavailableError("the memory is being changed", "try again")
+
+    def _count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
+        texts, parameters = [], dict[str, object]()
+        answers: list[list[tuple[Any, ...]]] = [[] for _ in counts]
+        for place, asked in enumerate(counts):
+            if is_empty(asked.where):
+                continue
+            where = asked.where
+            is_limited = asked.limit is not None
+            texts.append(
+                statements.counted(
+                    asked.table, _form(where), tuple(asked.by), tuple(asked.sums), place, is_limited
+                )
+            )
+            parameters |= {f"asked{place}": _parameters(where), f"limit{place}": asked.limit}
+        if not texts:
+            return answers
+        for row in self._answers(texts, parameters):
+            asked = counts[row["number"]]
+            found = _read(asked.table, asked.by, row["found"], is_checked=False) or []
+            is_none = not asked.by and found == [(0, *[0] * len(asked.sums))]
+            answers[row["number"]] = [] if is_none else found
+        return answers
+
+    def search(
+        self,
+        table: Table,
+        weights: Mapping[str, int],
+        where: Where,
+        limit: int,
+        order: Sequence[str] = (),
+    ) -> list[tuple[str, int]]:
+        if not weights or limit < 1 or is_empty(where):
+            return []
+        scopes: Sequence[object] = [None]
+        for term in where:
+            if term.column == table.scope and term.how in (Is.EQUAL, Is.IN):
+                scopes = [term.value] if term.how is Is.EQUAL else term.value
+        words = [
+            {"weight": weight, "query": _quoted(self.tenant, scopes, word)}
+            for word, weight in weights.items()
+        ]
+        text = statements.searched(table, _form(where), tuple(order))
+        found = self._found(text, q=_parameters(where), words=words, limit=limit)
+        return [(key, weight) for key, weight in found]
+
+    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+        asked = [{"word": word, "query": _quoted(self.tenant, [None], word)} for word in words]
+        counted = dict(self._found(statements.words_counted(table), words=asked) if asked else ())
+        return {word: counted[word] for word in words}
+
+    def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
+        named = [*keys]
+        text = statements.vectors_of(table)
+        found = self._found(text, table=table.name, space=space, keys=named) if named else []
+        return {
+            key: None if numbers is None else Vector(space, _data(numbers))
+            for key, numbers in found
+        }
+
+    def nearest(
+        self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
+    ) -> list[dict[str, float]]:
+        space = vectors[0].space
+        property_ = self._property(table, space)
+        if property_ is None or limit < 1 or is_empty(where):
+            return [{} for _ in vectors]
+        given: dict[str, Any] = {
+            "q": _parameters(where),
+            "vectors": [vector.numbers().tolist() for vector in vectors],
+            "limit": limit, "table": table.name, "space": space,
+        }  # fmt: skip
+        if self._has_many(table, where):
+            for nearest in _NEAREST:
+                text = statements.nearest_by_index(table, _form(where), property_)
+                index = vector_index(table.label, property_)
+                most = max(nearest, limit)
+                found = self._near(text, index=index, nearest=most, **given)
+                if all(len(near) >= limit for near in found):
+                    return found
+        return self._near(statements.nearest(table, _form(where), property_), **given)
+
+    def _near(self, text: str, **given: Any) -> list[dict[str, float]]:
+        near = {row["number"]: dict(row["found"]) for row in self._rows(text, **given)}
+        return [near.get(number, {}) for number in range(len(given["vectors"]))]
+
+    def _has_many(self, table: Table, where: Where) -> bool:
+        """Return whether a vector index finds the nearest for less than comparing all rows."""
+        if not has_vector_index(table) or any(
+            term.column == table.scope and term.how in (Is.EQUAL, Is.IN) for term in where
+        ):
+            return False
+        (row,) = self._rows(statements.more_than(table), most=MAX_COMPARED)
+        return bool(row["more"])
+
+    def revision(self) -> int:
+        rows = self._rows(statements.REVISION)
+        return rows[0]["revision"] if rows else 0
+
+
+def _read(
+    table: Table,
+    wanted: Sequence[str],
+    found: Sequence[list[Any]],
+    is_checked: bool = True,
+) -> list[tuple[Any, ...]] | None:
+    """Return rows as Python has their values; None where one was being deleted."""
+    if is_checked and statements.is_checked(wanted):
+        if not all(row.pop() for row in found):
+            return None
+    elif is_checked and any(None in row for row in found):
+        return None
+    times = [place for place, name in enumerate(wanted) if table.columns.get(name) is datetime]
+    lists = [place for place, name in enumerate(wanted) if table.columns.get(name) is tuple]
+    for row in found:
+        for place in times:
+            row[place] = row[place] and row[place].to_native().astimezone(UTC)
+        for place in lists:
+            row[place] = tuple(row[place])
+    return [tuple(row) for row in found]
+
+
+class _Writing(_Reading):
+    """Primitives in a transaction."""
+
+    def __init__(self, transaction: Transaction, tenant: str, schema: Schema) -> None:
+        super().__init__(tenant, schema)
+        self._transaction = transaction
+        # The keys of the rows that this change put or deleted, by table.
+        self.changed: dict[str, set[str]] = {}
+        self._has_removed = False
+        (row,) = self._rows(BEGIN)
+        self._revision: int = row["revision"] + 1
+
+    def run(self, text: str, parameters: Parameters) -> Sequence[Mapping[str, Any]]:
+        return self._transaction.run(text, parameters)
+
+    def revision(self) -> int:
+        return self._revision
+
+    def put(self, rows: Iterable[Row]) -> None:
+        by_table: dict[Table, dict[str, Row]] = {}
+        for row in rows:
+            by_table.setdefault(row.table, {})[row.key] = row
+        known = self._known_nodes(by_table)
+        known |= self._known_edges(by_table, known)
+        # Relations come after what they lead to.
+        for table, own in sorted(by_table.items(), key=lambda one: one[0].ends is not None):
+            self._note(table, own)
+            before = known.get(table, set())
+            for some in _batches([own[key] for key in sorted(own)], _ROWS_AT_ONCE):
+                put = self._put_edges if table.ends else self._put_nodes
+                put(table, some, [row.key for row in some if row.key in before])
+        for table, own in by_table.items():
+            self._draw(table, own)
+
+    def _note(self, table: Table, keys: Iterable[str]) -> None:
+        self.changed.setdefault(table.name, set()).update(keys)
+
+    def _known_nodes(self, rows: Mapping[Table, Mapping[str, Row]]) -> dict[Table, set[str]]:
+        """Return the keys of stored nodes that may have relations which are to be replaced."""
+        ends = {end for table in rows for end in table.ends or ()}
+        return self._known(
+            {
+                table: [*own]
+                for table, own in rows.items()
+                if not table.ends and (table in ends or table.draws or table.listed)
+            }
+        )
+
+    def _known_edges(
+        self, rows: Mapping[Table, Mapping[str, Row]], nodes: Mapping[Table, set[str]]
+    ) -> dict[Table, set[str]]:
+        """Return the keys of stored edges: none leads from or to a node that is new."""
+        asked: dict[Table, list[str]] = {}
+        for table, own in rows.items():
+            if table.ends:
+                first, last = ({*rows.get(end, ())} - nodes.get(end, set()) for end in table.ends)
+                asked[table] = [
+                    key
+                    for key, row in own.items()
+                    if row.source not in first and row.target not in last
+                ]
+        return self._known({table: keys for table, keys in asked.items() if keys})
+
+    def _known(self, keys: Mapping[Table, Sequence[str]]) -> dict[Table, set[str]]:
+        """Return those of *keys* that are stored."""
+        if not keys:
+            return {}
+        texts = [statements.known(table, place) for place, table in enumerate(keys)]
+        given = {f"keys{place}": own for place, own in enumerate(keys.values())}
+        found = self._rows("\nUNION ALL\n".join(texts), **given)
+        tables = [*keys]
+        return {tables[row["number"]]: {*row["found"]} for row in found}
+
+    def _put_nodes(self, table: Table, rows: Sequence[Row], known: Sequence[str]) -> None:
+        self._rows(statements.nodes_put(table), rows=[self._given(row) for row in rows])
+        if labels := [{"id": row.key, "labels": [*row.labels]} for row in rows if row.labels]:
+            self._rows(statements.labelled(table), rows=labels)
+        if known and table.draws:
+            self._rows(statements.undrawn(table), keys=known, table=table.name)
+        for column in table.listed:
+            if known:
+                self._rows(statements.unlisted(table, column), keys=known)
+            listed = {row.key: [*dict.fromkeys(_texts(row, column))] for row in rows}
+            texts = sorted({text for own in listed.values() for text in own})
+            if texts:
+                self._rows(statements.texts_listed(table, column), texts=texts)
+                given = [{"id": key, "texts": own} for key, own in listed.items() if own]
+                self._rows(statements.listed(table, column), rows=given)
+
+    def _given(self, row: Row) -> dict[str, Any]:
+        properties: dict[str, Any] = {} if row.table.ends else {"name": row.key}
+        properties |= {name: _value(value) for name, value in row.shown.items()}
+        times = statements.times_of(row.table)
+        properties |= {
+            name: _value(value) for name, value in row.columns.items() if name not in times
+        }
+        properties[PROPERTIES[VALUE]] = row.value
+        if row.table.ends:
+            properties |= {"source": row.source, "target": row.target}
+        if row.table.scope:
+            scope = row.columns[row.table.scope]
+            owners = (_owner(self.tenant, None), _owner(self.tenant, scope))
+            properties["words"] = " ".join((*owners, *dict.fromkeys(row.words)))
+        return {
+            "id": row.key, "source": row.source, "target": row.target, "properties": properties,
+            "times": {name: _text(row.columns[name]) for name in times},
+        }  # fmt: skip
+
+    def _put_edges(self, table: Table, rows: Sequence[Row], known: Sequence[str]) -> None:
+        assert table.ends is not None
+        first, last = (end.label for end in table.ends)
+        if known:
+            self._rows(statements.edges_deleted(table), keys=known)
+        given = [self._given(row) for row in rows]
+        (row,) = self._rows(statements.edges_put(table, first, last), rows=given)
+        if row["rows"] < len(rows):
+            raise StoreError(
+                f"{len(rows) - row['rows']} rows of {table.name} lead to what is not stored"
+            )
+
+    def _draw(self, table: Table, rows: Mapping[str, Row]) -> None:
+        drawn = [(one, key) for key, row in sorted(rows.items()) for one in row.drawn]
+        assert table.draws or not drawn, f"{table.name} is not declared to draw"
+        drawn.sort(key=lambda pair: (pair[0].table.name, pair[0].incoming))
+        for (other, is_incoming), some in groupby(
+            drawn, key=lambda pair: (pair[0].table, pair[0].incoming)
+        ):
+            given = [
+                {
+                    "id": key, "other": one.key, "type": one.type,
+                    "properties": {**one.properties, "drawn": f"{table.name} {key}"},
+                }
+                for one, key in some
+            ]  # fmt: skip
+            for batch in _batches(given, _ROWS_AT_ONCE):
+                self._rows(statements.drawn(table, other.label, is_incoming), rows=batch)
+
+    def delete(self, table: Table, keys: Iterable[str]) -> int:
+        gone: list[str] = []
+        for some in _batches(sorted({*keys}), _ROWS_AT_ONCE):
+            gone += self._delete(table, some)
+        if gone:
+            self._note(table, gone)
+            self._has_removed = True
+        return len(gone)
+
+    def _delete(self, table: Table, keys: Sequence[str]) -> list[str]:
+        if table.ends:
+            return self._found(statements.edges_deleted(table), keys=keys)
+        for column in table.listed:
+            self._rows(statements.unlisted(table, column), keys=keys)
+        found = self._found(statements.nodes_deleted(table), keys=keys)
+        tables = {one.label: one for one in self._schema.tables.values() if one.ends}
+        for kind, key in (edge for _, edges in found for edge in edges):
+            self._note(tables[kind], [key])
+        return [key for key, _ in found]
+
+    def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        self.changed.setdefault(table.name, set())
+        property_ = self._property(table, space) or self._free_property(table, space)
+        given = [
+            {"id": key, "vector": vector and vector.numbers().tolist()}
+            for key, vector in sorted(vectors.items())
+        ]
+        for some in _batches(given, _VECTORS_AT_ONCE):
+            self._rows(statements.vectors_put(table), rows=some, space=space, property=property_)
+
+    def _free_property(self, table: Table, space: str) -> str:
+        """Return the property for vectors in *space*, which no other space uses at this time."""
+        taken = {
+            row["property"]: row["space"] for row in self._rows(statements.SLOTS, table=table.name)
+        }
+        left = [
+            other for other in taken.values()
+            if not self._rows(statements.embedded_any(table), space=other)
+        ]  # fmt: skip
+        self._rows(statements.DROP_SLOTS, table=table.name, spaces=left)
+        used = {property_ for property_, other in taken.items() if other not in left}
+        names = (vector_property(dimensions_of(space), number) for number in count(1))
+        free = next(name for name in names if name not in used)
+        if has_vector_index(table) and not self._schema.has_vectors(table, free):
+            raise _SlotNeeded(table, free)
+        self._rows(statements.TAKE_SLOT, table=table.name, space=space, property=free)
+        return free
+
+    def drop_vectors(self, table: Table, keys: Iterable[str] | None, keep: str = "") -> None:
+        named = None if keys is None else [*keys]
+        if named == []:
+            return
+        self.changed.setdefault(table.name, set())
+        text = statements.vectors_dropped(table, named is None)
+        for row in self._rows(statements.SLOTS, table=table.name):
+            if row["space"] == keep:
+                continue
+            self._rows(text, keys=named, space=row["space"], property=row["property"])
+            if named is None:
+                self._rows(statements.DROP_SLOTS, table=table.name, spaces=[row["space"]])
+
+    def finish(self, *, erasing: bool) -> None:
+        """Count the change, where there was one; *erasing*: without the keys of any change."""
+        if not self.changed:
+            return
+        rows = {table: sorted(keys) for table, keys in self.changed.items() if keys}
+        text = orjson.dumps(rows).decode()
+        self._rows(
+            statements.COUNT_CHANGE, revision=self._revision, rows=text, removed=self._has_removed
+        )
+        if erasing:
+            self._rows(statements.FORGET_CHANGES, until=self._revision)
+        elif self._revision % CHANGES_LISTED == 0:
+            self._rows(statements.FORGET_CHANGES, until=self._revision - CHANGES_LISTED)
+
+
+Some = TypeVar("Some")
+
+
+def _batches(rows: Sequence[Some], size: int) -> Iterator[Sequence[Some]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def _texts(row: Row, column: str) -> Sequence[str]:
+    texts: Any = row.columns[column]
+    return texts  # type: ignore[no-any-return]
+
+
+class _Seen(threading.local):
+    """The revisions of the last deletion that a thread saw in a reading."""
+
+    removed_at: set[int] | None = None
+
+
+class Neo4jPort(_Reading):
+    """A `Port` on a server; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection.tenant, connection.schema)
+        self._connection = connection
+        self._seen = _Seen()
+
+    def run(self, text: str, parameters: Parameters) -> Sequence[Mapping[str, Any]]:
+        return self._connection.run(text, parameters)
+
+    def read(self, work: Callable[[], Result]) -> Result:
+        """Return the result of *work*, repeated where something was deleted meanwhile."""
+        with self.snapshot():
+            for _ in range(_READINGS):
+                seen = set[int]()
+                before, self._seen.removed_at = self._seen.removed_at, seen
+                try:
+                    result = work()
+                except LookupError:
+                    if len(seen) <= 1:
+                        raise
+                    continue
+                finally:
+                    self._seen.removed_at = before
+                    if before is not None:
+                        before |= seen
+                if len(seen) <= 1:
+                    return result
+        raise StoreUnavailableError(
+            f"{self._connection.address} is being changed: {_READINGS} readings met what was just "
+            "deleted",
+            "try again",
+        )
+
+    def _saw(self, removed_at: int) -> None:
+        if self._seen.removed_at is not None:
+            self._seen.removed_at.add(removed_at)
+
+    def write(self, work: Callable[[_Writing], Result], *, erasing: bool = False) -> Result:
+        def begun(transaction: Transaction) -> tuple[Result, int]:
+            writing = _Writing(transaction, self.tenant, self._schema)
+            result = work(writing)
+            writing.finish(erasing=erasing)
+            return result, writing.revision() if writing.changed else 0
+
+        while True:
+            try:
+                result, revision = self._connection.write(begun)
+                break
+            except _SlotNeeded as needed:
+                self._connection.create_vector_index(needed.table, needed.property)
+        if revision in _REPLANNED_AT:
+            self._connection.replan()
+        return result
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self._connection.snapshot()
+
+    def changed(self, since: int) -> Change:
+        rows = self._rows(statements.LISTED_SINCE)
+        revision, listed_since = (rows[0]["revision"], rows[0]["since"]) if rows else (0, 0)
+        if since < listed_since:
+            return Change(revision, None)
+        put: dict[str, set[str]] = {}
+        for row in self._rows(statements.CHANGES, since=since):
+            for table, keys in orjson.loads(row["rows"]).items():
+                put.setdefault(table, set()).update(keys)
+        return Change(revision, {table: sorted(keys) for table, keys in put.items()})
+
+    def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
+        return tuple(checks(self._connection, THOROUGH if quick else ()))
+
+    def back_up(self, path: Path) -> None:
+        raise StoreError(
+            f"{self._connection.address} is a server, which makes its own backups: see "
+            "neo4j-admin database dump; contextgraph export writes a memory to a file"
+        )
+
+    def erase_deleted(self) -> None:
+        """Deleted rows leave nothing that can be read."""
+
+    def close(self) -> None:
+        self._connection.close()

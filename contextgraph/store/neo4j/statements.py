@@ -1,0 +1,473 @@
+"""Cypher for the primitives of `store.port`: one text for each form of a question.
+
+A row of a node table is a node of its label, a row of an edge table a relation of its type; both
+have the columns as properties. Texts are made of names in declarations, never of values.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
+
+from contextgraph.store.neo4j.schema import PROPERTIES, words_index
+from contextgraph.store.port import COSINE_DECIMALS, KEY, SOURCE, TARGET, VALUE, Is, Table
+
+# Columns with how they are compared.
+Form: TypeAlias = tuple[tuple[str, Is], ...]
+
+_CONDITIONS = {
+    Is.EQUAL: "{own} = q.{value}",
+    Is.IN: "{own} IN q.{value}",
+    Is.NOT_IN: "({own} IS NULL OR NOT {own} IN q.{value})",
+    Is.LEAST: "{own} >= q.{value}",
+    Is.MOST: "{own} <= q.{value}",
+    Is.ABOVE: "{own} > q.{value}",
+    Is.HAS: "all(one IN q.{value} WHERE one IN {own})",
+    Is.HAS_ANY: "any(one IN q.{value} WHERE one IN {own})",
+    Is.NULL: "{own} IS NULL",
+    Is.EMBEDDED: "q.{value} IN coalesce(n.embedded, [])",
+    Is.NOT_EMBEDDED: "NOT q.{value} IN coalesce(n.embedded, [])",
+}
+# What an index can hold is left of a node for a moment after it was deleted: this is in none.
+IS_WHOLE = "n.value IS NOT NULL"
+
+
+def own(column: str) -> str:
+    """Return the property of a row *n*."""
+    return f"n.{PROPERTIES.get(column, column)}"
+
+
+def _pattern(table: Table, where: Form = ()) -> str:
+    if table.ends is None:
+        return f"(n:{table.label})"
+    expanded = {column for column, how in where if _is_expanded(table, column, how)}
+    first = f"(a:{table.ends[0].label})" if SOURCE in expanded else "()"
+    last = f"(b:{table.ends[1].label})" if TARGET in expanded else "()"
+    return f"{first}-[n:{table.label}]->{last}"
+
+
+@lru_cache(1_000)
+def _is_expanded(table: Table, column: str, how: Is) -> bool:
+    """Return whether edges are found from the nodes at this end, as no index has more to offer."""
+    return (
+        table.ends is not None
+        and column in (SOURCE, TARGET)
+        and how in (Is.EQUAL, Is.IN)
+        and not any(column in index and len(index) > 1 for index in table.indexes)
+    )
+
+
+@lru_cache(1_000)
+def match(table: Table, where: Form, order: tuple[str, ...] = ()) -> str:
+    """Return the clauses that find the rows *n* which the terms of a question *q* admit."""
+    for place, (column, how) in enumerate(where):
+        if column in table.listed and how in (Is.HAS, Is.HAS_ANY):
+            label, kind = table.listed[column]
+            value = f"= q.w{place}[0]" if how is Is.HAS else f"IN q.w{place}"
+            return (
+                f"MATCH (o:{label})<-[:{kind}]-(n:{table.label}) "
+                f"WHERE o.tenant = $tenant AND o.id {value} WITH DISTINCT n "
+                f"WHERE {_conditions(table, where)}"
+            )
+    terms = [_conditions(table, where)]
+    if any(_is_expanded(table, column, how) for column, how in where):
+        return f"MATCH {_pattern(table, where)} WHERE {terms[0]}"
+    index = _index(table, where, order)
+    if not any(column == KEY and how in _COMPARED for column, how in where):
+        # An index serves where something is said of all its columns; all nodes are read else.
+        others = index.others if index.is_used else (KEY,)
+        terms += [f"{own(column)} IS NOT NULL" for column in others]
+    return f"MATCH {_pattern(table)} WHERE {' AND '.join(terms)}"
+
+
+def _conditions(table: Table, where: Form, is_expanded: bool = True) -> str:
+    terms = ["n.tenant = $tenant"]
+    for place, (column, how) in enumerate(where):
+        named = own(column)
+        if is_expanded and _is_expanded(table, column, how):
+            node = "a" if column == SOURCE else "b"
+            terms.append(f"{node}.tenant = $tenant")
+            named = f"{node}.id"
+        terms.append(_CONDITIONS[how].format(own=named, value=f"w{place}"))
+    return " AND ".join(terms)
+
+
+_COMPARED = (Is.EQUAL, Is.IN)
+_RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
+
+
+class _Index(NamedTuple):
+    """The index that serves a form best: the columns *compared*, those that *order* rows.
+
+    *others* are its columns of which the form says nothing.
+    """
+
+    is_used: bool = False
+    compared: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+@lru_cache(1_000)
+def _index(table: Table, where: Form, order: tuple[str, ...]) -> _Index:
+    """Return the index that serves a form best; an unused one where none does."""
+    hows = {column: how for column, how in where if how in (*_COMPARED, *_RANGES)}
+    asked = tuple(column.removeprefix("-") for column in order)
+    best, found = (0, 0), _Index()
+    for index in table.indexes:
+        columns = tuple(column.removeprefix("-") for column in index)
+        compared = tuple(takewhile(lambda one: hows.get(one) in _COMPARED, columns))
+        rest = tuple(column for column in columns[len(compared) :] if column != KEY)
+        is_equal = all(hows[column] is Is.EQUAL for column in compared)
+        gives_order = is_equal and rest and rest == asked[: len(rest)]
+        ranged = bool(rest) and hows.get(rest[0]) in _RANGES
+        score = (len(compared), len(rest) if gives_order else int(ranged))
+        if score > best:
+            others = tuple(column for column in columns if column not in hows)
+            best, found = score, _Index(True, compared, rest if gives_order else (), others)
+    return found
+
+
+@lru_cache(1_000)
+def ordered(table: Table, where: Form, order: tuple[str, ...]) -> str:
+    """Return the order of rows *n*, ties by key; an index gives it where one can."""
+    index = _index(table, where, order)
+    first = " DESC" if order and order[0].startswith("-") else ""
+    parts = [
+        f"{own(column)}{first}" for column in (("tenant", *index.compared) if index.order else ())
+    ]
+    for column in (*order, KEY):
+        name = column.removeprefix("-")
+        parts.append(f"{own(name)} DESC" if name != column else own(name))
+    return ", ".join(dict.fromkeys(parts))
+
+
+def is_checked(wanted: Sequence[str]) -> bool:
+    """Return whether an answer says of each row that it was read whole."""
+    return not {*wanted} <= {KEY, SOURCE, TARGET, VALUE}
+
+
+@lru_cache(1_000)
+def found(
+    table: Table,
+    where: Form,
+    order: tuple[str, ...],
+    wanted: tuple[str, ...],
+    place: int,
+    is_limited: bool,
+) -> str:
+    """Return the text that answers all questions of one form, the one number *place* of a call."""
+    parts = [own(column) for column in wanted] + ([IS_WHOLE] if is_checked(wanted) else [])
+    limit = f" LIMIT $limit{place}" if is_limited else ""
+    return (
+        f"UNWIND $asked{place} AS q CALL (q) {{ {match(table, where, order)} "
+        f"WITH n ORDER BY {ordered(table, where, order)}{limit} "
+        f"RETURN collect([{', '.join(parts)}]) AS found }} RETURN q.number AS number, found"
+    )
+
+
+@lru_cache(1_000)
+def counted(
+    table: Table,
+    where: Form,
+    by: tuple[str, ...],
+    sums: tuple[str, ...],
+    place: int,
+    is_limited: bool,
+) -> str:
+    """Return the text that answers the count number *place* of a call."""
+    groups = [f"{own(column)} AS by{number}" for number, column in enumerate(by)]
+    added = [f"sum({own(column)}) AS sum{number}" for number, column in enumerate(sums)]
+    keys = [f"by{number}" for number in range(len(by))]
+    names = ", ".join([*keys, "rows", *(f"sum{number}" for number in range(len(sums)))])
+    limit = f" LIMIT $limit{place}" if is_limited else ""
+    return (
+        f"WITH $asked{place} AS q CALL (q) {{ {match(table, where)} "
+        f"WITH {', '.join([*groups, 'count(*) AS rows', *added])} "
+        f"ORDER BY {', '.join(['rows DESC', *keys])}{limit} "
+        f"RETURN collect([{names}]) AS found }} RETURN {place} AS number, found"
+    )
+
+
+def _words_of(table: Table) -> str:
+    kind, name = ("Relationships", "relationship") if table.ends else ("Nodes", "node")
+    return f"CALL db.index.fulltext.query{kind}('{words_index(table)}', word.query) YIELD {name}"
+
+
+@lru_cache(1_000)
+def searched(table: Table, where: Form, order: tuple[str, ...]) -> str:
+    """Return the text that finds rows by the weights of their words."""
+    return (
+        f"WITH $q AS q UNWIND $words AS word {_words_of(table)} AS n "
+        "WITH q, n, sum(word.weight) AS weight "
+        f"WHERE {_conditions(table, where, is_expanded=False)} "
+        f"WITH n, weight ORDER BY weight DESC, {ordered(table, (), order)} LIMIT $limit "
+        "RETURN collect([n.id, weight]) AS found"
+    )
+
+
+@lru_cache(100)
+def words_counted(table: Table) -> str:
+    """Return the text that counts the rows with each word."""
+    return (
+        f"UNWIND $words AS word CALL (word) {{ {_words_of(table)} AS n RETURN count(*) AS rows }} "
+        "RETURN collect([word.word, rows]) AS found"
+    )
+
+
+_SLOT = "MATCH (s:VectorSlot {tenant: $tenant, table: $table, space: $space})"
+_NEAR = (
+    f"WITH id, round(2 * likeness - 1, {COSINE_DECIMALS}) AS cosine "
+    "ORDER BY cosine DESC, id LIMIT $limit RETURN collect([id, cosine]) AS found"
+)
+
+
+@lru_cache(100)
+def vectors_of(table: Table) -> str:
+    """Return the text that reads the vectors of rows in a space."""
+    return (
+        f"{_SLOT} UNWIND $keys AS key MATCH (n:{table.label} {{tenant: $tenant, id: key}}) "
+        "WHERE $space IN n.embedded RETURN collect([key, n[s.property]]) AS found"
+    )
+
+
+@lru_cache(1_000)
+def nearest(table: Table, where: Form, property_: str) -> str:
+    """Return the text that compares all rows that a question admits."""
+    return (
+        f"{_SLOT} WHERE s.property = '{property_}' WITH $q AS q "
+        "UNWIND range(0, size($vectors) - 1) AS number CALL (q, number) { "
+        f"{match(table, where)} AND n.{property_} IS NOT NULL "
+        f"WITH n.id AS id, vector.similarity.cosine(n.{property_}, $vectors[number]) AS likeness "
+        f"{_NEAR} }} RETURN number, found ORDER BY number"
+    )
+
+
+@lru_cache(1_000)
+def nearest_by_index(table: Table, where: Form, property_: str) -> str:
+    """Return the text that looks at the nearest of all by the vector index."""
+    return (
+        f"{_SLOT} WHERE s.property = '{property_}' WITH $q AS q "
+        "UNWIND range(0, size($vectors) - 1) AS number CALL (q, number) { "
+        "CALL db.index.vector.queryNodes($index, $nearest, $vectors[number]) YIELD node AS n "
+        f"WITH n WHERE {_conditions(table, where)} "
+        f"WITH n.id AS id, vector.similarity.cosine(n.{property_}, $vectors[number]) AS likeness "
+        f"{_NEAR} }} RETURN number, found ORDER BY number"
+    )
+
+
+@lru_cache(100)
+def more_than(table: Table) -> str:
+    """Return the text that tells whether there are more than $most rows."""
+    return (
+        f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND n.id IS NOT NULL "
+        "WITH n LIMIT $most + 1 RETURN count(n) > $most AS more"
+    )
+
+
+# Changes.
+
+
+@lru_cache(100)
+def known(table: Table, place: int) -> str:
+    """Return the text that finds those of $keys that are stored, as number *place* of a call."""
+    return (
+        f"UNWIND $keys{place} AS key MATCH {_pattern(table)} "
+        f"WHERE n.tenant = $tenant AND n.id = key RETURN {place} AS number, collect(key) AS found"
+    )
+
+
+@lru_cache(100)
+def times_of(table: Table) -> tuple[str, ...]:
+    """Return the columns of times."""
+    return tuple(name for name, kind in table.columns.items() if kind is datetime)
+
+
+def _times(table: Table) -> str:
+    """Return how texts become times: for the driver to write one takes as long as a row."""
+    return "".join(f", n.{name} = datetime(row.times.{name})" for name in times_of(table))
+
+
+@lru_cache(100)
+def nodes_put(table: Table) -> str:
+    """Return the text that puts nodes."""
+    return (
+        "UNWIND $rows AS row CALL (row) { "
+        f"MERGE (n:{table.label} {{tenant: $tenant, id: row.id}}) "
+        f"SET n += row.properties{_times(table)} }}"
+    )
+
+
+@lru_cache(100)
+def labelled(table: Table) -> str:
+    """Return the text that gives nodes their further labels."""
+    return (
+        "UNWIND $rows AS row CALL (row) { "
+        f"MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
+        f"WITH n, row, [one IN labels(n) WHERE one <> '{table.label}'] AS before "
+        "REMOVE n:$(before) SET n:$(row.labels) }"
+    )
+
+
+@lru_cache(100)
+def edges_put(table: Table, first: str, last: str) -> str:
+    """Return the text that puts edges, and returns how many."""
+    return (
+        "UNWIND $rows AS row CALL (row) { "
+        f"MATCH (a:{first} {{tenant: $tenant, id: row.source}}) "
+        f"MATCH (b:{last} {{tenant: $tenant, id: row.target}}) "
+        f"CREATE (a)-[n:{table.label} {{tenant: $tenant, id: row.id}}]->(b) "
+        f"SET n += row.properties{_times(table)} RETURN 1 AS one }} RETURN count(*) AS rows"
+    )
+
+
+@lru_cache(100)
+def edges_deleted(table: Table) -> str:
+    """Return the text that deletes edges, and returns their keys."""
+    return (
+        f"UNWIND $keys AS key MATCH ()-[n:{table.label}]->() "
+        "WHERE n.tenant = $tenant AND n.id = key DELETE n RETURN collect(key) AS found"
+    )
+
+
+@lru_cache(100)
+def nodes_deleted(table: Table) -> str:
+    """Return the text that deletes nodes and returns their keys, and the edges that were there."""
+    return (
+        f"UNWIND $keys AS key MATCH (n:{table.label} {{tenant: $tenant, id: key}}) "
+        "WITH n, key, COLLECT { MATCH (n)-[r]-() WHERE r.id IS NOT NULL "
+        "RETURN [type(r), r.id] } AS edges "
+        "DETACH DELETE n RETURN collect([key, edges]) AS found"
+    )
+
+
+@lru_cache(100)
+def unlisted(table: Table, column: str) -> str:
+    """Return the text that takes the texts of a column from rows; those of no other row go."""
+    label, kind = table.listed[column]
+    return (
+        f"UNWIND $keys AS key MATCH (:{table.label} {{tenant: $tenant, id: key}})"
+        f"-[r:{kind}]->(o:{label}) DELETE r WITH DISTINCT o "
+        f"WHERE NOT EXISTS {{ (o)<-[:{kind}]-() }} DELETE o"
+    )
+
+
+@lru_cache(100)
+def texts_listed(table: Table, column: str) -> str:
+    """Return the text that makes nodes of texts."""
+    label, _ = table.listed[column]
+    return (
+        f"UNWIND $texts AS text MERGE (o:{label} {{tenant: $tenant, id: text}}) "
+        "ON CREATE SET o.name = text"
+    )
+
+
+@lru_cache(100)
+def listed(table: Table, column: str) -> str:
+    """Return the text that relates rows to the texts of a column."""
+    label, kind = table.listed[column]
+    return (
+        f"UNWIND $rows AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
+        f"CALL (row, n) {{ UNWIND row.texts AS text "
+        f"MATCH (o:{label} {{tenant: $tenant, id: text}}) CREATE (n)-[:{kind}]->(o) }}"
+    )
+
+
+@lru_cache(100)
+def undrawn(table: Table) -> str:
+    """Return the text that deletes the relations that rows have drawn."""
+    return (
+        f"UNWIND $keys AS key MATCH (:{table.label} {{tenant: $tenant, id: key}})-[r]-() "
+        "WHERE r.drawn = $table + ' ' + key DELETE r"
+    )
+
+
+@lru_cache(100)
+def drawn(table: Table, other: str, is_incoming: bool) -> str:
+    """Return the text that draws relations between rows and those that they name."""
+    arrow = "(b)-[r:$(row.type)]->(a)" if is_incoming else "(a)-[r:$(row.type)]->(b)"
+    return (
+        "UNWIND $rows AS row CALL (row) { "
+        f"MATCH (a:{table.label} {{tenant: $tenant, id: row.id}}) "
+        f"MATCH (b:{other} {{tenant: $tenant, id: row.other}}) "
+        f"CREATE {arrow} SET r += row.properties }}"
+    )
+
+
+SLOTS = """
+MATCH (s:VectorSlot {tenant: $tenant, table: $table})
+RETURN s.space AS space, s.property AS property ORDER BY property"""
+TAKE_SLOT = """
+MERGE (s:VectorSlot {tenant: $tenant, table: $table, space: $space})
+SET s.property = $property, s.name = $table + ' in ' + $space"""
+DROP_SLOTS = """
+MATCH (s:VectorSlot {tenant: $tenant, table: $table}) WHERE s.space IN $spaces DELETE s"""
+
+
+@lru_cache(100)
+def embedded_any(table: Table) -> str:
+    """Return the text that finds a row with a vector in a space."""
+    return (
+        f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND n.id IS NOT NULL "
+        "AND $space IN n.embedded RETURN n.id AS id LIMIT 1"
+    )
+
+
+@lru_cache(100)
+def vectors_put(table: Table) -> str:
+    """Return the text that stores vectors in $property of rows."""
+    return (
+        "UNWIND $rows AS row CALL (row) { "
+        f"MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
+        "WITH n, row, coalesce(n.embedded, []) AS before "
+        "SET n.embedded = [one IN before WHERE one <> $space] + [$space], n[$property] = null "
+        "WITH n, row WHERE row.vector IS NOT NULL "
+        "CALL db.create.setNodeVectorProperty(n, $property, row.vector) }"
+    )
+
+
+@lru_cache(100)
+def vectors_dropped(table: Table, is_of_all: bool) -> str:
+    """Return the text that deletes the vectors of a space from rows, or from all."""
+    within = "n.id IS NOT NULL" if is_of_all else "n.id IN $keys"
+    return (
+        f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND {within} "
+        "AND $space IN n.embedded SET n[$property] = null "
+        "SET n.embedded = [o IN n.embedded WHERE o <> $space]"
+    )
+
+
+# Goes with the questions of a call: answers of several calls fit where nothing was deleted between.
+REMOVED_AT = """
+MATCH (m:Memory {tenant: $tenant}) RETURN -1 AS number, [m.removed_at] AS found"""
+REVISION = "MATCH (m:Memory {tenant: $tenant}) RETURN m.revision AS revision"
+LISTED_SINCE = """
+MATCH (m:Memory {tenant: $tenant}) RETURN m.revision AS revision, m.listed_since AS since"""
+CHANGES = """
+MATCH (c:Change) WHERE c.tenant = $tenant AND c.revision > $since RETURN c.rows AS rows"""
+COUNT_CHANGE = """
+MATCH (m:Memory {tenant: $tenant})
+SET m.revision = $revision, m.removed_at = CASE WHEN $removed THEN $revision ELSE m.removed_at END
+CREATE (:Change {tenant: $tenant, revision: $revision, name: 'change ' + $revision, rows: $rows})"""
+FORGET_CHANGES = """
+MATCH (m:Memory {tenant: $tenant}) SET m.listed_since = $until
+WITH m MATCH (c:Change) WHERE c.tenant = $tenant AND c.revision <= $until DELETE c"""
+
+
+@lru_cache(100)
+def rows_of(table: Table) -> str:
+    """Return the text that counts all rows."""
+    return (
+        f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND n.id IS NOT NULL "
+        "RETURN count(n) AS rows"
+    )
+
+
+@lru_cache(100)
+def without(table: Table, part: Table, column: str) -> str:
+    """Return the text that counts the nodes whose *part* is not stored."""
+    return (
+        f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND n.id IS NOT NULL AND NOT EXISTS {{ "
+        f"MATCH (p:{part.label} {{tenant: $tenant, id: {own(column)}}}) }} RETURN count(n) AS rows"
+    )
