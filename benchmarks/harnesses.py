@@ -156,11 +156,13 @@ def _cleared(run: Trace) -> Iterator[Cleared]:
                 action.pattern
                 for action in recovery.actions
                 if is_general(action.pattern)
-                and not _is_of_machine(action.pattern)
                 and could_apply(action.pattern, state.last_action, names, state.last_outcome)
             )
         )
         if not recovery.verified or recovery.workaround or not patterns:
+            continue
+        # What went with it did not clear the error.
+        if any(_is_of_machine(action.pattern) for action in recovery.actions):
             continue
         if is_hazardous([action.general for action in recovery.actions]):
             continue

@@ -588,7 +588,7 @@ def about_another(current: ErrorSignature, candidate: RecoveryCandidate) -> bool
 
 
 def scope_level(repo: str, current: str) -> ScopeLevel:
-    """Whether evidence of *repo* is of the *current* repository."""
+    """Return whether evidence of *repo* is of the *current* repository."""
     same = current and repo.casefold() == current.casefold()
     return ScopeLevel.REPO if same else ScopeLevel.GENERAL
 
@@ -608,7 +608,7 @@ def ranks_in(
 
 
 def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
-    """How exactly the *current* error and that of *candidate* agree."""
+    """Return how exactly the *current* error and that of *candidate* agree."""
     level = current.agreement(candidate, candidate.location)
     if level in SAME_TEMPLATE and not has_words(current.template):
         return SignatureLevel.TYPE

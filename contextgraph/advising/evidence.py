@@ -73,6 +73,8 @@ _REMEMBERED = 4_096
 AGENT_TOOLS = frozenset(
     "open goto create edit scroll_up scroll_down search_dir search_file find_file submit".split()
 )
+# How much an instance that came with the package counts beside one of the memory.
+_SHIPPED = 0.5
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE).target
@@ -231,6 +233,8 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         if has_own and not silence and harness(candidate.agent) not in own:
             silence = "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
+        if not candidate.trajectory_id:
+            weight *= _SHIPPED
         if not (silence or weight):
             silence = "it helped another tool"
         is_idle = candidate.error_type in MISSING_PROGRAM and not candidate.verified
@@ -245,7 +249,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
                 similarity,
                 likenesses_of(query, candidate, level, ours),
                 weight,
-                silence or never(wording, is_idle=is_idle, is_own=bool(candidate.trajectory_id)),
+                silence or never(wording, is_idle=is_idle),
                 evidence(wording, is_same),
             )
         )
@@ -310,16 +314,14 @@ def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
     )
 
 
-def _never(query: Query, wording: Wording, *, is_idle: bool, is_own: bool) -> str:
+def _never(query: Query, wording: Wording, *, is_idle: bool) -> str:
     """Return why *wording*, which is evidence of another way, is not said; empty where it may be.
 
     *is_idle*: the program was missing, and never ran. What is said counts: in general terms the
-    text of an edit is not. *is_own*: a run of this memory did it.
+    text of an edit is not.
     """
     if is_idle:
         return "what it installed never worked afterwards"
-    if not is_own and any(is_open(action.pattern) for action in wording.actions):
-        return "it leaves open what to do, and no run of this memory did it"
     if is_hazardous(wording.actions):
         return "it repeats a command that is not known to be harmless"
     is_tried = any(was_tried(query, action) for action in wording.actions)
@@ -694,6 +696,9 @@ def _remedy(query: Query, group: Sequence[_Seen]) -> Remedy:
     others = [one.candidate for one in group]
     seen = {one.trajectory_id: one.seen_at for one in others if one.trajectory_id}
     elsewhere = {one.instance_id for one in others if not one.trajectory_id}
+    silence = best.silence
+    if not (seen or silence) and any(is_open(action.pattern) for action in best.wording.actions):
+        silence = "it leaves open what to do, and no run of this memory did it"
     runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
     return Remedy(
         actions=best.wording.actions,
@@ -716,7 +721,7 @@ def _remedy(query: Query, group: Sequence[_Seen]) -> Remedy:
         ),
         workaround=done.workaround,
         is_supported=any(one.is_supported for one in group),
-        silence=Silence(PipelineStep.FOUND, best.silence) if best.silence else None,
+        silence=Silence(PipelineStep.FOUND, silence) if silence else None,
     )
 
 

@@ -64,7 +64,7 @@ def stored_gate(store: Store) -> FittedGate | None:
 
 
 def probability(counts: Iterable[Count], gate: FittedGate = SHIPPED) -> float:
-    """How probable it is that a remedy with these *counts* clears the error, 0 to 1."""
+    """Return how probable it is that a remedy with these *counts* clears the error, 0 to 1."""
     total = gate.intercept + fsum(_contribution(one, gate) for one in counts)
     at, points = 1 / (1 + exp(-total)), gate.calibration
     above = max(bisect_left(points, at, key=itemgetter(0)), 1)
@@ -287,7 +287,7 @@ def credits_of(
 
 
 def base_rate(record: AdviceRecord, error_id: str | None) -> float:
-    """How often an error is cleared, 0 to 1, by the rule of succession."""
+    """Return how often an error is cleared, 0 to 1, by the rule of succession."""
     runs, cleared = record.base_rates.get(error_id or "", (0, 0))
     return (cleared + 1) / (runs + 2)
 
@@ -336,7 +336,7 @@ def _shared(events: Sequence[_Event], credit: Mapping[str, Credit]) -> _Counts:
 
 
 def _rate(credit: Credit) -> float:
-    """How often advice succeeded, with one prior trial at the base rate."""
+    """Return how often advice succeeded, with one prior trial at the base rate."""
     return (credit.helped + credit.base) / (credit.helped + credit.failed + 1)
 
 
@@ -385,7 +385,7 @@ def difference(
     base_trials: float,
     z: float = Z,
 ) -> tuple[float, float, float]:
-    """How much more often it goes well with than without, -1 to 1, and the interval of that.
+    """Return how much more often it goes well with than without, -1 to 1, and the interval of that.
 
     Newcombe's hybrid score interval for a difference of shares (1998, method 10):
     d - √((p₁ - l₁)² + (u₂ - p₂)²) and d + √((u₁ - p₁)² + (p₂ - l₂)²), with Wilson's bounds. Where
@@ -404,7 +404,7 @@ def difference(
 
 
 def effect_of(exposures: Iterable[Exposure]) -> Effect:
-    """How contexts went that were shown or withheld by chance, where that was reported."""
+    """Return how contexts went that were shown or withheld by chance, where that was reported."""
     drawn = [
         exposure
         for exposure in exposures
@@ -419,7 +419,7 @@ def effect_of(exposures: Iterable[Exposure]) -> Effect:
 
 
 def confidence(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
-    """How sure it is that advice lifts the base rate, and by how much at least: 0 to 1."""
+    """Return how sure it is that advice lifts the base rate, and by how much at least: 0 to 1."""
     return max(0.0, difference(successes, trials, base_successes, base_trials)[1])
 
 
@@ -438,12 +438,12 @@ class Credits(Struct, frozen=True):
         return self.by_name.get(name, _UNTRIED)
 
     def is_active(self, instances: int, sources: int) -> bool:
-        """Whether so many independent instances and sources of runs make advice active."""
+        """Return whether so many independent instances and sources of runs make advice active."""
         enough = sources >= ACTIVE_FROM or not self.several_sources
         return enough and instances >= ACTIVE_FROM
 
     def is_silenced(self, name: str, sources: int) -> bool:
-        """Whether the advice *name*, which so many *sources* support, is not shown.
+        """Return whether the advice *name*, which so many *sources* support, is not shown.
 
         What several sources agree on only several can silence.
         """
@@ -555,7 +555,7 @@ def remedy_of(actions: Iterable[RemedyAction], repo: str) -> RepoRemedy:
 
 
 def same_remedy(done: RepoRemedy, advised: RepoRemedy, names: Names) -> bool:
-    """Whether *advised* has an action in common with what was *done*.
+    """Return whether *advised* has an action in common with what was *done*.
 
     *names* are those in the message of the error that was cleared.
     """
@@ -595,7 +595,7 @@ def _kinds(action: RemedyAction) -> Iterator[str]:
 
 
 def same_action(done: RemedyAction, advised: RemedyAction, names: Names, *, here: bool) -> bool:
-    """Whether following *advised* does what was *done*.
+    """Return whether following *advised* does what was *done*.
 
     *here*: both are of one repository, where paths, commands and code can be compared; advice from
     elsewhere is its pattern, with the names of the error at hand.
@@ -676,7 +676,7 @@ def _is_spelled_out(action: RemedyAction) -> bool:
 
 
 def _same_target(done: RemedyAction, advised: RemedyAction, names: Names) -> bool:
-    """Whether both actions, of one kind and repository, did the same thing."""
+    """Return whether both actions, of one kind and repository, did the same thing."""
     if done.kind is RemedyKind.RESEND:
         return not _lines(done).isdisjoint(_lines(advised))
     if done.kind in _CODE_KINDS:
@@ -696,7 +696,7 @@ def _lines(action: RemedyAction) -> frozenset[tuple[str, ...]]:
 
 
 def _same_code(done: RemedyAction, advised: RemedyAction, names: Names) -> bool:
-    """Whether two changes add the same identifiers, or, adding none, drop the same."""
+    """Return whether two changes add the same identifiers, or, adding none, drop the same."""
     ours, theirs = set(done.values_of("adds")), set(advised.values_of("adds"))
     if not ours and not theirs:
         ours, theirs = set(done.values_of("drops")), set(advised.values_of("drops"))

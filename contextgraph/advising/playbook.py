@@ -414,7 +414,7 @@ def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
 
 
 def _has_folder(runs: Sequence[KnownRun], folder: str) -> bool:
-    """Whether any of *runs* shows a file in this *folder* of the repository."""
+    """Return whether any of *runs* shows a file in this *folder* of the repository."""
     return any(
         path.startswith(f"{folder}/")
         for run in runs
@@ -427,7 +427,7 @@ _Use: TypeAlias = tuple[KnownRun, CommandUse]
 
 
 def _is_setup(record: CommandRecord, repo: str) -> bool:
-    """Whether what is known of an installation helps others: that it never worked does.
+    """Return whether what is known of an installation helps others: that it never worked does.
 
     A release of the project itself hides the checkout, other versions know other variables, and a
     shell that is in the checkout already has no such folder.

@@ -209,7 +209,7 @@ def masked_texts(texts: Sequence[str]) -> list[str]:
 
 
 def unmasked_values(raw: RawTrajectory) -> int:
-    """How many values of *raw*, as an older version stored it, this version would mask."""
+    """Return how many values of *raw*, as an older version stored it, this version would mask."""
     fit = masked(raw)[0]
     if fit == raw:
         return 0
@@ -440,7 +440,7 @@ def failure(step: StepTrace) -> str:
 
 
 def outcome(step: StepTrace) -> str:
-    """How a command ended."""
+    """Return how a command ended."""
     if step.error is not None:
         return f"failed with {failure(step)}"
     if step.step.observation is None:
@@ -546,7 +546,7 @@ def summarise(read: Trace, files: Sequence[str]) -> str:
 
 
 def _reproduced(read: Trace) -> Iterator[str]:
-    """How the failure was reproduced before anything was changed."""
+    """Return how the failure was reproduced before anything was changed."""
     tries = [
         step
         for step in read.steps

@@ -303,7 +303,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(store: Store, trajectory_id: str) -> Ending | None:
-    """How a run ended; None for one without steps."""
+    """Return how a run ended; None for one without steps."""
     raw = store.runs.raw(trajectory_id)
     if raw is None or not raw.steps:
         return None
@@ -596,7 +596,7 @@ class StatisticsEngine:
         return failure_patterns(self._store, Scope(repo or None))
 
     def get_interventions(self, repo: str = "") -> Interventions:
-        """How often people stepped in, in *repo* where one is given.
+        """Return how often people stepped in, in *repo* where one is given.
 
         This reads every step of the runs: some milliseconds for each run.
         """
@@ -641,7 +641,7 @@ class StatisticsEngine:
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()
     ) -> Mapping[SubmissionSign, SolveRates]:
-        """How runs that ended with each sign went, of at most 400 whose outcome is known.
+        """Return how runs that ended with each sign went, of at most 400 whose outcome is known.
 
         Runs of *exclude_instances* do not count. The first call reads the steps of these runs,
         which takes about a second; later ones read only runs that are new among them.
@@ -657,7 +657,7 @@ class StatisticsEngine:
         return solve_rates(outcomes, self._endings, frozenset(exclude_instances))
 
     def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
-        """How runs ended, from the oldest to the newest."""
+        """Return how runs ended, from the oldest to the newest."""
         return outcomes_over_time(self._runs())
 
     def _runs(self) -> Iterator[Trajectory]:

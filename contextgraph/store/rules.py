@@ -322,7 +322,7 @@ class StoredLease(NamedTuple):
     process: Process | None = None
 
     def is_free_for(self, holder: str, now: datetime) -> bool:
-        """Whether *holder* may take it."""
+        """Return whether *holder* may take it."""
         if self.holder in (None, holder) or self.expires_at <= now:
             return True
         return self.process is not None and has_ended(self.process)

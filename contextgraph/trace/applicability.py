@@ -85,7 +85,7 @@ def _use(name: str, text: Sequence[str]) -> str:
 
 
 def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
-    """How the *text* of an edit fits the lines that it replaces and those behind them."""
+    """Return how the *text* of an edit fits the lines that it replaces and those behind them."""
     first, last = span
     replaced = last - first + 1
     yield "one line replaced" if replaced == 1 else "several lines replaced"
@@ -487,7 +487,7 @@ _OF_TARGET: dict[RemedyKind, Callable[[str], bool]] = {
 
 
 def _is_general_form(action: RemedyAction) -> bool:
-    """Whether a pattern without names of a project may be advice: its words are programs."""
+    """Return whether a pattern without names of a project may be advice: its words are programs."""
     pattern = action.pattern
     if pattern.kind in (RemedyKind.REVERT, RemedyKind.DELETE):
         return False
@@ -556,7 +556,7 @@ def _program_of(line: str) -> str:
 
 
 def _is_command(line: str, tried: str = "") -> bool:
-    """Whether all of *line* has a known form; *tried* is a program that was tried before."""
+    """Return whether all of *line* has a known form; *tried* is a program that was tried before."""
     parts = _parts(line.strip())
     if parts is None or _instructs(line):
         return False
@@ -671,7 +671,7 @@ def _first_word(arguments: Sequence[str]) -> str:
 
 
 def _reaches_out(name: str, arguments: Sequence[str]) -> bool:
-    """Whether `go` or `docker` gets code from elsewhere, or more of the machine."""
+    """Return whether `go` or `docker` gets code from elsewhere, or more of the machine."""
     others = ("download", "edit", "exec", "run", "push", "pull")
     return name in ("go", "docker") and any(
         "@" in word or word in ("-v", "-p", *others) for word in arguments[1:]
@@ -761,7 +761,7 @@ def _installs(name: str, arguments: Sequence[str]) -> bool | None:
 
 
 def _is_edit(action: RemedyAction) -> bool:
-    """Whether an edit only adds or changes plain code, in a file that guards nothing."""
+    """Return whether an edit only adds or changes plain code, in a file that guards nothing."""
     files = action.values_of("file")
     added = "\n".join((action.target, *action.values_of("with")))
     removed = "\n".join((action.replaced, *action.values_of("without")))
@@ -774,7 +774,7 @@ def _is_edit(action: RemedyAction) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    """Whether *text* is code that reaches for nothing, without comments and sentences."""
+    """Return whether *text* is code that reaches for nothing, without comments and sentences."""
     sentences = [
         first or second for first, second in _TEXT_IN_CODE.findall(text) if first or second
     ]
@@ -794,7 +794,7 @@ def _instructs(text: str) -> bool:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether the words of *text* are those of a sentence, rather than of a name."""
+    """Return whether the words of *text* are those of a sentence, rather than of a name."""
     words = [word.lower() for word in _WORD.findall(text)]
     if words[:1] == ["test"]:  # names of tests say what they test
         return False

@@ -211,7 +211,7 @@ def _kind_of(command: Command) -> RemedyKind:
 def _path_pattern(
     kind: RemedyKind, new: Command, went: Sequence[str], came: Sequence[str], repo_name: str
 ) -> RemedyPattern | None:
-    """How a path was put right; None where something else was changed."""
+    """Return how a path was put right; None where something else was changed."""
     if new.program == "goto" and came:
         return RemedyPattern(kind, Term.ANOTHER_LINE)
     looking = kind is not RemedyKind.RUN
@@ -336,7 +336,7 @@ def _first_true(cases: Iterable[tuple[object, Term]], otherwise: Term) -> Term:
 
 
 def path_placeholder(wrong: str, right: str, repo_name: str) -> Term:
-    """How the path *right* differs from the path *wrong* that it replaced."""
+    """Return how the path *right* differs from the path *wrong* that it replaced."""
     old, new = wrong.strip("/"), right.strip("/")
     is_above = right in ("/", "..") or (new and old.startswith(f"{new}/"))
     # Of a name alone the folder was not known, which is more than a leading slash.
@@ -497,7 +497,7 @@ def _is_used(name: str, step: StepTrace) -> bool:
 
 
 def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]:
-    """How the same text was placed otherwise; empty where the text itself was changed."""
+    """Return how the same text was placed otherwise; empty where the text itself was changed."""
     old, new = _text_of(failed), _text_of(accepted)
     if [line.strip() for line in old] != [line.strip() for line in new]:
         return ()
@@ -627,7 +627,7 @@ def _words_in(lines: Iterable[str]) -> set[str]:
 
 
 def _import_change(change: Change, quoted: str, name: str, role: str) -> RemedyPattern | None:
-    """How the import of a name was changed; None where no import of it was."""
+    """Return how the import of a name was changed; None where no import of it was."""
     added, removed = (_imports_of(lines, quoted, name) for lines in (change.added, change.removed))
     if not added and not removed:
         return None

@@ -10,10 +10,19 @@ from benchmarks.harnesses import LEAST_REPOSITORIES, fitted
 from contextgraph import AgentMemory
 from contextgraph.advising.channels import CHANNELS, Channel, by_harness, without_counts_of
 from contextgraph.advising.evidence import AGENT_TOOLS
-from contextgraph.advising.harnesses import HarnessCounts, hash_of, shipped
+from contextgraph.advising.gate import is_open
+from contextgraph.advising.harnesses import HarnessCounts, Row, hash_of, shipped
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.evaluation.evaluation import evaluate
-from contextgraph.model import ErrorSignature, MemoryContext, RawTrajectory, State
+from contextgraph.model import (
+    ErrorSignature,
+    Family,
+    MemoryContext,
+    RawTrajectory,
+    RemedyKind,
+    RemedyPattern,
+    State,
+)
 from contextgraph.trace import is_general, is_hazardous, trace
 from tests.builders import run
 
@@ -69,6 +78,34 @@ def test_an_empty_memory_advises_what_tasks_in_this_harness_agree_on():
     assert remedy.why.instances == remedy.why.support == len(MODULES)
     assert not remedy.why.trajectories  # no run of this memory
     assert remedy.id == remedy.advice
+
+
+def test_what_leaves_open_what_to_do_is_said_where_a_run_of_the_memory_did_it():
+    undefined = "NameError: name 'json' is not defined"
+    importing = RemedyPattern(RemedyKind.EDIT, "import of <the undefined name>")
+    assert is_open(importing)
+    row = Row(Family.PYTHON_EXCEPTION, "NameError", (importing,), tuple(range(9)))
+    counts = HarnessCounts(tuple(f"{number:08x}" for number in range(9)), (row,))
+    channel = Channel(at_error=partial(by_harness, harnesses={AGENT: counts}))
+    state = State(repo="acme/shop", agent=AGENT, current_error=undefined, last_action="python a.py")
+    with AgentMemory.open(":memory:") as memory:
+        channels = {**CHANNELS, "harness": channel}
+        retriever = MemoryRetriever(memory.store, channels=channels)
+        (alone,) = retriever.retrieve(state).remedies
+        edit = "cat > a.py <<'EOF'\nimport json\nprint(json.dumps(1))\nEOF"
+        for number in range(2):
+            memory.learn(
+                run(
+                    [("python a.py", undefined, 1), (edit, "", 0), ("python a.py", "1", 0)],
+                    repo=f"owner{number}/shop",
+                    instance_id=f"shop-{number}",
+                    agent=AGENT,
+                )
+            )
+        known = [one for one in retriever.retrieve(state).remedies if one.actions == alone.actions]
+    assert alone.silence is not None
+    assert "leaves open" in alone.silence.reason
+    assert [(one.silence is None, one.why.instances) for one in known] == [(True, 11)]
 
 
 def test_another_harness_is_not_advised():
