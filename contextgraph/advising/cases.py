@@ -546,8 +546,13 @@ def _name_of(file: str) -> _FileName:
     own, ending = posixpath.splitext(name)
     is_package = own == "__init__"
     own = posixpath.basename(folder) if is_package else own
-    by_folder, by_name = (tuple(dict.fromkeys(stems(part))) for part in (folder, own))
-    return _FileName(by_folder, by_name, ending, is_package)
+    return _FileName(_stems(folder), _stems(own), ending, is_package)
+
+
+@lru_cache(1 << 14)
+def _stems(part: str) -> tuple[str, ...]:
+    """Return the stems of a folder, of which most have several files, or of a name."""
+    return tuple(dict.fromkeys(stems(part)))
 
 
 def is_named(symbol: str, terms: Collection[str]) -> bool:
