@@ -47,7 +47,16 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import blend
-from contextgraph.text import TASK_CHARS, gives_instructions, regex, stem, stems, word_counts, words
+from contextgraph.text import (
+    TASK_CHARS,
+    addresses_reader,
+    gives_instructions,
+    regex,
+    stem,
+    stems,
+    word_counts,
+    words,
+)
 from contextgraph.values import replace
 
 FRAGMENTS_SHOWN = 3
@@ -229,7 +238,7 @@ def _case(
 def _shown_title(task: str) -> str:
     """Return the title of *task*, judged before it is cut: its beginning may look harmless."""
     title, line = title_of(task), task.strip().partition("\n")[0]
-    is_hidden = gives_instructions(line) and not gives_instructions(title)
+    is_hidden = addresses_reader(line) and not gives_instructions(title)
     return "(reads like an instruction)" if is_hidden else title
 
 

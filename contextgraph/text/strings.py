@@ -110,6 +110,11 @@ def gives_instructions(text: str) -> bool:
     return any(map(_INSTRUCTION.search, (plain_text, _JOINED.sub(" ", plain_text))))
 
 
+def addresses_reader(text: str) -> bool:
+    """Return True for what `gives_instructions`, or speaks to a reader as a person might."""
+    return gives_instructions(text) or _ADDRESS.search(normalize("NFKC", visible(text))) is not None
+
+
 def is_plain(text: str) -> bool:
     """Return True where *text* is clean already."""
     # Six times as fast as the pattern; nearly all texts of a run are ASCII.
@@ -130,15 +135,19 @@ _INSTRUCTION = regex(
     r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]"
     r"|\b(?:important|attention|notice|note|instructions?|message)\s+(?:to|for)\s+"
     r"(?:the\s+|all\s+|any\s+)?(?:\w+\s+)?(?:agents?|assistants?|models?|ai|llm|reader)\b"
-    r"|\b(?:from\s+now\s+on|your\s+(?:new|real|actual|true|next|only)\s+"
-    r"(?:task|goal|job|role|objective)|(?:act|respond|behave)\s+as\s+(?:if|an?\b|the\b)"
-    r"|pretend\s+(?:to|that|you))\b"
+    r"|\b(?:your\s+(?:new|real|actual|true|only)\s+(?:task|goal|job|role|objective)"
+    r"|pretend\s+(?:to\s+be|that\s+you|you))\b"
     r"|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n|]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
     r"|\b(?:reveal|print|show|send|post|upload|email|leak|exfiltrate|copy|paste)\s+(?:\w+\s+){0,4}"
     r"(?:secrets?|tokens?|passwords?|credentials?|api[ _-]?keys?|private\s+keys?|ssh\s+keys?"
-    r"|environment\s+variables|system\s+prompt)\s+(?:to|at|in|into|on|via|here)\b"
-    r"|\b(?:do\s+not|don't|never)\s+(?:mention|reveal|disclose|report)\s+(?:this|it|that)\b"
-    r"|\bwithout\s+(?:asking|telling|informing|the\s+user)\b",
+    r"|environment\s+variables|system\s+prompt)\s+(?:to|at|in|into|on|via|here)\b",
+    re.IGNORECASE,
+)
+# What people say to their agents, too, and no title of a task has.
+_ADDRESS = regex(
+    r"\b(?:from\s+now\s+on|without\s+(?:asking|telling|informing|the\s+user)"
+    r"|(?:act|respond|behave|answer)\s+(?:only\s+)?(?:as|in)\s"
+    r"|(?:do\s+not|don't|never)\s+(?:mention|reveal|disclose|report)\s+(?:this|it|that))\b",
     re.IGNORECASE,
 )
 _JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
