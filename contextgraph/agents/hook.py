@@ -6,7 +6,6 @@ An event about which nothing can be said ends before the memory is loaded; all o
 
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from msgspec import Struct
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.processes import ASKED, start_detached
-from contextgraph.text import number_of, regex
+from contextgraph.text import masked_name, number_of
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ _GEMINI_CLI = {
     "BeforeTool": "PreToolUse",
     "AfterTool": "PostToolUse",
 }
-# A UUID, or a short name.
-_USUAL_ID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
 
 
 class HookEvent(Struct, frozen=True):
@@ -127,7 +124,7 @@ class HookEvent(Struct, frozen=True):
 
     def id(self, name: str) -> str:
         """The id at *name*."""
-        return _masked(self.text(name))
+        return masked_name(self.text(name))
 
     @property
     def command(self) -> str | None:
@@ -503,16 +500,7 @@ class _Responder:
         """The name of the repository, as readers name it."""
         from contextgraph.readers.repository import repository_name
 
-        return _masked(repository_name(self._event.cwd))
-
-
-def _masked(name: str) -> str:
-    """Return *name* as it is stored; loading the rules of secrets takes longer than most events."""
-    if all(map(_USUAL_ID.fullmatch, name.split("/"))):
-        return name
-    from contextgraph.text import masked_name
-
-    return masked_name(name)
+        return masked_name(repository_name(self._event.cwd))
 
 
 def _said_at(run: "LiveRun", moment: str) -> list[str]:

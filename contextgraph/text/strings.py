@@ -477,9 +477,19 @@ def mask_after(lead: str, value: str) -> str:
     return mask_secrets(value)
 
 
+# A UUID, a short name, or two of letters and digits alone: tokens may have a slash.
+_PLAIN_NAME = regex(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}|[A-Za-z0-9]{1,15}/[A-Za-z0-9]{1,15}",
+    re.ASCII,
+)
+
+
 def masked_name(name: str) -> str:
-    """*name*, such as an instance id, as it is stored: to look up what was learned under it."""
-    return mask_secrets(clean(name))
+    """*name*, such as an instance id, as it is stored: to look up what was learned under it.
+
+    Loading the rules of secrets takes as long as much of a command: a plain name needs none.
+    """
+    return name if _PLAIN_NAME.fullmatch(name) else mask_secrets(clean(name))
 
 
 def may_hold_secrets(texts: Sequence[str], whole: str) -> Iterator[int]:

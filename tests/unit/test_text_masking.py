@@ -1,13 +1,15 @@
 """Secrets are masked by kind; code, words and placeholders are not."""
 
 import json
+import subprocess
+import sys
 import tomllib
 from importlib.resources import files
 from random import Random
 
 import pytest
 
-from contextgraph.text import mask_secrets, may_hold_secrets
+from contextgraph.text import mask_secrets, masked_name, may_hold_secrets
 from contextgraph.text.secret_rules import tokens
 from tests.deadline import deadline
 from tests.planted import generated
@@ -489,3 +491,26 @@ def test_a_line_that_goes_on_is_looked_at_only_where_its_parts_make_a_secret():
 )
 def test_names_that_end_like_secrets_keep_ordinary_values(text):
     assert mask_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "acme/shop0",
+        "6fa459ea-ee8a-3ca4-894e-db77e160355e",
+        "django__django",
+        "whsec_" + "NErWiBwyG/glftujMA66ixDRH",
+    ],
+)
+def test_a_name_is_masked_as_a_text_is(name: str) -> None:
+    assert masked_name(name) == mask_secrets(name)
+
+
+def test_a_plain_name_needs_no_rules_of_secrets() -> None:
+    code = (
+        "import sys\nfrom contextgraph.text import masked_name\n"
+        "assert masked_name('acme/shop0') == 'acme/shop0'\n"
+        "print('contextgraph.text.secret_rules' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
