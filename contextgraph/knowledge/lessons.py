@@ -29,6 +29,7 @@ from contextgraph.knowledge.notes import (
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import SURE
+from contextgraph.knowledge.written import written_in
 from contextgraph.model import (
     About,
     Lesson,
@@ -127,7 +128,9 @@ class Lessons:
         self._notes, self._store, self._now = notes, store, clock
 
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
-        """Keep what people said in *run*, which has the id *run_id*; *contributor* supplied it.
+        """Keep what was said or written down in *run*, which has the id *run_id*.
+
+        *contributor* supplied it.
 
         Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts:
         what was learned of it before that was known goes.
@@ -137,11 +140,11 @@ class Lessons:
             return
         said = statements_in(run)
         now = run.started_at or self._now()
-        self.keep(
-            [_lesson_said(one, said, run, run_id, now) for one in said.statements],
-            run.repo,
-            contributor,
-        )
+        new = [_lesson_said(one, said, run, run_id, now) for one in said.statements]
+        new += [
+            NewLesson(text, facts, title=said.title) for text, facts in written_in(run, run_id, now)
+        ]
+        self.keep(new, run.repo, contributor)
 
     def keep(
         self, new: Sequence[NewLesson], repo: str, contributor: str = ""
@@ -527,7 +530,7 @@ def lesson_of(note: Note, superseded_by: str | None = None) -> Lesson:
         repo=note.repo,
         about=facts.about,
         evidence=facts.evidence,
-        speaker=note.speaker,
+        speaker=note.speaker if facts.origin is Origin.SAID else facts.evidence[0].speaker,
         time=note.created_at,
         sessions=facts.sessions,
         source=note.source,

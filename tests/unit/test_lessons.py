@@ -567,6 +567,39 @@ def test_a_lesson_stays_with_what_was_said_in_other_sessions(memory: AgentMemory
     assert RULE not in " ".join(map(repr, memory.store.notes.all()))
 
 
+def test_what_agents_write_into_rules_and_decision_records_is_a_lesson(
+    memory: AgentMemory,
+) -> None:
+    written = {
+        "/home/me/shop/CLAUDE.md": "# Shop\n\n- Comments never cite the ids of decisions.\n- Short",
+        "docs/adr/decisions.md": "- **D9**: `p` filters projects by name in the view of all.",
+        "src/memory/cache.md.py": "- A list in a string of the code is no rule at all.",
+        "docs/usage.md": "- The command prints one line for each project.",
+    }
+    steps = tuple(
+        Step(
+            index,
+            "",
+            Action("Write", f"Write {path}", {"file_path": path, "content": text}),
+            "ok",
+            user_message="go on" if index == 0 else None,
+        )
+        for index, (path, text) in enumerate(written.items())
+    )
+    run = RawTrajectory("claude-code", "a", SHOP, "Write it down", steps)
+    memory.learn(run)
+    kept = {one.text: one for one in memory.lessons.of(SHOP)}
+    rule = kept.pop("Comments never cite the ids of decisions.")
+    decision = kept.pop("`p` filters projects by name in the view of all.")
+    assert not kept
+    assert (rule.kind, rule.status, rule.origin) == ("rule", LessonStatus.ACTIVE, "written")
+    assert rule.speaker.endswith("CLAUDE.md")
+    assert decision.kind == "decision"
+    assert decision.evidence[0].quote.startswith("- **D9**")
+    memory.learn(run)
+    assert len(memory.lessons.of(SHOP)) == 2
+
+
 def test_lessons_of_other_origins_are_kept_with_their_evidence(memory: AgentMemory) -> None:
     receipt = memory.learn(session("Look at it"))
     said = Quotation("p, make it so", receipt.trajectory_id, "a", 0, MONDAY)
