@@ -106,6 +106,8 @@ PROBABLE, _FEWEST_MATCHED = 0.5, 2
 # Rarities of words that a request shares with a quote, and with how a conversation began; the
 # probability from which on the second is enough. Chosen on the prompts of a team.
 _SAID, _SAME_OPENING, _SURE = 8.0, 18.0, 0.93
+# A sentence of it is shown only if it shares so much itself: else the session is meant, not it.
+_OWN = 5.0
 # A short request shares less: the least for each word, and the fewest words of such a request.
 _DENSE, _FEWEST_DENSE = 0.95, 8
 # From here on two conversations are about the same subject.
@@ -311,11 +313,22 @@ def _about(
     rival = next((other for other, id_ in others if similar.get(id_, 0) < SAME_SUBJECT), 0.0)
     matched = len(found[best].counts.keys() & {*words})
     probability = share_probability(share, rival, matched)
-    if probability >= PROBABLE:
-        rarities = _rarities(found.values())
-        if not _concerns(words, chosen, rarities, sure=probability >= _SURE):
-            probability /= 2
-    return _rated(words, chosen), probability
+    rarities = _rarities(found.values())
+    is_sure = probability >= _SURE
+    if probability >= PROBABLE and not _concerns(words, chosen, rarities, sure=is_sure):
+        probability /= 2
+    about = [
+        pair
+        for pair in _rated(words, chosen)
+        if pair[1].is_agreed or _shared(words, pair[1], rarities) >= _OWN
+    ]
+    return about, probability
+
+
+def _shared(words: Collection[str], quote: "Quote", rarities: Callable[[str], float]) -> float:
+    """How much the *words* of a request say that *quote* has itself."""
+    own = {*stems(_FOLDERS.sub(" ", quote.content))}
+    return sum([rarities(word) for word in words if word in own])
 
 
 def _close(words: Collection[str], found: Mapping[str, QuotedSession]) -> list[tuple[float, Quote]]:

@@ -162,8 +162,10 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
         pasted = _pasted(exchange.said)
         for said in (*_own(exchange), *_chosen(exchange)):
             found.setdefault(_normal(said.text), replace(said, pasted=pasted))
-    for restated in _restated(last, exchanges):
-        found.setdefault(_normal(restated.text), restated)
+    # Where an agent works, its last words report what it did.
+    if not any(step.action.text for step in run.steps):
+        for restated in _restated(last, exchanges):
+            found.setdefault(_normal(restated.text), restated)
     return SaidInRun(
         tuple(replace(said, about=_about(said)) for said in found.values()),
         title=_topic(run.task, exchanges, last),
@@ -272,6 +274,8 @@ def _chosen(exchange: _Exchange) -> Iterator[Said]:
     for name in _PICKED.findall(choice["picks"]) if choice else ():
         if item := exchange.items.get(name):
             confidence = probability(item, Place(item, agent=exchange.before))
+            if not _last_question(exchange.before):  # of a list of findings one is to be fixed
+                confidence = min(confidence, _UNSURE)
             if confidence >= LEAST and is_whole(item):
                 said = Said(item, text, exchange.step, exchange.at, context=text)
                 yield replace(said, by_agent=True, confidence=confidence)

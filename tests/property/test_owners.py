@@ -21,7 +21,7 @@ RULES = (
     "We only support Node 22, so never use older syntax here",
     "Always add an entry to the changelog for every visible change",
     "Never mock the database in the integration tests of lantern",
-    "From now on name every migration after the table that it changes",
+    "We should always name every migration after the table that it changes",
 )
 
 
