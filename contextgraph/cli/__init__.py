@@ -14,8 +14,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "setup": "Find the histories on this machine, learn them, connect agents.",
         "learn": "Learn finished runs.",
         "query": "Show what the memory knows for a task, an error or a question.",
-        "search": "Search past sessions, lessons, notes and remedies.",
-        "last": "Show the last session here: where you were.",
+        "search": "Search all that was said, lessons, notes, pages and remedies.",
+        "last": "Show the last session of a repository: where you were.",
     },
     "Review": {
         "lessons": "Show and review what a colleague would have to know.",
@@ -34,7 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     _ALL: {
         "call": "Call an operation of the memory and print its JSON.",
-        "distil": "Let a language model write down the lessons of sessions.",
+        "distil": "Let a language model write down the lessons of finished sessions.",
         "inspect": "Show how runs are read: phases, errors, loops, recoveries.",
         "runs": "List the runs in the memory, the newest first.",
         "export": "Write a memory, its graph or its runs to a file.",

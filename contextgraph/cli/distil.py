@@ -50,11 +50,12 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     about once. Off until a model is chosen by --by or the setting distil; bounded by distil_tokens
     a day and --max-cost.
 
-    \\b
+    \b
     Example:
       contextgraph distil --dry-run
       contextgraph distil --by claude --since 2026-11-01
-      contextgraph distil --write-requests requests/; contextgraph distil --read-answers requests/
+      contextgraph distil --write-requests requests/
+      contextgraph distil --read-answers requests/
     """
     from contextgraph.agents.distilling import Distiller, DistilLog, answerer_of
 

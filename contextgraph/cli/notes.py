@@ -35,7 +35,7 @@ def search(
         Strategy, option("NAME", "All; no entities and links; only those; only notes.")
     ] = Strategy.HYBRID,
 ) -> None:
-    """Search all that was said in past sessions, lessons, notes, pages and remedies.
+    """Search all that was said, lessons, notes, pages and remedies.
 
     Sessions with the passage that answers best, and the command that opens it; what is less likely
     to answer stands apart. "Last week" or "since 2026-02" in the question bounds it, "what happened

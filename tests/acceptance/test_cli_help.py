@@ -83,7 +83,7 @@ def test_the_help_shows_the_commands_of_every_day_and_help_all_the_others() -> N
     assert all(f"{section}:\n" in result.out for section in daily)
     assert all(f"\n  {name} " in result.out for name in shown)
     assert all(f"\n  {name} " in everything.out for name in HOMES)
-    assert len(shown) <= 13
+    assert len(shown) <= 16
     assert max(map(len, everything.out.splitlines())) <= 90
     assert contextgraph().out.strip() in ("", result.out.strip())
 
