@@ -39,7 +39,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import ALL, PassageStore, Store
 from contextgraph.ranking import Ranked, fused
-from contextgraph.text import cut, dice, number_of, rarity, stems, word_weights, words as words_of
+from contextgraph.text import cut, dice, number_of, rarity, stems, words as words_of
 from contextgraph.trace import describe_remedy
 from contextgraph.values import replace
 
@@ -119,12 +119,13 @@ def search(
     is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
     if is_new or (not recalled and asks_for_anything(question) and not is_graph):
         return _newest(store, recalled.values(), within, limit)
-    said, cosines = ({}, {}) if is_graph else _said(store, asked, vector, within)
+    weights = question_weights(store.passages, asked)
+    said, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
     texts = {id_: searched_text(one.note) for id_, one in recalled.items()}
     texts |= {id_: passage.text for id_, passage in said.items()}
     if vector is not None:
         cosines |= {id_: one.why.get("meaning", 0.0) for id_, one in recalled.items()}
-    ranked = fused(question_weights(store.passages, asked), texts, cosines)
+    ranked = fused(weights, texts, cosines)
     if named := files_in(question):
         said_about = {id_ for id_, text in texts.items() if any(name in text for name in named)}
         ranked = _raised(ranked, said_about)
@@ -174,12 +175,16 @@ def question_weights(passages: PassageStore, asked: Sequence[str]) -> dict[str, 
 
 
 def _said(
-    store: Store, asked: Sequence[str], vector: Vector | None, within: Within
+    store: Store, asked: Mapping[str, float], vector: Vector | None, within: Within
 ) -> tuple[dict[str, Passage], dict[str, float]]:
-    """Return the passages that are proposed, by id, and the cosines of those with a vector."""
+    """Return the passages that are proposed, by id, and the cosines of those with a vector.
+
+    All words of the question that was *asked* count, by their weights: several common ones may
+    say more than a rare one.
+    """
     passages, scope = store.passages, within.passages(store)
-    counts = passages.word_counts([*dict.fromkeys(asked)][:MOST_WORDS])
-    ids = [*passages.for_text(word_weights(counts.total, counts.by_word), scope, _BY_WORDS)]
+    whole = {word: 1 + round(1000 * weight) for word, weight in asked.items()}
+    ids = [*passages.for_text(whole, scope, _BY_WORDS)]
     if vector is None:
         return dict(passages.get(ids)), {}
     near = passages.nearest(vector, scope, _BY_MEANING)
