@@ -58,11 +58,11 @@ def evaluate(
     """Evaluate *memory*, which should be empty, on *judge* after it has learned *learn*.
 
     At each judged run it sees no run of the same instance, and none that is known to be later. It
-    has no counts of harnesses from repositories that are judged.
+    has no counts of harnesses from their repositories: what is learned counts once.
     """
     session = _Session(memory, seed, advance)
     known, judged = list(learn), list(judge)
-    _hide_counts(memory, judged)
+    _hide_counts(memory, [*known, *judged])
     with memory.batch():
         for raw in known:
             session.learn(raw)
@@ -89,10 +89,10 @@ def evaluate_online(
     return session.evaluation(Mode.ONLINE, order)
 
 
-def _hide_counts(memory: AgentMemory, judged: Iterable[RawTrajectory]) -> None:
-    """Let *memory* answer without what comes with the package from repositories of *judged*."""
+def _hide_counts(memory: AgentMemory, runs: Iterable[RawTrajectory]) -> None:
+    """Let *memory* answer without what comes with the package from repositories of *runs*."""
     retriever = memory.retriever
-    retriever.channels = without_counts_of(retriever.channels, {raw.repo for raw in judged})
+    retriever.channels = without_counts_of(retriever.channels, {raw.repo for raw in runs})
 
 
 def split(
