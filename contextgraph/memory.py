@@ -74,7 +74,7 @@ from contextgraph.model import (
     is_withheld,
     new_context_id,
 )
-from contextgraph.ports import OnDamaged, Store
+from contextgraph.ports import OnDamaged, Store, current_name
 from contextgraph.processes import CachedPart, no_fork, operation
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
@@ -408,6 +408,7 @@ class AgentMemory:
         from contextgraph.agents.live import LiveRun
 
         instance_id = instance_id or f"{repo.replace('/', '__')}-{uuid4().hex[:12]}"
+        repo = self._named(repo)
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         excluded = frozenset(exclude_instances)
         return LiveRun(self, raw, excluded, workdir, source, environment, session)
@@ -486,6 +487,7 @@ class AgentMemory:
         from contextgraph.knowledge.recall import asks_for_anything, period_in
         from contextgraph.knowledge.search import Within, search
 
+        repo = self._named(repo) if repo else None
         where = partial(search, self.store, self.notes, limit=limit, strategy=Strategy(strategy))
         rest, period = period_in(question, self._now())
         found = where(rest, Within(repo, agent, file, period))
@@ -513,6 +515,7 @@ class AgentMemory:
         holds, as much as fits into 150 tokens; in `notes` those that name one of these files.
         *exclude_instances* and *as_of* are as for `query`.
         """
+        repo = self._named(repo)
         found = [
             *(self.lessons.for_request(request, repo=repo or None, as_of=as_of) if request else ()),
             *(
@@ -753,6 +756,7 @@ class AgentMemory:
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(trajectory, source)
         self._add_lessons(trajectory, receipt, source)
+        self._join_proven([trajectory])
         self._trigger.after_learning(receipt, background=background)
         return receipt
 
@@ -813,6 +817,7 @@ class AgentMemory:
             self._add_lessons(raw, receipt, source)
             self._trigger.after_learning(receipt)
             yield receipt
+        self._join_proven(raws)
 
     def batch(
         self,
@@ -853,6 +858,7 @@ class AgentMemory:
         if receipt.copied:
             own = runs.raw(receipt.trajectory_id) if receipt.copied < len(raw.steps) else None
         if own and (own.inherited or any(step.user_message for step in own.steps)):
+            own = replace(own, repo=self._named(own.repo))
             self.lessons.add(own, receipt.trajectory_id, source or raw.origin or self.source)
         # What the owner said is known by now, with its review.
         for former in receipt.corrected:
@@ -860,7 +866,37 @@ class AgentMemory:
         again = {run.trajectory_id for run in runs.learned(receipt.corrected).values()}
         for run in runs.trajectories(again).values():
             if rest := runs.raw(run.id):
-                self.lessons.add(rest, run.id, run.contributor)
+                self.lessons.add(replace(rest, repo=run.repo), run.id, run.contributor)
+
+    def join_repository(self, former: str, now: str) -> int:
+        """Let what is known and learned of the repository *former* be of *now*, as they are one.
+
+        Returns how many runs have another name by it; `split_repository` takes it back. Queries
+        for either name answer the same. Raises `SettingsError` for names that are one already.
+        """
+        return self._moved(self._parts.repositories.join(former, now))
+
+    def split_repository(self, former: str) -> int:
+        """Take back that the repository *former* was joined; returns how many runs it has again.
+
+        Raises `NotFoundError` where it was not.
+        """
+        return self._moved(self._parts.repositories.split(former))
+
+    def _join_proven(self, raws: Sequence[RawTrajectory]) -> None:
+        self._moved(self._parts.repositories.join_proven(raws))
+
+    def _moved(self, ids: Collection[str]) -> int:
+        """Move what was said in these runs to their repository; return how many runs there are."""
+        runs = self.store.runs
+        is_on = self._parts.settings.conversations != "off"
+        for run in runs.trajectories(ids).values() if is_on else ():
+            if raw := runs.raw(run.id):
+                self.lessons.move(replace(raw, repo=run.repo), run.id, run.contributor)
+        return len(ids)
+
+    def _named(self, repo: str) -> str:
+        return repo if self.is_service else current_name(self.store.runs, repo)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Return the origin of a methodology, run, fragment, error, context or note, else None.

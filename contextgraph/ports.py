@@ -69,6 +69,12 @@ class RunStore(Protocol):
     ) -> Sequence[str]:
         """The ids of runs of *repo* (in any case) and of *instance*, those greater than *after*."""
 
+    def names(self) -> Mapping[str, model.JoinedName]:
+        """Return the names of repositories that were joined with another, in lower case."""
+
+    def set_names(self, names: Mapping[str, model.JoinedName]) -> None:
+        """Put *names* in the place of those there are; runs keep theirs until they are replaced."""
+
     def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
         """Return ids of runs that are found by one of *digests*: see `trace.owners`."""
 
@@ -138,6 +144,12 @@ RECOVERY_LEVELS = (
     model.SignatureLevel.FAMILY,
 )
 """How exactly errors may agree whose recoveries are found together."""
+
+
+def current_name(runs: RunStore, repo: str) -> str:
+    """Return the name by which *repo* goes now, as it may have been joined with another one."""
+    joined = runs.names().get(repo.casefold()) if repo else None
+    return joined.now if joined else repo
 
 
 class RecoveryStore(Protocol):

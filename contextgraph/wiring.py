@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.sessions import ItemFile
-    from contextgraph.learning import MemoryWriter
+    from contextgraph.learning import MemoryWriter, Repositories
     from contextgraph.learning.consolidator import MemoryConsolidator
     from contextgraph.learning.statistics import StatisticsEngine
     from contextgraph.llm import Chat, ConflictJudge
@@ -261,6 +261,12 @@ class Parts:
         return MemoryWriter(
             self.store, learning, clock=self.now, source=source, keeps_said=keeps_said
         )
+
+    @CachedPart
+    def repositories(self) -> "Repositories":
+        from contextgraph.learning import Repositories
+
+        return Repositories(self.store, self.writer)
 
     @CachedPart
     def stats(self) -> "StatisticsEngine":

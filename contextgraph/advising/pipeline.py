@@ -81,7 +81,7 @@ from contextgraph.model import (
     new_context_id,
     vouches,
 )
-from contextgraph.ports import EmbedderSource, Store
+from contextgraph.ports import EmbedderSource, Store, current_name
 from contextgraph.text import gives_instructions
 from contextgraph.trace import MISSING_PROGRAM, Lesson, error_of, lessons_of, signature_of
 from contextgraph.values import replace
@@ -174,6 +174,7 @@ class MemoryRetriever:
         *asked_at* is when the task came, where that is not now.
         """
         with self._store.snapshot():
+            state = replace(state, repo=current_name(self._store.runs, state.repo))
             query = query_of(
                 state,
                 self._store,

@@ -35,7 +35,7 @@ from contextgraph.model import (
     Trajectory,
     vouches,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, current_name
 from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
     SCRIPT,
@@ -101,7 +101,7 @@ class Playbooks:
         Of runs of this agent alone, where the memory has some, and of them on *environment*, by
         default that of most: what holds on another machine or in another harness is not shown.
         """
-        repo = masked_name(repo)
+        repo = current_name(self._store.runs, masked_name(repo))
         runs = self.runs(repo, exclude_instances, as_of, agent, environment)
         notes, degraded = self._notes(repo, exclude_instances, as_of)
         package = _package(runs)
@@ -186,7 +186,8 @@ class Playbooks:
         environment: Environment | None = None,
     ) -> CommandHistory:
         """How *command*, a shell line, went in *repo*; of several commands the last counts."""
-        repo, command = masked_name(repo), mask_secrets(command)
+        repo = current_name(self._store.runs, masked_name(repo))
+        command = mask_secrets(command)
         runs = self.runs(repo, exclude_instances, as_of, agent, environment)
         uses = [(run, use) for run in runs for use in run.facts.commands]
         made = {path for run in runs for path in run.facts.created}
@@ -280,7 +281,8 @@ class Playbooks:
 
         Of the runs of *repo* that are looked at, and of *trajectories*.
         """
-        known = [run.facts for run in self.runs(masked_name(repo), exclude_instances, as_of)]
+        named = current_name(self._store.runs, masked_name(repo))
+        known = [run.facts for run in self.runs(named, exclude_instances, as_of)]
         known += self._store.runs.facts(trajectories).values()
         by_path: dict[str, set[str]] = {}
         for facts in known:

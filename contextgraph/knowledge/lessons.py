@@ -146,6 +146,33 @@ class Lessons:
         ]
         self.keep(new, run.repo, contributor)
 
+    def move(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
+        """Keep what people said in *run* as of another repository; a review goes with its words."""
+        reviewed = {
+            _words_in(note): note
+            for note in self._store.linking([run_id])
+            if note.lesson and note.credibility == _REVIEWED
+        }
+        self.remove_run(run_id)
+        self.add(run, run_id, contributor)
+
+        def reviewed_as(note: Note) -> Note:
+            known = reviewed[_words_in(note)]
+            assert note.lesson is not None
+            assert known.lesson is not None
+            return replace(
+                note,
+                lesson=replace(
+                    note.lesson, is_active=known.lesson.is_active, before=known.lesson.before
+                ),
+                credibility=known.credibility,
+                importance=known.importance,
+                history=known.history,
+            )
+
+        again = [note for note in self._store.linking([run_id]) if note.lesson]
+        self._store.change([note.id for note in again if _words_in(note) in reviewed], reviewed_as)
+
     def keep(
         self, new: Sequence[NewLesson], repo: str, contributor: str = ""
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -667,6 +694,10 @@ def _source(origin: Origin, contributor: str, *, by_agent: bool) -> str:
 
 def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
     return replace(note, links=tuple(dict.fromkeys((*note.links, *links[note.id]))))
+
+
+def _words_in(note: Note) -> str:
+    return " ".join(note.content.casefold().split())
 
 
 def _masked(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -198,11 +198,26 @@ class MemoryWriter:
     def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
         prepared = self._prepared.get(id(raw))
         made = prepared.made if prepared and prepared.ids.id == identity else None
-        bundle = replace(made, raw=raw) if made else bundle_of(raw, self._now(), identity)
+        is_joined = made is not None and raw.repo.casefold() in self._store.runs.names()
+        if made is None or is_joined:
+            bundle = self._taught(raw, identity)
+        else:
+            bundle = replace(made, raw=raw)
         given = replace(
             bundle.trajectory, contributor=source, change=raw.change, learned_at=self._now()
         )
         return replace(bundle, trajectory=given, is_searched=self._keeps_said)
+
+    def _taught(self, raw: RawTrajectory, identity: str | None = None) -> Bundle:
+        """Return what *raw* teaches its repository, by the name that this has in the memory.
+
+        The run itself keeps the name that was read, so that names can be told apart again.
+        """
+        joined = self._store.runs.names().get(raw.repo.casefold())
+        if joined is None:
+            return bundle_of(raw, self._now(), identity)
+        made = bundle_of(replace(raw, repo=joined.now), self._now(), identity)
+        return replace(made, raw=replace(made.raw, repo=masked_name(raw.repo)))
 
     def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
@@ -303,7 +318,7 @@ class MemoryWriter:
             bundle = result
         before = self._store.runs.trajectories(left)
         corrected = {
-            run: renewed(bundle_of(rest, self._now()), before[run]) if rest else bundle
+            run: renewed(self._taught(rest), before[run]) if rest else bundle
             for run, rest in left.items()
             if run in before
         }
@@ -339,7 +354,7 @@ class MemoryWriter:
                 continue
             stored = runs.raw(run.id) if not _of_other_tasks(run, own) else None
             if stored and identity in run_ids(stored).beginnings:
-                return renewed(bundle_of(stored, self._now(), run.id), run)
+                return renewed(self._taught(stored, run.id), run)
         return None
 
     def _replaced(self, bundles: Mapping[str, Bundle]) -> dict[str, LearnReceipt]:
@@ -382,7 +397,15 @@ class MemoryWriter:
 
         *on_damaged* gets the id of each run that cannot be read; without it the first is raised.
         """
-        ids = iter(self._store.runs.ids())
+        yield from self.rewrite(self._store.runs.ids(), on_damaged)
+
+    def rewrite(
+        self,
+        ids: Iterable[str],
+        on_damaged: Callable[[str, DamagedRunError], None] | None = None,
+    ) -> Iterator[LearnReceipt]:
+        """Read the stored runs *ids* again, as `rewrite_all` does all."""
+        ids = iter(ids)
         while some := list(islice(ids, RUNS_AT_ONCE)):
             yield from self._replaced(self._read_again(some, on_damaged)).values()
 
@@ -404,7 +427,7 @@ class MemoryWriter:
             if not raw:
                 continue
             try:
-                bundles[identity] = renewed(bundle_of(raw, self._now()), before)
+                bundles[identity] = renewed(self._taught(raw), before)
             except ReadError as error:
                 damaged = DamagedRunError(f"run {identity}: {error.reason}")
                 if on_damaged is None:

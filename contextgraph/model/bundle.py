@@ -298,6 +298,13 @@ class LearnReceipt(Struct, frozen=True, omit_defaults=True):
     corrected: tuple[str, ...] = ()
 
 
+class JoinedName(Struct, frozen=True, omit_defaults=True):
+    """The name by which a repository goes *now*, and the ids of *notes* that it came with."""
+
+    now: str
+    notes: tuple[str, ...] = ()
+
+
 class Learned(Struct, frozen=True):
     """Summary of a learned run: id, outcome, and counts of its parts.
 

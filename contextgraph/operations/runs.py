@@ -163,6 +163,25 @@ def outcome(
     return {"instance_id": masked_name(instance_id), "outcome": outcome, "trajectories": [*changed]}
 
 
+Former = Annotated[Name, Field(description="The name that is not to be used any more.")]
+
+
+@operation(TokenScope.ADMIN)
+def join_repository(
+    memory: AgentMemory,
+    former: Former,
+    now: Annotated[Name, Field(description="The name by which the repository goes.")],
+) -> Record:
+    """Let what is known and learned of a repository be of another name, as the two are one."""
+    return {"former": former, "now": now, "runs": memory.join_repository(former, now)}
+
+
+@operation(TokenScope.ADMIN)
+def split_repository(memory: AgentMemory, former: Former) -> Record:
+    """Take back that the name of a repository was joined with another one."""
+    return {"former": former, "runs": memory.split_repository(former)}
+
+
 @operation(TokenScope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
 def forget_trajectory(memory: AgentMemory, identity: Identity) -> Record:
     """Remove a run and everything that only it supports."""

@@ -61,7 +61,7 @@ _EDGES = (tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tabl
 # each took 31 MB.
 RUNS_AT_ONCE = 256
 NOTES_AT_ONCE = 1_000
-_CONSOLIDATED, _GATE, _LEASE = "consolidated", "gate", "lease"
+_CONSOLIDATED, _GATE, _LEASE, _NAMES = "consolidated", "gate", "lease", "names"
 _ORDERS = {
     model.RunOrder.NEWEST: "-seen_at",
     model.RunOrder.INSTANCE: "instance_id",
@@ -438,6 +438,14 @@ class MemoryRuns(_Part):
             terms.append(_equal("instance_id", instance))
         found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
+
+    def names(self) -> Mapping[str, model.JoinedName]:
+        found = self._find(Question(tables.STATE, [_equal(KEY, _NAMES)]))
+        return tables.names_of(found[0][0]) if found else {}
+
+    def set_names(self, names: Mapping[str, model.JoinedName]) -> None:
+        row = Row(tables.STATE, _NAMES, {}, tables.text_of(names, "names of repositories"))
+        self._port.write(lambda port: port.put([row]))
 
     def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
         terms = [Term("digests", Is.HAS_ANY, sorted({*digests}))]

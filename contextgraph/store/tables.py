@@ -216,6 +216,11 @@ def value_of(kind: type[Value], text: str) -> Value:
         raise StoreError(f"a stored {kind.__name__} is damaged: {error}") from error
 
 
+def names_of(text: str) -> Mapping[str, model.JoinedName]:
+    """Return the names of repositories that are stored as *text*; raises `StoreError`."""
+    return value_of(dict[str, model.JoinedName], text)
+
+
 @cache
 def _decoder(kind: Hashable) -> Any:
     return msgspec.json.Decoder(cast(Any, kind))

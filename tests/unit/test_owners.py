@@ -1,11 +1,14 @@
 """Each message has one owner: what copies of sessions give up, keep and count."""
 
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory, LearnReceipt, RawTrajectory, Step
+from contextgraph.errors import NotFoundError, SettingsError
 from contextgraph.model import Action, LearnStatus, Outcome
 from contextgraph.values import replace
 
@@ -265,3 +268,66 @@ def test_a_long_message_that_is_pasted_into_several_conversations_counts_once(
     assert said(memory)[f"{RULE}."] == (1, "s0")
     memory.learn(answered("typed", "bump the version", RULE, 3))
     assert sum(sessions for sessions, _ in said(memory).values()) > 1
+
+
+def checkout_with_remote(folder: Path, name: str) -> None:
+    for words in (["init", "-q"], ["remote", "add", "origin", f"git@github.com:{name}.git"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+
+
+def of_repository(name: str, repo: str, *, day: int = 0, folder: str = "") -> RawTrajectory:
+    begun = (f"task {name}", *WHOLE[1:])
+    return replace(session(name, *begun, day=day), repo=repo, folder=folder)
+
+
+def test_names_of_one_repository_are_joined_and_told_apart_again(memory: AgentMemory) -> None:
+    memory.learn(of_repository("one", "local/lantern"))
+    memory.notes.remember("Lantern needs a lid", repo="local/lantern")
+    memory.learn(of_repository("two", "dana/lantern", day=1))
+    before = dict(memory.store.runs.repositories(9))
+
+    assert memory.join_repository("local/Lantern", "dana/lantern") == 1
+
+    assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 2}
+    for name in ("local/lantern", "dana/lantern"):
+        assert memory.query(ERROR, repo=name).error_solutions[0].why.instances == 2
+        assert memory.playbook(name).runs == 2
+        assert [one.note.content for one in memory.notes.recall("lid", repo="dana/lantern")]
+    memory.learn(of_repository("three", "local/lantern", day=2))
+    assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 3}
+    (rule,) = memory.lessons.of("dana/lantern")
+    assert rule.sessions == 3
+    memory.lessons.accept([rule.id], "dana")
+
+    assert memory.split_repository("local/lantern") == 2
+
+    assert dict(memory.store.runs.repositories(9)) == {**before, "local/lantern": 2}
+    assert not memory.notes.recall("lid", repo="dana/lantern")
+    for name, sessions in (("dana/lantern", 1), ("local/lantern", 2)):
+        (rule,) = memory.lessons.of(name)
+        assert rule.sessions == sessions
+        assert rule.history[-1].endswith("accepted by dana")
+    with pytest.raises(NotFoundError):
+        memory.split_repository("local/lantern")
+    with pytest.raises(SettingsError):
+        memory.join_repository("dana/lantern", "dana/Lantern")
+
+
+def test_a_folder_that_has_a_remote_by_now_takes_its_earlier_runs_along(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    here = str(tmp_path / "lantern")
+    Path(here).mkdir()
+    memory.learn(of_repository("one", "local/lantern", folder=here))
+    checkout_with_remote(Path(here), "dana/lantern")
+    memory.learn(of_repository("two", "dana/lantern", day=1, folder=here))
+    assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 2}
+
+
+def test_another_folder_of_the_same_name_is_not_joined(memory: AgentMemory, tmp_path: Path) -> None:
+    here = str(tmp_path / "lantern")
+    Path(here).mkdir()
+    checkout_with_remote(Path(here), "dana/lantern")
+    memory.learn(of_repository("one", "local/lantern", folder="/srv/lantern"))
+    memory.learn(of_repository("two", "dana/lantern", day=1, folder=here))
+    assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 1, "local/lantern": 1}
