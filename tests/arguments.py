@@ -185,6 +185,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "after": st.sampled_from(("", TRAJECTORY_IDS[1], "note_2", "z")),
     "admin.after": st.none() | st.just(0),  # revisions are numbers of one store
     "bundles": st.lists(_BUNDLES, max_size=3),
+    "added": st.lists(_BUNDLES, max_size=3),
     "runs.replace.bundles": st.dictionaries(st.sampled_from(TRAJECTORY_IDS), _BUNDLES, max_size=3),
     "containing": st.sampled_from(("", "Engine", "nothing")),
     "context_id": st.sampled_from((*CONTEXT_IDS, "never shown")),
