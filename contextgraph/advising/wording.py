@@ -481,6 +481,8 @@ def lesson_lines(recollections: Sequence[Recollection]) -> list[tuple[Recollecti
 
     They come best first. Of one that is too long its first clauses are shown.
     """
+    if not recollections:
+        return []
     by_id = {recollection.note.id: recollection for recollection in recollections}
     quotes = fitting(
         quote_of(one.note, sessions=int(one.why.get("sessions", 1))) for one in by_id.values()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from functools import lru_cache, partial, wraps
+from functools import cached_property, lru_cache, partial, wraps
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -29,7 +29,6 @@ from contextgraph.ports import (
 )
 from contextgraph.processes import Process
 from contextgraph.store import rules, tables
-from contextgraph.store.live_graph import LiveGraph
 from contextgraph.store.port import (
     COSINE_DECIMALS,
     KEY,
@@ -51,6 +50,7 @@ from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
+    from contextgraph.store.live_graph import LiveGraph
 
 Kind = TypeVar("Kind")
 Removed = tuple[list[str], list[str]]
@@ -1524,9 +1524,11 @@ def _passages_in(scope: model.PassageScope) -> list[Term]:
 class MemoryAdmin(_Part):
     """`AdminStore` above a port."""
 
-    def __init__(self, port: Port) -> None:
-        super().__init__(port)
-        self._graph = LiveGraph(port)
+    @cached_property
+    def _graph(self) -> "LiveGraph":
+        from contextgraph.store.live_graph import LiveGraph
+
+        return LiveGraph(self._port)
 
     @_of_one_state
     def counts(self) -> model.MemoryCounts:
@@ -1635,7 +1637,7 @@ class MemoryAdmin(_Part):
 
     def follow(self) -> None:
         """Bring the graph up to date, if it was asked for before."""
-        if self._graph.is_made:
+        if "_graph" in vars(self) and self._graph.is_made:
             self._graph.updated()
 
     def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
