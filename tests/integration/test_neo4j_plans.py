@@ -142,7 +142,7 @@ def write_everything(memory: AgentMemory) -> None:
 def call_each_operation(memory: AgentMemory) -> None:
     """With arguments drawn for their parameters: `write_everything` may not know a new one."""
 
-    @settings(max_examples=4, derandomize=True, database=None, deadline=None)
+    @settings(max_examples=2, derandomize=True, database=None, deadline=None)
     @given(made=st.tuples(*map(calls, COMPARED)))
     def call_each(made: tuple[Call, ...]) -> None:
         for call in made:
