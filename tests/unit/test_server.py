@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from contextgraph import AgentMemory
 from contextgraph.codec import decoded
 from contextgraph.config import Settings
+from contextgraph.console.routes import add_pages
 from contextgraph.learning.writer import Spool
 from contextgraph.model import MemoryContext
 from contextgraph.operations import TokenScope
@@ -453,7 +454,7 @@ def test_progress_comes_as_events(client: TestClient) -> None:
 @pytest.fixture
 def open_client(tmp_path: Path) -> Iterator[TestClient]:
     """A client of a service without tokens."""
-    app = create_app(Settings(store=str(tmp_path / "memory.db")), None, Limits())
+    app = add_pages(create_app(Settings(store=str(tmp_path / "memory.db")), None, Limits()))
     with TestClient(app, base_url="http://127.0.0.1:8642") as client:
         yield client
 
