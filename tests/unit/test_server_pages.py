@@ -297,7 +297,8 @@ def test_the_requests_are_on_a_page(visitor: TestClient) -> None:
 
 
 def test_a_decision_tells_who_reviewed_it_and_what_it_said(service: Served) -> None:
-    said = Step(0, "", Action("bash", "ls"), "lib", user_message="Never edit generated files.")
+    rule = "We never want generated files in a commit."
+    said = Step(0, "", Action("bash", "ls"), "lib", user_message=rule)
     raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", (said,))
     learn(service.client(TokenScope.ADMIN), raw)
     administrator = signed_in(service, TokenScope.ADMIN)
@@ -308,5 +309,5 @@ def test_a_decision_tells_who_reviewed_it_and_what_it_said(service: Served) -> N
     after = administrator.post(path, data=edited, headers=ORIGIN).text
 
     assert "Never edit files under gen/." in after
-    assert "edited by ci; before: Never edit generated files." in unescape(after)
+    assert f"edited by ci; before: {rule}" in unescape(after)
     assert "files under gen" not in page(administrator, "/pages/notes?text=unrelated")
