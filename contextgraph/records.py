@@ -262,6 +262,8 @@ def not_learned_record(
         "error_patterns": 0,
         "to_embed": 0,
         "not_embedded": None,
+        "copied": 0,
+        "corrected": [],
         "tokens": 0,
         "cost": 0.0,
         "error": mask_secrets(error),

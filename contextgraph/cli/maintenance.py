@@ -165,6 +165,7 @@ def _note_export(common: Common, path: Path) -> None:
         return
     record = Path(f"{settings.companion}.exports.json")
     names = dict.fromkeys([*_exported_files(common), str(path.absolute())])
+    record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # of a server there is none yet
     with replacing(record) as part:
         part.write_text(json.dumps([*names]))
 

@@ -150,7 +150,7 @@ def test_a_memory_can_be_moved_from_a_file_to_a_server_and_back(
     contextgraph("learn", runs, "--store", store, "--tenant", "default")
     contextgraph("export", first, "--store", store, "--tenant", "default")
 
-    assert contextgraph("import", first, "--store", server.uri).code == 0
+    assert contextgraph("import", first, "--as-owner", "--store", server.uri).code == 0
     assert contextgraph("export", second, "--store", server.uri).code == 0
 
     lines = [path.read_bytes().splitlines() for path in (first, second)]
