@@ -1166,7 +1166,9 @@ class AgentMemory:
         checks = [*self.store.admin.health(quick=quick)]
         if all(check.ok for check in checks):
             models = () if quick else self.spaces.health()
-            checks += [*self._notes_health(), *self._said_health(), *models]
+            # What was said is summed up, which reads a number of each passage.
+            said = () if quick else self._said_health()
+            checks += [*self._notes_health(), *said, *models]
             checks += self.consolidator.health()
         chat = self._parts.chat
         return [*checks, chat.health()] if chat and not quick else checks

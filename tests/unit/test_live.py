@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +66,12 @@ def replayed(memory: AgentMemory, raw: RawTrajectory) -> LiveRun:
     return live
 
 
-def broken_off(memory: AgentMemory, error: BaseException) -> None:
+def broken_off(
+    memory: AgentMemory, error: BaseException, before: Callable[[], None] = lambda: None
+) -> None:
     with begun(memory) as live:
         failing(live)
+        before()
         raise error
 
 
@@ -202,9 +205,8 @@ def test_a_run_that_cannot_be_learned_says_so(memory: AgentMemory) -> None:
 
 
 def test_an_exception_is_not_hidden_by_a_run_that_cannot_be_learned(memory: AgentMemory) -> None:
-    memory.close()
     with pytest.raises(ZeroDivisionError) as caught:
-        broken_off(memory, ZeroDivisionError())
+        broken_off(memory, ZeroDivisionError(), memory.close)
     assert "the run was not learned" in caught.value.__notes__[0]
 
 

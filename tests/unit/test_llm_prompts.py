@@ -8,6 +8,7 @@ from contextgraph.llm import chat, summarizer
 # A changed prompt is a new file with the next number: add a line, change none.
 KNOWN = {
     "judgement.v1.md": "94bab53d7812d3df",
+    "lessons.v1.md": "97217af7a84ac9ad",
     "methodology.v1.md": "2144f335ebe308db",
     "methodology.v2.md": "c6593e396158e7c3",
 }
