@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if sys.version_info < (3, 11):  # noqa: UP036  (pip refuses it; a clone on the path has no pip)
     raise SystemExit(f"contextgraph needs Python 3.11 or newer, this is {sys.version.split()[0]}")
 
-from contextgraph.values import attached
+from contextgraph.names import attached
 
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector as LoopDetector

@@ -787,7 +787,8 @@ class AgentMemory:
     def _admitted(self, raw: RawTrajectory) -> RawTrajectory:
         if reason := reason_not_to_learn(raw, self._never_learned):
             raise NeverLearnedError(raw.source or raw.instance_id, "", reason)
-        from contextgraph.learning import without_private_words
+        with no_fork():  # a child would find the lock of the import taken
+            from contextgraph.learning import without_private_words
 
         return without_private_words(raw)
 
@@ -884,7 +885,8 @@ class AgentMemory:
         return self._moved(self._parts.repositories.split(former))
 
     def _join_proven(self, raws: Sequence[RawTrajectory]) -> None:
-        self._moved(self._parts.repositories.join_proven(raws))
+        if not self.is_service:  # which does so itself
+            self._moved(self._parts.repositories.join_proven(raws))
 
     def _moved(self, ids: Collection[str]) -> int:
         """Move what was said in these runs to their repository; return how many runs there are."""

@@ -75,6 +75,10 @@ AGENT_TOOLS = frozenset(
 )
 # How much an instance that came with the package counts beside one of the memory.
 _SHIPPED = 0.5
+# Tasks of a repository that cleared an error: then what comes with the package is not asked.
+_ENOUGH_HERE = 2
+# The fragment, error and step of a recovery.
+_Key: TypeAlias = tuple[str, str, int]
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE).target
@@ -194,8 +198,8 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
     signature, state = query.signature, query.state
     if signature is None:
         return []
-    unique = {(one.fragment_id, one.error_id, one.error_step): one for one in candidates}
-    level_of = {key: signature_level(signature, one) for key, one in unique.items()}
+    repo = state.repo.casefold()
+    unique, level_of = _levels(signature, repo, candidates)
     own = {"", harness(state.agent)}
     if own == {""}:
         own.update(harness(one.agent) for one in unique.values())
@@ -219,7 +223,6 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
     evidence = cache(partial(is_supported, query, _Shown.by(state)))
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
     similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
-    repo = state.repo.casefold()
     seen = []
     for (candidate, level), similarity in zip(known, similarities, strict=True):
         about = wordings[id(candidate.actions)]
@@ -254,6 +257,25 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
             )
         )
     return seen
+
+
+def _levels(
+    signature: ErrorSignature, repo: str, candidates: Iterable[RecoveryCandidate]
+) -> tuple[dict[_Key, RecoveryCandidate], dict[_Key, SignatureLevel]]:
+    """Return *candidates*, each once, by key, and how exactly their errors agree.
+
+    What comes with the package is left out where enough tasks of *repo* cleared such an error.
+    """
+    unique = {(one.fragment_id, one.error_id, one.error_step): one for one in candidates}
+    level_of = {key: signature_level(signature, one) for key, one in unique.items()}
+    tasks_here = {
+        one.instance_id
+        for key, one in unique.items()
+        if one.trajectory_id and one.repo.casefold() == repo and level_of[key] in SAME_TEMPLATE
+    }
+    if len(tasks_here) >= _ENOUGH_HERE:
+        unique = {key: one for key, one in unique.items() if one.trajectory_id}
+    return unique, level_of
 
 
 def _unfit(query: Query, wording: Wording, is_near: bool) -> str:

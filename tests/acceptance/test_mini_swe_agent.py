@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     """A working tree of acme/shop."""
     (tmp_path / "shop" / "lib").mkdir(parents=True)
     (tmp_path / "shop" / "lib" / "tariffs.py").touch()
-    for command in (["init", "-q"], ["remote", "add", "origin", "https://example.org/acme/shop"]):
+    for command in (["init", "-q"], ["remote", "add", "origin", "https://github.com/acme/shop"]):
         subprocess.run(["git", "-C", tmp_path / "shop", *command], check=True)
     return tmp_path
 

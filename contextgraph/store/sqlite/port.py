@@ -20,6 +20,7 @@ import orjson
 
 from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck, Vector, dimensions_of
+from contextgraph.store.memory_store import MemoryStore
 from contextgraph.store.port import (
     CHANGES_LISTED,
     KEY,
@@ -39,6 +40,7 @@ from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.health import checks
 from contextgraph.store.sqlite.matrix import Matrix
 from contextgraph.store.sqlite.schema import Schema, index_name, ordered, several_of
+from contextgraph.store.tables import TABLES
 from contextgraph.text import regex
 
 Result = TypeVar("Result")
@@ -745,3 +747,21 @@ class SqlitePort:
 def _tenant(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
     row = connection.execute("SELECT key, revision FROM tenant WHERE name = ?", (name,)).fetchone()
     return (0, 0) if row is None else (row[0], row[1])
+
+
+class SqliteStore(MemoryStore):
+    """A `Store` in the file *path*, or in memory for ``:memory:``.
+
+    Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
+    without *create*, a memory that does not exist is not created: the first use raises
+    `MemoryNotFoundError`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        tenant: str = "default",
+        read_only: bool = False,
+        create: bool = True,
+    ) -> None:
+        super().__init__(SqlitePort(str(path), TABLES, tenant, read_only=read_only, create=create))
