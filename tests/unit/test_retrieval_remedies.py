@@ -513,7 +513,7 @@ def test_that_another_file_was_read_says_nothing_of_this_one(store, attempt, is_
         (NO_MODULE, "work/shop", True),
         (NO_MODULE, "shop/shop", True),
         # The shell was in `work/shop` all the time.
-        (NO_MODULE, "work/shop/work/shop", False),
+        (NO_MODULE, "code/shop/code/shop", False),
         ("/usr/bin/python: No module named pytest", "work/shop", False),
         ("/usr/bin/python: No module named shop", "work/shop", True),
     ],
@@ -527,7 +527,7 @@ def test_no_folder_is_advised_that_cannot_help(store, error, folder, is_advised)
 
 @pytest.mark.parametrize(
     ("open_file", "is_supported"),
-    [("/work/src/cart.py", True), ("/work/cart.py", False), ("", False)],
+    [("/repo/src/cart.py", True), ("/repo/cart.py", False), ("", False)],
 )
 def test_a_path_is_given_from_the_root_where_its_file_is_known(store, open_file, is_supported):
     state = State(
@@ -537,7 +537,7 @@ def test_a_path_is_given_from_the_root_where_its_file_is_known(store, open_file,
         open_file=open_file,
     )
     pattern = RemedyPattern(RemedyKind.OPEN, Term.ABSOLUTE)
-    look = RemedyAction(RemedyKind.OPEN, "/work/src/cart.py", pattern, "src/cart.py")
+    look = RemedyAction(RemedyKind.OPEN, "/repo/src/cart.py", pattern, "src/cart.py")
     earlier = elsewhere(1, actions=(look,))._replace(message="File lib/a.py not found")
     (remedy,) = remedies_of(query_of(state, store), [earlier])
     assert remedy.is_supported is is_supported
