@@ -131,7 +131,7 @@ class MemoryRetriever:
 
     @cached_property
     def playbooks(self) -> Playbooks:
-        """What runs of a repository agree on."""
+        """The agreement of the runs of a repository."""
         return Playbooks(self._store, self._clock)
 
     def retrieve(

@@ -1,4 +1,4 @@
-"""What is asked before a call of an agent, and whether the memory has an entry for it."""
+"""Questions before a call of an agent, and whether the memory has an entry for it."""
 
 import os
 from typing import TYPE_CHECKING, Self

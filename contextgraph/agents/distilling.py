@@ -44,7 +44,7 @@ _PAUSE = timedelta(hours=1)
 
 
 class Distilled(Struct, frozen=True, omit_defaults=True):
-    """The receipt of one session: what was asked *by* which model, and what came of it.
+    """The receipt of one session: the model that was asked (*by*), and the result.
 
     *status* is "done", "silent" (nobody spoke), "failed" (no usable answer) or "stopped" (no answer
     at all: the session still waits), with the *reason*. *turns* are those that the session had.

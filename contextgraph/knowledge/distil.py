@@ -371,7 +371,7 @@ class _Check:
                 raise _RefusedError(f"it says {word!r}, the conversation does not")
 
     def _borne_out(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Of *names* those of which the conversation has all parts."""
+        """Return the *names* all parts of which stand in the conversation."""
         return tuple(name for name in names if not self._missing(name))
 
     def _missing(self, name: str) -> list[str]:
@@ -390,7 +390,7 @@ class _Check:
         return frozenset(part.casefold() for part in _PART.findall(self._said))
 
     def _superseded(self, ids: Iterable[str], text: str) -> tuple[str, ...]:
-        """Of *ids* the given lessons on the same subject; others are left to a person."""
+        """Return the *ids* of given lessons on the same subject; others are left to a person."""
         own = stems(text)
         given = (self._given[id_] for id_ in ids if id_ in self._given)
         return tuple(one.id for one in given if dice(own, stems(one.text)) >= _SAME_SUBJECT)

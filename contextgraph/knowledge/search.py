@@ -205,7 +205,7 @@ class _Hit(NamedTuple):
 
     @property
     def said(self) -> object:
-        """What copies of it have in common: a short text may be said again at another time."""
+        """The key that its copies share: a short text may be repeated at another time."""
         return self.text if len(self.text) >= _COPIED else (self.text, self.time)
 
 

@@ -181,7 +181,7 @@ class _RemedyFinder(Struct, frozen=True):
     family: Family
     policy: ConsolidationPolicy
     is_general: bool
-    # Patterns that are worded alike are one remedy here: the words are what is advised.
+    # Patterns with the same wording are one remedy here: the words are what is advised.
     _worded: dict[str, RemedyKey] = field(default_factory=dict)
 
     def common(self, clearances: Sequence[Clearance], *, is_narrowed: bool = False) -> _Agreement:

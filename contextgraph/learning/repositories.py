@@ -1,4 +1,4 @@
-"""Names of one repository that are joined in a memory, and told apart again."""
+"""Names of one repository that are joined in a memory, and split again."""
 
 from collections.abc import Sequence
 

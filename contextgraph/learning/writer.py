@@ -211,7 +211,7 @@ class MemoryWriter:
     def _taught(self, raw: RawTrajectory, identity: str | None = None) -> Bundle:
         """Return what *raw* teaches its repository, by the name that this has in the memory.
 
-        The run itself keeps the name that was read, so that names can be told apart again.
+        The run itself keeps the name that was read, so that names can be split again.
         """
         joined = self._store.runs.names().get(raw.repo.casefold())
         if joined is None:

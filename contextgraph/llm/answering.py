@@ -74,7 +74,7 @@ class ProgramAnswerer(Struct, frozen=True):
         return os.path.basename(next(iter(shlex.split(self.command)), ""))
 
     def __call__(self, text: str) -> Answered:
-        """What the program prints; raises `RemoteError` where it fails or takes too long."""
+        """Return the output of the program; raise `RemoteError` where it fails or is too slow."""
         arguments = shlex.split(PROGRAMS.get(self.command, self.command))
         with TemporaryDirectory(prefix="contextgraph-") as folder, TemporaryFile() as errors:
             try:
@@ -98,7 +98,7 @@ class ProgramAnswerer(Struct, frozen=True):
         return Answered(printed, count_tokens(text) + count_tokens(printed))
 
     def _printed(self, process: "subprocess.Popen[bytes]", text: str) -> str:
-        """What *process* prints after it was given *text*; it and its children have ended then."""
+        """Return the output of *process* for the input *text*; end it and its children."""
         assert process.stdin is not None
         assert process.stdout is not None
         is_late = threading.Event()

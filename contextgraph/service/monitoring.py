@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CALLER = "contextgraph.caller"  # the key of the sender in the scope of a request
 REQUEST_ID = "X-Request-ID"
 
-MOST_ERRORS = 10  # of one request that are told
+MOST_ERRORS = 10  # of one request that are reported
 
 _REQUEST_ID = regex(r"[\w.:-]{1,100}", re.ASCII)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

@@ -82,7 +82,7 @@ class Session:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Those of *digests* by which it is found: of one that repeats any of its own messages.
+        """Return the *digests* by which it is found: of one that repeats any of its own messages.
 
         They get further apart, so that a long session has few of them.
         """

@@ -1,4 +1,4 @@
-"""What people and agents said in a run, without what programs printed, as passages."""
+"""Passages of the words of people and agents in a run, without output of programs."""
 
 import re
 from collections.abc import Iterator

@@ -169,7 +169,7 @@ def counts(table: Table) -> st.SearchStrategy[Count]:
 
 @dataclass(frozen=True)
 class Example:
-    """What is written, in transactions, and what is asked after each."""
+    """Writes in transactions, and the questions after each."""
 
     writes: Sequence[Callable[[Transaction], Any]]
     reads: Sequence[Callable[[Reads], Any]]

@@ -1,4 +1,4 @@
-"""What one process writes to a server, others see at once."""
+"""Writes of one process to a server are seen by others at once."""
 
 from collections.abc import Iterator
 from uuid import uuid4

@@ -26,7 +26,7 @@ RULES = (
 
 
 class Turn(NamedTuple):
-    """What a person said, and the commands of the answer with their outputs."""
+    """The words of a person, and the commands of the answer with their outputs."""
 
     said: str
     commands: tuple[tuple[str, str, int], ...]
@@ -145,10 +145,10 @@ def codex(turns: Sequence[Turn], session: str, time: datetime) -> str:
         said = [{"type": "input_text", "text": turn.said}]
         rows.append(row("response_item", type="message", role="user", content=said))
         for command, output, code in turn.commands:
-            call, told = f"call_{session}_{len(rows)}", json.dumps({"cmd": command})
+            call, given = f"call_{session}_{len(rows)}", json.dumps({"cmd": command})
             rows.append(
                 row(
-                    "response_item", type="function_call", name="exec_command", arguments=told,
+                    "response_item", type="function_call", name="exec_command", arguments=given,
                     call_id=call,
                 )
             )  # fmt: skip
@@ -182,7 +182,7 @@ def said_once(talks: Sequence[Talk]) -> dict[str, int]:
 
 
 def learned(files: Sequence[tuple[str, str]]) -> tuple[dict[str, int], tuple[int, int], list[str]]:
-    """What a memory counts that learned *files* in this order: rules, tasks of the remedy, runs."""
+    """Return the counts of a memory that learned *files* in order: rules, tasks, runs."""
     with TemporaryDirectory() as folder, AgentMemory.open(":memory:") as memory:
         for name, text in files:
             path = Path(folder, name)

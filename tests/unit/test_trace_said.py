@@ -1,4 +1,4 @@
-"""What was said in a run, in passages."""
+"""Passages of what was said in a run."""
 
 from datetime import UTC, datetime, timedelta
 
