@@ -388,7 +388,7 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
         return requests
 
     first = session("Look at the export of the partner.", decided)
-    assert not any("640" in request for request in first)
+    assert not any("640 rows" in request for request in first)
     asking, *_ = session(asked)
     assert asking.count(decided) == 1
     before, after = session("Go on with the work.", calls=[("Write", file)])
@@ -401,7 +401,7 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     instance = said["evidence"][0]["session"]
     assert contextgraph("forget", "--instance", instance, "--yes", "--store", store).code == 0
     asking, *_ = session(asked)
-    assert "640" not in asking
+    assert "640 rows" not in asking
 
 
 def test_a_sub_agent_of_claude_code_begins_with_the_playbook(
