@@ -1,0 +1,281 @@
+"""``python -m benchmarks.moments --sessions FOLDER --read FOLDER``: lessons at the right moment.
+
+FOLDER are logs of sessions of one team, and ``requests/`` and ``answers/`` of readers who wrote
+down their lessons. The sessions are replayed in order of time as hooks see them: start, prompts,
+edits, commands, ends of turns; each is learned when it is over. With ``--model`` the lessons of the
+readers, checked as `contextgraph distil` does, are accepted after each session.
+``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
+``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
+reader.
+"""
+
+import argparse
+import json
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from benchmarks.lessons import sessions_of
+from contextgraph import AgentMemory, RawTrajectory
+from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
+from contextgraph.model import Note, NoteKind, Origin, is_subagent
+from contextgraph.values import replace
+
+Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
+
+_JUDGED = Path(__file__).parent / "judged" / "turns.jsonl"
+_REPO, _TUNED = "team/project", 2 / 3
+_START = -1
+
+
+class Lesson(NamedTuple):
+    """A lesson that applies: a digest of its letters, and the turns in which it was said."""
+
+    digest: str
+    session: str
+    turns: frozenset[int]
+
+    def is_said_by(self, note: Note, steps: Mapping[str, Sequence[int]]) -> bool:
+        """Return whether *note* is this lesson, or rests on the same words of a person."""
+        facts = note.lesson
+        assert facts is not None
+        if facts.origin is Origin.DISTILLED:
+            return digest(note.content) == self.digest
+        own = steps.get(self.session, ())
+        meant = {own[turn] for turn in self.turns if turn < len(own)}
+        return any(one.session == self.session and one.step in meant for one in facts.evidence)
+
+
+class Moment(NamedTuple):
+    """A turn to which lessons apply; *is_corrected*: the agent had already gone wrong there."""
+
+    session: str
+    turn: int
+    is_corrected: bool
+    lessons: Sequence[Lesson]
+
+
+class Shown(NamedTuple):
+    """A text that an agent was shown in a *turn* (-1: at the start) at a *moment*."""
+
+    turn: int
+    moment: str
+    text: str
+    lessons: Sequence[Note]
+    about: str
+
+
+def moments() -> dict[str, list[Moment]]:
+    """Session -> its labelled moments."""
+    found: defaultdict[str, list[Moment]] = defaultdict(list)
+    for row in map(json.loads, _JUDGED.read_text("utf-8").splitlines()):
+        lessons = [
+            Lesson(one["lesson"], one["session"], frozenset(one["turns"])) for one in row["lessons"]
+        ]
+        found[row["session"]].append(
+            Moment(row["session"], row["turn"], row["kind"] == "corrected", lessons)
+        )
+    return found
+
+
+def digest(text: str) -> str:
+    """Return by what a lesson is named in the labels."""
+    letters = "".join(re.findall(r"[^\W_]", text.lower()))
+    return blake2b(letters.encode(), digest_size=6).hexdigest()
+
+
+def answers_in(folder: Path) -> dict[str, list[Row]]:
+    """Session -> the rows of the answers to the requests about it."""
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for path in sorted((folder / "requests").glob("*.txt")):
+        session = path.read_text("utf-8").split()[1]
+        answer = folder / "answers" / f"{path.stem}.json"
+        found[session] += json.loads(answer.read_text("utf-8")) if answer.exists() else []
+    return found
+
+
+def keep_read(memory: AgentMemory, run: RawTrajectory, run_id: str, rows: Sequence[Row]) -> int:
+    """Keep, and accept, the lessons that a reader wrote of *run*; returns how many count."""
+    session, kept = session_of(run, run_id), 0
+    for part, turns in enumerate(session.parts if session else ()):
+        assert session is not None
+        said = {turn.number: " ".join(turn.text.split()) for turn in turns}
+        answer = []
+        for row in rows:
+            quotes = [" ".join(one["quote"].split()) for one in row["evidence"]]
+            found = ((quote, [at for at in said if quote in said[at]]) for quote in quotes)
+            if cited := [{"turn": at[0], "quote": quote} for quote, at in found if at]:
+                answer.append({**row, "evidence": cited, "changes": []})
+        for start in range(0, len(answer), MAX_LESSONS):
+            asked = Request(session, part, (), "")
+            result = checked(json.dumps(answer[start : start + MAX_LESSONS]), asked)
+            new, known = memory.lessons.keep(result.kept, run.repo)
+            memory.lessons.accept([*new, *known])
+            kept += len(new)
+    return kept
+
+
+def steps_of(run: RawTrajectory) -> list[int]:
+    """Return the step before each turn of the person; -1 before the first."""
+    return [-1, *(step.index for step in run.steps if (step.user_message or "").strip())]
+
+
+def replay(memory: AgentMemory, run: RawTrajectory) -> Iterator[Shown]:
+    """Yield what the agent of *run* would be shown, as its hooks do."""
+    live = memory.live(
+        repo=run.repo, task="", agent=run.agent, session=f"replay of {run.instance_id}"
+    )
+    turn, seen = 0, 0
+
+    def shown(moment: str, text: str | None, about: str) -> Iterator[Shown]:
+        nonlocal seen
+        if text:
+            exposures = live.session.exposures()[seen:]
+            seen += len(exposures)
+            said = memory.store.notes.get([id_ for one in exposures for id_ in one.said])
+            notes = [note for note in said.values() if note.lesson]
+            yield Shown(_START if moment == "start" else turn, moment, text, notes, about)
+
+    yield from shown("start", live.start(), "")
+    yield from shown("prompt", live.prompt(run.task), run.task)
+    for step in run.steps:
+        if step.action.text or step.action.tool:
+            yield from shown("before", live.before(step.action), step.action.text)
+        live.resume([step])
+        if said := (step.user_message or "").strip():
+            yield from shown("end", live.check_submit(), "")
+            turn += 1
+            yield from shown("prompt", live.prompt(said), said)
+    yield from shown("end", live.check_submit(), "")
+
+
+def prompts_of(run: RawTrajectory) -> list[str]:
+    """Return the turns of the person."""
+    return [run.task, *filter(None, ((step.user_message or "").strip() for step in run.steps))]
+
+
+def _is_first(
+    memory: AgentMemory, run: RawTrajectory, moment: Moment, steps: Mapping[str, Sequence[int]]
+) -> bool:
+    """Return whether a search for the words of the turn has the right lesson first."""
+    found = memory.search(prompts_of(run)[moment.turn], repo=run.repo)
+    ids = [one.id for one in found if one.kind == NoteKind.LESSON][:1]
+    first = memory.store.notes.get(ids).values()
+    return any(lesson.is_said_by(note, steps) for note in first for lesson in moment.lessons)
+
+
+class Counts:
+    """What was shown at the labelled turns, at controls, and at all."""
+
+    def __init__(self) -> None:
+        self.right: list[tuple[Moment, bool, bool]] = []
+        self.searched: list[bool] = []
+        self.lines, self.texts = Counter[str](), Counter[str]()
+        self.prompts, self.controls = 0, 0
+        self.sheet: list[str] = []
+
+    def add(
+        self, run: RawTrajectory, shown: Sequence[Shown], labelled: Sequence[Moment],
+        steps: Mapping[str, Sequence[int]], memory: AgentMemory,
+    ) -> None:  # fmt: skip
+        """Count what was *shown* in *run*, and what *memory* knew when it began."""
+        known = [note for note in memory.store.notes.all() if note.lesson and note.lesson.is_active]
+        self.prompts += len(steps_of(run))
+        for moment in labelled:
+            last = moment.turn - moment.is_corrected
+            notes = [note for one in shown if one.turn <= last for note in one.lessons]
+            is_right, is_known = (
+                any(lesson.is_said_by(note, steps) for lesson in moment.lessons for note in of)
+                for of in (notes, known)
+            )
+            self.right.append((moment, is_right, is_known))
+            if _is_first(memory, run, moment, steps):
+                self.searched.append(is_right)
+        wanted = {moment.turn for moment in labelled}
+        spoken = {one.turn for one in shown if one.moment == "prompt"}
+        others = {turn for turn in range(len(steps_of(run))) if turn not in wanted}
+        self.controls += len(others)
+        self.lines["turns without a label, with a line"] += len(others & spoken)
+        for one in shown:
+            self.texts[one.moment] += 1
+            self.lines[one.moment] += max(1, len(one.lessons))
+            right = any(
+                lesson.is_said_by(note, steps)
+                for moment in labelled
+                for lesson in moment.lessons
+                for note in one.lessons
+            )
+            about = " ".join(one.about.split())[:400]
+            self.sheet.append(
+                f"## {run.instance_id} turn {one.turn}, {one.moment}{', right' * right}\n"
+                f"> {about}\n\n{one.text}\n"
+            )
+
+    def report(self) -> str:
+        """Return the figures."""
+        right = sum(is_right for _, is_right, _ in self.right)
+        known = sum(is_known for _, _, is_known in self.right)
+        corrected = [is_right for moment, is_right, _ in self.right if moment.is_corrected]
+        without = self.lines["turns without a label, with a line"]
+        share = 40 * without / max(1, self.controls)
+        lines = [
+            f"right at the moment: {right} of {len(self.right)}; {known} are known",
+            f"before a correction: {sum(corrected)} of {len(corrected)}",
+            f"first of a search: {len(self.searched)}, of these said: {sum(self.searched)}",
+            f"turns without a label: {self.controls}, with a line: {without}, of 40: {share:.1f}",
+            f"lines a prompt: {self.lines['prompt'] / max(1, self.prompts):.2f} of {self.prompts}",
+        ]
+        lines += [
+            f"{moment}: {number} texts, {self.lines[moment]} lines"
+            for moment, number in sorted(self.texts.items())
+        ]
+        return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.moments", description=__doc__)
+    parser.add_argument("--sessions", type=Path, required=True)
+    parser.add_argument("--read", type=Path, required=True)
+    parser.add_argument("--model", action="store_true", help="with the lessons of readers")
+    parser.add_argument("--held", action="store_true", help="measure the last third alone")
+    parser.add_argument("--sheet", type=Path)
+    parser.add_argument("--missed", action="store_true", help="list the moments that were missed")
+    options = parser.parse_args()
+    labelled, answers = moments(), answers_in(options.read)
+    runs = [replace(run, repo=_REPO) for run in sessions_of(options.sessions)]
+    order = [run.instance_id for run in runs if run.instance_id in answers]
+    order = [*dict.fromkeys(order)]
+    tuned = {*order[: int(len(order) * _TUNED)]}
+    counts, steps, kept = Counts(), dict[str, list[int]](), 0
+    began = time.process_time()
+    with AgentMemory.open(":memory:") as memory:
+        for run in runs:
+            is_first = run.instance_id not in steps and not is_subagent(run.agent)
+            is_measured = run.instance_id in answers and is_first
+            if is_measured and (run.instance_id in tuned) != options.held:
+                shown = [*replay(memory, run)]
+                counts.add(run, shown, labelled.get(run.instance_id, ()), steps, memory)
+            if is_first:
+                steps[run.instance_id] = steps_of(run)
+            receipt = memory.learn(run)
+            if options.model and is_measured:
+                kept += keep_read(memory, run, receipt.trajectory_id, answers[run.instance_id])
+        if options.model:
+            print(f"{kept} lessons of readers")
+    print(counts.report())
+    print(f"{time.process_time() - began:.0f} s of CPU")
+    if options.sheet:
+        options.sheet.write_text("\n".join(counts.sheet), "utf-8")
+    if options.missed:
+        for moment, is_right, is_known in counts.right:
+            if not is_right:
+                print(moment.session[:8], moment.turn, "known" if is_known else "not known")
+
+
+if __name__ == "__main__":
+    main()
