@@ -7,8 +7,8 @@ from pathlib import Path
 
 from contextgraph.learning import bundle_of
 from contextgraph.model import Bundle, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers import read
-from contextgraph.values import replace
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "trajectories"
 START = datetime(2026, 1, 1, tzinfo=UTC)

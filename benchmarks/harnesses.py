@@ -35,6 +35,7 @@ from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import cleared_errors
 from contextgraph.memory import AgentMemory
 from contextgraph.model import ErrorSignature, RemedyKind, RemedyPattern
+from contextgraph.model.values import replace
 from contextgraph.readers import read
 from contextgraph.text import words
 from contextgraph.trace import (
@@ -47,7 +48,6 @@ from contextgraph.trace import (
     states_of,
     trace,
 )
-from contextgraph.values import replace
 
 # Below so many repositories a remedy, a template or a circumstance may be of one project.
 LEAST_REPOSITORIES = 3

@@ -13,7 +13,7 @@ from benchmarks.measure import Row
 from benchmarks.startup import cpu_row
 from contextgraph import AgentMemory
 from contextgraph.model import Action, Note, RawTrajectory, Step
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 FRAGMENTS, NOTES = 90_000, 10_000
 _AT_ONCE = 64

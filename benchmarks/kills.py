@@ -39,11 +39,11 @@ from contextgraph.cli import main as command_line
 from contextgraph.config import Settings
 from contextgraph.knowledge.keyed import KeyedMemory, index_path
 from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers import to_record, write_jsonl
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.store.sqlite.connections import Connections
-from contextgraph.values import replace
 from contextgraph.wiring import build
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from benchmarks.lessons import sessions_of
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
 from contextgraph.model import Note, NoteKind, Origin, is_subagent
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
 

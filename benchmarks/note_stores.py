@@ -24,8 +24,8 @@ from contextgraph import AgentMemory
 from contextgraph.config import Settings, load_settings
 from contextgraph.knowledge.recall import Question, recollections
 from contextgraph.model import Note, NoteScope, Vector
-from contextgraph.ports import NoteStore
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import NoteStore
 
 SPACE = "made/up@384"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph import AgentMemory
-from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue, rarity
+from contextgraph.knowledge.forgetting import Capacity, Evictable, RecallStats, RecallValue, rarity
 from contextgraph.model import Link, LinkType, Note, NoteStatus
+from contextgraph.model.values import replace
 from contextgraph.text import stems
-from contextgraph.values import replace
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)

@@ -10,8 +10,8 @@ from benchmarks.corpus import bundles
 from benchmarks.measure import Row, cost, percentile
 from contextgraph import AgentMemory, State
 from contextgraph.model import RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.trace import states_of
-from contextgraph.values import replace
 
 QUERIES = 200
 LARGEST = 100_000  # fragments: the size that the budgets are for

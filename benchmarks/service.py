@@ -27,8 +27,8 @@ from benchmarks.corpus import renamed, runs
 from benchmarks.measure import percentile
 from benchmarks.query import states_about
 from contextgraph import AgentMemory
-from contextgraph.codec import encoded
 from contextgraph.model import RawTrajectory
+from contextgraph.model.codec import encoded
 from contextgraph.readers import to_record
 
 QUERY_SECONDS, LEARN_SECONDS = 0.05, 5.0

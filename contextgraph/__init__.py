@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 if sys.version_info < (3, 11):  # noqa: UP036  (pip refuses it; a clone on the path has no pip)
     raise SystemExit(f"contextgraph needs Python 3.11 or newer, this is {sys.version.split()[0]}")
 
-from contextgraph.names import attached
+from contextgraph.system.names import attached
 
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector as LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
     from contextgraph.agents.asynchronous import AsyncLiveRun as AsyncLiveRun
     from contextgraph.agents.live import LiveRun as LiveRun
-    from contextgraph.embedding_client import EmbeddingClient as EmbeddingClient
+    from contextgraph.embedding.client import EmbeddingClient as EmbeddingClient
     from contextgraph.errors import ContextGraphError as ContextGraphError
     from contextgraph.learning.consolidator import MemoryConsolidator as MemoryConsolidator
     from contextgraph.learning.statistics import (
@@ -56,7 +56,7 @@ _HOMES = {
     "AgentMemory": "contextgraph.memory:AgentMemory",
     "AsyncLiveRun": "contextgraph.agents.asynchronous:AsyncLiveRun",
     "ContextGraphError": "contextgraph.errors:ContextGraphError",
-    "EmbeddingClient": "contextgraph.embedding_client:EmbeddingClient",
+    "EmbeddingClient": "contextgraph.embedding.client:EmbeddingClient",
     "LiveRun": "contextgraph.agents.live:LiveRun",
     "LoopDetector": "contextgraph.advising.loops:LoopDetector",
     "LoopMatch": "contextgraph.model:LoopInfo",

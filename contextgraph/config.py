@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Struct, field, structs
 
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.intake import content
+from contextgraph.model.values import replace
+from contextgraph.system.intake import content
 from contextgraph.text import mask_secrets, plain
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,7 +185,7 @@ class Settings(Struct, frozen=True):
         parts = urlsplit(url)
         hosts = [host.strip() for host in self.http_hosts.split(",")]
         if secret and parts.scheme == "http" and parts.hostname not in hosts:
-            from contextgraph.remote import is_loopback
+            from contextgraph.system.remote import is_loopback
 
             if not is_loopback(parts.hostname or ""):
                 raise SettingsError(
@@ -584,7 +584,7 @@ def _warn(text: str) -> None:
 
 def _configuration(name: str, given: object) -> Configuration:
     """The configuration that a table of the file describes."""
-    from contextgraph.codec import decoded
+    from contextgraph.model.codec import decoded
 
     where = f"{SETTINGS_FILE}: {_CONFIGURATIONS}.{name}"
     table = _table(where, given)

@@ -74,21 +74,21 @@ from contextgraph.model import (
     is_withheld,
     new_context_id,
 )
-from contextgraph.ports import OnDamaged, Store, current_name
-from contextgraph.processes import CachedPart, no_fork, operation
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import OnDamaged, Store, current_name
+from contextgraph.system.processes import CachedPart, no_fork, operation
+from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
-from contextgraph.values import replace
 from contextgraph.wiring import Parts, build, has_keyed, item_file, keyed_memory, maintenance_policy
-from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
-    from contextgraph.governance import EvictionPolicy
+    from contextgraph.knowledge.forgetting import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons

@@ -15,10 +15,10 @@ from msgspec.structs import fields
 from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, vector_cache_file
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
 from contextgraph.model import Exposure, Recollection, Strategy
-from contextgraph.ports import Embedder, ExposureStore, Store, VectorIndex
-from contextgraph.processes import CachedPart, load
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import Embedder, ExposureStore, Store, VectorIndex
 from contextgraph.store.sessions import Sessions, SharedExposures
-from contextgraph.values import replace
+from contextgraph.system.processes import CachedPart, load
 
 # A query needs few of the parts; each is imported when it is made.
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contextgraph.learning.consolidator import MemoryConsolidator
     from contextgraph.learning.statistics import StatisticsEngine
     from contextgraph.llm import Chat, ConflictJudge
-    from contextgraph.remote import Budget, Endpoint, RetryPolicy, UsageLog
+    from contextgraph.system.remote import Budget, Endpoint, RetryPolicy, UsageLog
 
 # What the first run that is learned needs.
 _LATER = ("tomllib", "contextgraph.text.secret_rules")
@@ -101,14 +101,14 @@ class Parts:
 
     @CachedPart
     def usage_log(self) -> "UsageLog":
-        from contextgraph.remote import UsageLog
+        from contextgraph.system.remote import UsageLog
 
         return UsageLog(Path(usage_log_file()), self.settings.address)
 
     @CachedPart
     def budget(self) -> "Budget":
         """Bound what is spent on models."""
-        from contextgraph.remote import Budget
+        from contextgraph.system.remote import Budget
 
         return Budget(self.settings.max_cost)
 
@@ -127,14 +127,14 @@ class Parts:
     @CachedPart
     def learning_embedder(self) -> "ActiveEmbedder":
         """Embeds what is learned, and begins a space where there is none."""
-        from contextgraph.remote import BACKGROUND
+        from contextgraph.system.remote import BACKGROUND
 
         return self._embedder(BACKGROUND, initialize=True)
 
     @CachedPart
     def embedder(self) -> "ActiveEmbedder":
         """Embeds questions."""
-        from contextgraph.remote import INTERACTIVE
+        from contextgraph.system.remote import INTERACTIVE
 
         return self._embedder(INTERACTIVE, initialize=False)
 
@@ -163,7 +163,7 @@ class Parts:
         if (chat := self.chat_of(self.settings.conflict_judge)) is None:
             return None
         from contextgraph.llm import ConflictJudge
-        from contextgraph.remote import JUDGING
+        from contextgraph.system.remote import JUDGING
 
         return ConflictJudge(replace(chat, policy=JUDGING))
 
@@ -172,7 +172,7 @@ class Parts:
         if not chosen:
             return None
         from contextgraph.llm import Chat, Prices, chat_model, model_in
-        from contextgraph.remote import BACKGROUND, SLOW_MODEL
+        from contextgraph.system.remote import BACKGROUND, SLOW_MODEL
 
         name, settings = model_in(chosen), self.settings
         if name is None:
@@ -341,7 +341,7 @@ def build(
 
 
 def _endpoint(settings: Settings) -> "Endpoint":
-    from contextgraph.remote import Endpoint
+    from contextgraph.system.remote import Endpoint
 
     key = settings.embedding_api_key
     try:

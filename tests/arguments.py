@@ -8,7 +8,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from contextgraph import ports
 from contextgraph.model import (
     Bundle,
     ErrorQuestion,
@@ -27,7 +26,8 @@ from contextgraph.model import (
     Vector,
     Verdict,
 )
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.store import protocols
 from tests.strategies import (
     ADVICE_IDS,
     CONTEXT_IDS,
@@ -282,12 +282,12 @@ class Call:
 
 def objects() -> dict[str, type]:
     """The protocols of the objects of a store, by the name of the object."""
-    kinds = ports.Store.__annotations__.items()
+    kinds = protocols.Store.__annotations__.items()
     return {name: kind for name, kind in kinds if isinstance(kind, type) and kind is not str}
 
 
 def operations() -> list[str]:
-    """The methods of the ports, such as ``runs.add``."""
+    """The methods of the protocols, such as ``runs.add``."""
     return [
         f"{name}.{operation}"
         for name, protocol in objects().items()

@@ -10,9 +10,9 @@ import networkx as nx
 
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
-from contextgraph.ports import Store
+from contextgraph.model.values import replace
 from contextgraph.store.graph import without_values
-from contextgraph.values import replace
+from contextgraph.store.protocols import Store
 
 NONE: Mapping[str, object] = MappingProxyType({})
 

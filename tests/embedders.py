@@ -1,7 +1,7 @@
 """Embedders for tests: without network, cache or usage log."""
 
 from contextgraph.embedding import EmbedderFactory, EmbeddingCosts, VectorCache
-from contextgraph.remote import Budget, Endpoint, UsageLog
+from contextgraph.system.remote import Budget, Endpoint, UsageLog
 
 
 def embedders() -> EmbedderFactory:

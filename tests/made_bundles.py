@@ -27,7 +27,7 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
 )
-from contextgraph.ports import Store
+from contextgraph.store.protocols import Store
 
 SIGNATURE = ErrorSignature(Family.PYTHON_EXCEPTION, "TypeError", "boom", "<name> is not callable")
 REPO = "ada/engine"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from contextgraph.remote import Endpoint
+from contextgraph.system.remote import Endpoint
 from contextgraph.text import count_tokens, words
 
 KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"

@@ -9,7 +9,7 @@ from re._parser import parse  # type: ignore[import-not-found]
 from typing import Any, TypeAlias
 
 from contextgraph.model import Action, RawTrajectory
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.builders import run
 
 # Draws a text that holds a secret, and the secret itself.

@@ -19,9 +19,9 @@ from fastapi.testclient import TestClient
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.model import RawTrajectory
-from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.app import create_app
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 

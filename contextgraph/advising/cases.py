@@ -32,7 +32,8 @@ from contextgraph.advising.gate import (
     credits_for,
     is_supported,
 )
-from contextgraph.fitted import fitted
+from contextgraph.knowledge.fitted import fitted
+from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     ChannelRank,
     Outcome,
@@ -45,8 +46,8 @@ from contextgraph.model import (
     Why,
     most_informative,
 )
-from contextgraph.ports import Store
-from contextgraph.ranking import blend
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import Store
 from contextgraph.text import (
     TASK_CHARS,
     addresses_reader,
@@ -57,7 +58,6 @@ from contextgraph.text import (
     word_counts,
     words,
 )
-from contextgraph.values import replace
 
 FRAGMENTS_SHOWN = 3
 # For how many tasks the typical rank of a related task in time counts beside the one that is seen.

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.harnesses import Harnesses, shipped
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
-from contextgraph.governance import age_weight
+from contextgraph.knowledge.forgetting import age_weight
 from contextgraph.model import (
     EXCEPTIONS,
     ChannelRank,
@@ -41,7 +41,8 @@ from contextgraph.model import (
     node_text,
     run_text,
 )
-from contextgraph.ports import EmbedderSource, Store
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import EmbedderSource, Store
 from contextgraph.text import (
     TASK_CHARS,
     FixedCounts,
@@ -56,7 +57,6 @@ from contextgraph.text import (
     words,
 )
 from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
-from contextgraph.values import replace
 
 TASK_WORDS = 160
 _REMEMBERED_TASKS = 64

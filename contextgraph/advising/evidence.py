@@ -39,6 +39,7 @@ from contextgraph.model import (
     State,
     Why,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import FixedCounts, bm25, quoted_names, regex, word_counts
 from contextgraph.text.strings import is_cut
 from contextgraph.trace import (
@@ -63,7 +64,6 @@ from contextgraph.trace import (
     shows_cause,
 )
 from contextgraph.trace.advice import INSTEAD, Term
-from contextgraph.values import replace
 
 NAMED_RUNS = 10
 # A package may lie in a folder of its name; two folders do not repeat themselves.

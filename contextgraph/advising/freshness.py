@@ -27,7 +27,9 @@ from contextgraph.model import (
     Silence,
     SimilarCase,
 )
-from contextgraph.ports import NoteStore
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import NoteStore
+from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import regex, stems
 from contextgraph.trace import (
     describe_remedy,
@@ -37,8 +39,6 @@ from contextgraph.trace import (
     names_in,
     read_steps,
 )
-from contextgraph.values import replace
-from contextgraph.working_tree import WorkingTree
 
 # As of `pip install NAME`.
 _WORDS_OF_ONE = 3

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from contextgraph.fitted import fitted
+from contextgraph.knowledge.fitted import fitted
+from contextgraph.knowledge.ranking import PROBABLE
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -32,8 +33,8 @@ from contextgraph.model import (
     RemedyPattern,
     ShownItem,
 )
-from contextgraph.ports import ALL, Store
-from contextgraph.ranking import PROBABLE
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import ALL, Store
 from contextgraph.text import regex
 from contextgraph.trace import (
     EDITED,
@@ -45,7 +46,6 @@ from contextgraph.trace import (
     remedy_key,
 )
 from contextgraph.trace.advice import leaves_open
-from contextgraph.values import replace
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.

@@ -23,7 +23,7 @@ from contextgraph.model import (
     RemedyAction,
     RemedyPattern,
 )
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 # In place of a repository, which has an owner in its name.
 _ELSEWHERE = "shipped"

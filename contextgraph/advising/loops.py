@@ -31,7 +31,8 @@ from contextgraph.model import (
     State,
     Why,
 )
-from contextgraph.ports import RECOVERY_LEVELS, Store
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import RECOVERY_LEVELS, Store
 from contextgraph.text import clip, masked_name
 from contextgraph.trace import (
     Trace,
@@ -43,7 +44,6 @@ from contextgraph.trace import (
     states_of,
 )
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER
-from contextgraph.values import replace
 
 MIN_REPOSITORIES = 2
 # Of the runs that left a loop of the same command, at least so many continued in the same way.

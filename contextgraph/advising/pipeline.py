@@ -81,11 +81,11 @@ from contextgraph.model import (
     new_context_id,
     vouches,
 )
-from contextgraph.ports import EmbedderSource, Store, current_name
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import EmbedderSource, Store, current_name
+from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import gives_instructions
 from contextgraph.trace import MISSING_PROGRAM, Lesson, error_of, lessons_of, signature_of
-from contextgraph.values import replace
-from contextgraph.working_tree import WorkingTree
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 

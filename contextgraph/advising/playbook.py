@@ -35,7 +35,8 @@ from contextgraph.model import (
     Trajectory,
     vouches,
 )
-from contextgraph.ports import Store, current_name
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import Store, current_name
 from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
     SCRIPT,
@@ -48,7 +49,6 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.actions import command_use
 from contextgraph.trace.advice import wording_of
-from contextgraph.values import replace
 
 # So many runs are looked at, solved ones first, then the newest.
 RUNS = 32

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
+from contextgraph.knowledge.ranking import QUOTED_TOKENS, fitting, quote_of
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -37,10 +38,9 @@ from contextgraph.model import (
     SimilarCase,
     Why,
 )
-from contextgraph.ranking import QUOTED_TOKENS, fitting, quote_of
+from contextgraph.model.values import replace
 from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of, regex
 from contextgraph.trace import SCRIPT
-from contextgraph.values import replace
 
 MAX_TOKENS = 800
 # How ids of warnings before a command begin.

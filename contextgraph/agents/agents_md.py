@@ -11,8 +11,8 @@ from contextgraph.advising.wording import playbook_lines, remedy_line
 from contextgraph.agents.install import inside
 from contextgraph.errors import SettingsError
 from contextgraph.memory import AgentMemory
+from contextgraph.model.values import replace
 from contextgraph.text import gives_instructions, number_of, one_line, regex
-from contextgraph.values import replace
 
 _BEGIN = "<!-- contextgraph: begin; `contextgraph export --agents-md` replaces this section -->"
 _END = "<!-- contextgraph: end -->"

@@ -12,8 +12,8 @@ from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
-    from contextgraph.ports import Store
-    from contextgraph.working_tree import WorkingTree
+    from contextgraph.store.protocols import Store
+    from contextgraph.system.working_tree import WorkingTree
 
 # Names that say what they mean: a word alone may be about anything.
 _SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")

@@ -32,8 +32,8 @@ from contextgraph.llm.answering import Answered, Answerer, ModelAnswerer, Progra
 from contextgraph.llm.chat import MAKER, prompt_text
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Lesson, LessonStatus, RunFilter, Trajectory
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens
-from contextgraph.values import replace
 
 PROMPT = "lessons.v1"
 _NEWEST = 10_000

@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import Settings, load_settings
-from contextgraph.processes import ASKED, start_detached
+from contextgraph.system.processes import ASKED, start_detached
+from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import masked_name, number_of
-from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun
@@ -177,7 +177,7 @@ class HookEvent(Struct, frozen=True):
 
 def _result_in(output: str) -> "str | dict[str, Any]":
     """The object whose JSON Cursor sends as *output*; *output* itself where that is plain text."""
-    from contextgraph.intake import loads
+    from contextgraph.system.intake import loads
 
     if not output.startswith("{"):
         return output
@@ -472,9 +472,9 @@ class _Responder:
 
     def _steps(self) -> "Sequence[Step]":
         """Return the steps of the session so far, by the first line of its log and the end."""
-        from contextgraph.intake import opened
         from contextgraph.model import RawTrajectory
         from contextgraph.readers import read, read_file
+        from contextgraph.system.intake import opened
 
         log = self._event.log
         if not os.path.isfile(log):  # OpenHands has a folder

@@ -35,6 +35,8 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
+from contextgraph.model.values import replace
+from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip, clip_tokens, count_tokens
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_use
@@ -43,8 +45,6 @@ from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
 from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
-from contextgraph.values import replace
-from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from contextgraph.learning.statistics import SolveRates, StatisticsEngine

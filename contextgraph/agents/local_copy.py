@@ -15,8 +15,8 @@ from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import Exposure, NoteKind, NoteScope, Scope, Trajectory
-from contextgraph.ports import ALL, ExposureStore
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import ALL, ExposureStore
 from contextgraph.wiring import Parts, build
 
 if TYPE_CHECKING:

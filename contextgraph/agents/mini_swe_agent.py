@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from contextgraph.memory import AgentMemory
 from contextgraph.model import LearnReceipt, repo_of, task_instance
+from contextgraph.model.values import replace
 from contextgraph.readers import repository_name
 from contextgraph.text import regex
-from contextgraph.values import replace
 
 AGENT = "mini-swe-agent"
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, State, task_instance
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -23,7 +24,6 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.format import EmptyRunError, Place, content_text
 from contextgraph.readers.tool_calls import json_arguments
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from agents import FunctionTool

@@ -17,10 +17,10 @@ from contextgraph.agents.live import LiveRun
 from contextgraph.errors import NeverLearnedError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import repo_of
+from contextgraph.model.values import replace
 from contextgraph.readers import read, repository_name
 from contextgraph.readers.swe_agent import action_of
 from contextgraph.readers.tool_calls import tool_call
-from contextgraph.values import replace
 
 AGENT = "SWE-agent"
 BUNDLE = Path(__file__).with_name("swe_agent_tools")

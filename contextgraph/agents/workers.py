@@ -21,18 +21,18 @@ from contextgraph.errors import ContextGraphError, MissingExtraError, ReadError
 from contextgraph.learning import RUNS_AT_ONCE, Prepared
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space
+from contextgraph.model.values import replace
 from contextgraph.readers.outcomes import GivenOutcomes, given_outcomes
 from contextgraph.readers.reading import Reader, divided, last_calls
 from contextgraph.readers.sources import SourceFile, is_stream, sources
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from contextgraph.intake import OnBytes
     from contextgraph.readers.outcomes import OnConflict
     from contextgraph.readers.reading import OnError, OnSkip
     from contextgraph.readers.sources import StrPath
+    from contextgraph.system.intake import OnBytes
 
 
 # Small files are read together: a task costs some milliseconds.

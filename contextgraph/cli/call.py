@@ -15,15 +15,15 @@ from pydantic import ValidationError
 from contextgraph.cli import here
 from contextgraph.cli.commands import Common, argument, common_options, described
 from contextgraph.cli.output import DONE, emit
-from contextgraph.operations import Operation, TokenScope, operations
+from contextgraph.service.operations import Operation, TokenScope, operations
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
-    from contextgraph.operations import Record
-    from contextgraph.operations.arguments import Arguments
+    from contextgraph.service.operations import Record
+    from contextgraph.service.operations.arguments import Arguments
 
 _FROM_FILE = "@"
 

@@ -43,8 +43,8 @@ from contextgraph.config import (
     settings_in_force,
 )
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
+from contextgraph.model.values import replace
 from contextgraph.text import plain
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce

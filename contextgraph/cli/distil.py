@@ -12,7 +12,7 @@ import click
 from contextgraph.cli.commands import Common, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, LEASE_HELD, PARTLY_DONE, emit, warn
 from contextgraph.config import Settings
-from contextgraph.records import record_of
+from contextgraph.service.records import record_of
 from contextgraph.text import count_tokens, number_of, one_line
 
 if TYPE_CHECKING:

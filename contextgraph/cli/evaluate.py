@@ -30,9 +30,9 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
-from contextgraph.records import record_of
+from contextgraph.model.values import replace
+from contextgraph.service.records import record_of
 from contextgraph.text import number_of, one_line
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.evaluation.evaluation import Evaluation
@@ -276,9 +276,9 @@ class Trial(Struct, frozen=True):
 
     def run(self, configuration: str | None = None) -> "Report":
         """The report of an empty memory under *configuration*, or that of the options."""
-        from contextgraph.codec import decoded_lines
         from contextgraph.evaluation.judging import JudgedMoment, judge_by_hand
         from contextgraph.evaluation.reports import report_of
+        from contextgraph.model.codec import decoded_lines
 
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()

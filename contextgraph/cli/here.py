@@ -15,10 +15,10 @@ from contextgraph.cli.output import PARTLY_DONE
 from contextgraph.cli.service import CLIENTS, server_command, token_file
 from contextgraph.config import Settings, settings_in_force
 from contextgraph.errors import NotFoundError
-from contextgraph.operations import Operation, Record, TokenScope
-from contextgraph.operations.arguments import Name, Names, Share
-from contextgraph.records import context_record, record_of
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.service.operations import Operation, Record, TokenScope
+from contextgraph.service.operations.arguments import Name, Names, Share
+from contextgraph.service.records import context_record, record_of
 
 if TYPE_CHECKING:
     from contextgraph.evaluation.measures import ReplayMoment

@@ -43,9 +43,9 @@ from contextgraph.config import (
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.model import HealthCheck
-from contextgraph.records import record_of
+from contextgraph.model.values import replace
+from contextgraph.service.records import record_of
 from contextgraph.text import mask_secrets, number_of, one_line
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.advising.freshness import Stale
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from contextgraph.learning.statistics import Friction
     from contextgraph.memory import AgentMemory
     from contextgraph.model import CommandRecord, Json
-    from contextgraph.ports import RunStore, Store
     from contextgraph.readers import Discovered
+    from contextgraph.store.protocols import RunStore, Store
 
 
 LIBRARIES = "click neo4j networkx numpy orjson pydantic rich scikit-learn zstandard".split()
@@ -266,7 +266,7 @@ def _stale(common: Common, workdir: Path) -> "list[Stale]":
     """Return what the playbook names and the repository in *workdir* lacks or changed."""
     from contextgraph.advising.freshness import stale_in
     from contextgraph.readers import repository_name
-    from contextgraph.working_tree import WorkingTree
+    from contextgraph.system.working_tree import WorkingTree
 
     tree = WorkingTree.around(workdir)
     with common.open(read_only=True) as memory:
@@ -705,7 +705,7 @@ class _Card(Struct, frozen=True):
 def _card_of(memory: "AgentMemory") -> _Card | None:
     from collections import Counter
 
-    from contextgraph.ports import id_pages
+    from contextgraph.store.protocols import id_pages
 
     repositories, steps = Counter[str](), 0
     for ids in id_pages(memory.store.runs, 256):

@@ -6,7 +6,7 @@ import click
 
 from contextgraph.cli.commands import Common, argument, common_options, repository_here
 from contextgraph.cli.output import emit, fail, print_text
-from contextgraph.records import record_of
+from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line
 
 if TYPE_CHECKING:

@@ -42,10 +42,10 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import IN_MEMORY, reason_not_to_learn, trusted_histories
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
-from contextgraph.processes import start_detached
-from contextgraph.records import learned_record, not_learned_record, unread_record
+from contextgraph.model.values import replace
+from contextgraph.service.records import learned_record, not_learned_record, unread_record
+from contextgraph.system.processes import start_detached
 from contextgraph.text import number_of, regex
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -597,7 +597,7 @@ def _with_content_hashes(record: "Record") -> "Record":
     if isinstance(record, ReadError):
         return record
     from contextgraph.advising.freshness import with_content_hashes
-    from contextgraph.working_tree import WorkingTree
+    from contextgraph.system.working_tree import WorkingTree
 
     folder = next((step.cwd for step in record.steps if step.cwd), "")
     is_here = bool(folder) and Path(folder).is_dir()

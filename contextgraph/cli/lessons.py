@@ -18,7 +18,7 @@ from contextgraph.cli.commands import (
 )
 from contextgraph.cli.output import FAILED, emit, print_text, warn
 from contextgraph.model import LessonKind, LessonStatus
-from contextgraph.records import lesson_record
+from contextgraph.service.records import lesson_record
 from contextgraph.text import dice, gives_instructions, number_of, one_line, stems
 
 if TYPE_CHECKING:

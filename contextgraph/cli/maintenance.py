@@ -29,8 +29,8 @@ from contextgraph.cli.output import (
     interrupted_by_termination,
     warn,
 )
-from contextgraph.processes import replacing
-from contextgraph.records import record_of
+from contextgraph.service.records import record_of
+from contextgraph.system.processes import replacing
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Trajectory
-    from contextgraph.ports import RunStore
+    from contextgraph.store.protocols import RunStore
 
 
 ExportFormat = Literal["archive", "graphml", "json", "atif"]

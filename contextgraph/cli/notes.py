@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 from contextgraph.cli.commands import Common, Limit, Repo, argument, common_options, option
 from contextgraph.cli.output import emit, warn
 from contextgraph.model import Strategy
-from contextgraph.records import record_of
+from contextgraph.model.values import replace
+from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line, plain
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.model import Found

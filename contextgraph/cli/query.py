@@ -37,9 +37,9 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
-from contextgraph.records import context_record, record_of
+from contextgraph.model.values import replace
+from contextgraph.service.records import context_record, record_of
 from contextgraph.text import masked_name, number_of, one_line, plain
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -231,8 +231,8 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
 
     Raises `InvalidStateError` with *place* for an unknown key or a value of the wrong type.
     """
-    from contextgraph.codec import decoded
     from contextgraph.model import Phase, State
+    from contextgraph.model.codec import decoded
 
     known = [item.name for item in fields(State)]
     given: dict[str, Json] = {key: value for key, value in record.items() if value is not None}

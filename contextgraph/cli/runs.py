@@ -21,7 +21,7 @@ from contextgraph.cli.commands import (
 from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
 from contextgraph.console.page import error_line, loop_line, recovery_line
 from contextgraph.model import is_subagent
-from contextgraph.records import record_of
+from contextgraph.service.records import record_of
 from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contextgraph.learning import Inspection
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Fragment, Json, Trajectory
-    from contextgraph.ports import RunStore
+    from contextgraph.store.protocols import RunStore
     from contextgraph.trace import Recovery, StepTrace
 
 

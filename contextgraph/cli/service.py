@@ -15,8 +15,8 @@ from msgspec import Struct, field
 
 from contextgraph.cli.commands import Common, common_options, described, flag, option
 from contextgraph.cli.output import warn
-from contextgraph.operations import TokenScope
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.service.operations import TokenScope
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -74,7 +74,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
       contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
       contextgraph serve --no-auth --port 8080
     """
-    from contextgraph.remote import is_loopback
+    from contextgraph.system.remote import is_loopback
 
     if no_auth and not is_loopback(host):
         raise click.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")

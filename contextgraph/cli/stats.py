@@ -13,9 +13,9 @@ from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
 from contextgraph.cli.output import emit, print_table, print_text, warn
 from contextgraph.errors import MemoryNotFoundError
-from contextgraph.records import record_of
+from contextgraph.model.values import replace
+from contextgraph.service.records import record_of
 from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line, regex
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from contextgraph.errors import SettingsError
 from contextgraph.model import LoopInfo, Phase, RawTrajectory
-from contextgraph.processes import replacing
+from contextgraph.system.processes import replacing
 from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:

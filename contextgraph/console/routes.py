@@ -21,7 +21,7 @@ from contextgraph.console.page import TEMPLATES, render, run_view
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
-from contextgraph.operations import TokenScope
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
 from contextgraph.text import number_of, one_line, words

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.model import Embeddings, Usage, Vector, dimensions_of
-from contextgraph.remote import (
+from contextgraph.model.values import replace
+from contextgraph.system.remote import (
     Answer,
     Budget,
     Failure,
@@ -27,7 +28,6 @@ from contextgraph.remote import (
     failure_of,
 )
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
-from contextgraph.values import replace
 
 # 100,000 vectors of 1,536 dimensions are 0.6 GB; beyond that the oldest tenth is deleted.
 MAX_VECTORS = 100_000

@@ -30,9 +30,9 @@ from contextgraph.model import (
     cosines,
     run_text,
 )
-from contextgraph.ports import Embedder, EmbedderSource, Store
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import Embedder, EmbedderSource, Store
 from contextgraph.text import TASK_CHARS, words
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

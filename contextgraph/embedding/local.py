@@ -14,8 +14,8 @@ from msgspec import Struct
 from contextgraph.embedding.api import VectorCache
 from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.model import Embeddings, Usage, Vector
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -32,9 +32,9 @@ from contextgraph.embedding.fitting import (
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
 from contextgraph.model import NO_USAGE, Embeddings, HealthCheck, Space, Usage
-from contextgraph.ports import Embedder, Store, TextVectors
-from contextgraph.processes import this_process
-from contextgraph.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
+from contextgraph.store.protocols import Embedder, Store, TextVectors
+from contextgraph.system.processes import this_process
+from contextgraph.system.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
 
 LEASE = timedelta(minutes=5)
 RENEWAL_SECONDS = 60.0

@@ -23,14 +23,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from contextgraph.agents.mini_swe_agent import AGENT, AdvisedModel, Advisor
-from contextgraph.codec import decoded, encoded, from_bytes, json_bytes
 from contextgraph.errors import MissingExtraError, ReadError, SettingsError
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
+from contextgraph.model.codec import decoded, encoded, from_bytes, json_bytes
+from contextgraph.model.values import replace
 from contextgraph.readers import SkippedError, read
 from contextgraph.text import count_tokens, mask_secrets
-from contextgraph.values import replace
 
 
 class TaskPurpose(StrEnum):

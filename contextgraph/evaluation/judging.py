@@ -38,6 +38,7 @@ from contextgraph.evaluation.baselines import (
 from contextgraph.evaluation.measures import estimate, summed
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import time_in
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
@@ -53,7 +54,6 @@ from contextgraph.trace import (
     states_of,
     trace,
 )
-from contextgraph.values import replace
 
 LIMIT = 5
 

@@ -10,7 +10,6 @@ import orjson
 from markupsafe import Markup
 from msgspec import Struct
 
-from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.console.page import ReportPart, write_report
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.evaluation import Evaluation
@@ -33,6 +32,7 @@ from contextgraph.evaluation.measures import (
 from contextgraph.evaluation.saving import ALL, CEILING, saved_measures
 from contextgraph.learning.statistics import new_figure, save_figures
 from contextgraph.model import Json
+from contextgraph.model.codec import COMPLETE, decoded, encoded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

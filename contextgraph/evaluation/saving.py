@@ -35,6 +35,7 @@ from contextgraph.model import (
     RemedyPattern,
     ShownItem,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
     FOLDER_PATTERNS,
@@ -50,7 +51,6 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.actions import command_use
 from contextgraph.trace.loops import is_alarming
-from contextgraph.values import replace
 
 MOMENTS = (
     MomentKind.START,

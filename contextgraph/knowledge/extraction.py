@@ -16,8 +16,8 @@ from msgspec import Struct, field
 
 from contextgraph.knowledge.sentences import LEAST, SURE, Place, is_common, is_whole, probability
 from contextgraph.model import About, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex, stems, words
-from contextgraph.values import replace
 
 # Nobody types a message of more characters twice.
 _TYPED = 200

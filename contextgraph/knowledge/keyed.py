@@ -19,10 +19,11 @@ from unicodedata import normalize
 import orjson
 from msgspec import Struct
 
-from contextgraph.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
-from contextgraph.governance import age_weight
+from contextgraph.knowledge.forgetting import age_weight
 from contextgraph.model import Json, Time
+from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
+from contextgraph.model.values import replace
 from contextgraph.text import (
     clip,
     count_tokens,
@@ -33,7 +34,6 @@ from contextgraph.text import (
     regex,
     visible,
 )
-from contextgraph.values import replace
 
 MAX_KEY_BYTES = 1_024
 # File systems allow 255 bytes; the hash and the suffix need some of them.

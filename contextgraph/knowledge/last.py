@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from contextgraph.model import ActionKind, Lesson, RawTrajectory, RunFilter, Trajectory, is_subagent
-from contextgraph.ports import RunStore
+from contextgraph.store.protocols import RunStore
 from contextgraph.text import clean, clip, regex
 from contextgraph.trace import read_steps
 from contextgraph.trace.run import OpenErrors

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
-from contextgraph.governance import Relation, verdict
+from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
@@ -26,6 +26,18 @@ from contextgraph.knowledge.notes import (
     repo_name,
     statement_of,
     with_evidence,
+)
+from contextgraph.knowledge.ranking import (
+    CONVERSATIONS,
+    FEWEST_WRITTEN,
+    PROPOSED,
+    REQUEST_WORDS,
+    SAME_SUBJECT,
+    QuotedSession,
+    quote_of,
+    quotes_about,
+    request_words,
+    similarities,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import SURE
@@ -48,23 +60,11 @@ from contextgraph.model import (
     Review,
     is_subagent,
 )
-from contextgraph.ports import NoteStore
-from contextgraph.ranking import (
-    CONVERSATIONS,
-    FEWEST_WRITTEN,
-    PROPOSED,
-    REQUEST_WORDS,
-    SAME_SUBJECT,
-    QuotedSession,
-    quote_of,
-    quotes_about,
-    request_words,
-    similarities,
-)
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import NoteStore
 from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
 from contextgraph.trace.ordered import bears_on_command
 from contextgraph.trace.shell import commands_in
-from contextgraph.values import replace
 
 _SOURCES: Mapping[Origin, str] = {
     Origin.SAID: "conversation",

@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec import Struct
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
-from contextgraph.governance import (
+from contextgraph.knowledge.alternatives import related_words
+from contextgraph.knowledge.conflict import (
     CREDIBILITY_MARGIN,
     Relation,
     Statement,
     Verdict,
+    judged,
+    verdict,
+)
+from contextgraph.knowledge.forgetting import (
     belongs_long_term,
     is_forgotten,
-    judged,
     rarity,
-    related_words,
     shares_below,
     strength,
-    verdict,
     worth,
 )
 from contextgraph.knowledge.recall import (
@@ -61,9 +63,9 @@ from contextgraph.model import (
     Strategy,
     Vector,
 )
-from contextgraph.ports import EmbedderSource, NoteStore
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import EmbedderSource, NoteStore
 from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name, without_private
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry

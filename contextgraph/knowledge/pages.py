@@ -20,9 +20,9 @@ from contextgraph.knowledge.recall import (
     with_link,
 )
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
-from contextgraph.ports import NoteStore, RunStore
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import NoteStore, RunStore
 from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, regex, stems, words
-from contextgraph.values import replace
 
 MAX_PAGE = 100_000
 _PROPOSED, _INDEXED = 200, 10_000

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from contextgraph.codec import encoded
-from contextgraph.fitted import fitted
-from contextgraph.governance import age_weight, credibility
 from contextgraph.knowledge.extraction import files_in
+from contextgraph.knowledge.fitted import fitted
+from contextgraph.knowledge.forgetting import age_weight, credibility
+from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     Explanation,
     Link,
@@ -28,8 +28,9 @@ from contextgraph.model import (
     Vector,
     cosines,
 )
-from contextgraph.ports import NoteStore
-from contextgraph.ranking import blend
+from contextgraph.model.codec import encoded
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import NoteStore
 from contextgraph.text import (
     compiled,
     count_tokens,
@@ -43,7 +44,6 @@ from contextgraph.text import (
     regex,
     stems,
 )
-from contextgraph.values import replace
 
 MOST_WORDS, _TITLE_WORDS = 32, 40
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.

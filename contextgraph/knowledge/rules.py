@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import content, leaves, loads, opened
 from contextgraph.knowledge.notes import MAX_NOTE
+from contextgraph.system.intake import content, leaves, loads, opened
 from contextgraph.text import regex
 
 _LONGEST = 1 << 24

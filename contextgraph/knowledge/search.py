@@ -8,9 +8,10 @@ from shlex import quote
 from typing import NamedTuple
 
 from contextgraph.embedding import is_fitted
-from contextgraph.fitted import fitted
 from contextgraph.knowledge.extraction import amends, files_in
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
+from contextgraph.knowledge.ranking import Ranked, fused
 from contextgraph.knowledge.recall import (
     ALWAYS,
     MOST_WORDS,
@@ -37,11 +38,10 @@ from contextgraph.model import (
     Vector,
     is_subagent,
 )
-from contextgraph.ports import ALL, PassageStore, Store
-from contextgraph.ranking import Ranked, fused
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import ALL, PassageStore, Store
 from contextgraph.text import cut, dice, number_of, rarity, stems, words as words_of
 from contextgraph.trace import describe_remedy
-from contextgraph.values import replace
 
 # Passages that are proposed by words and by meaning, and remedies.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60

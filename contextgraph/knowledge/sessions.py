@@ -14,11 +14,11 @@ from uuid import uuid4
 from msgspec import Struct
 
 from contextgraph.errors import StoreError
-from contextgraph.governance import Evictable, EvictionPolicy, RecallStats
+from contextgraph.knowledge.forgetting import Evictable, EvictionPolicy, RecallStats
 from contextgraph.model import Json
-from contextgraph.processes import create_private
+from contextgraph.model.values import replace
+from contextgraph.system.processes import create_private
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets, words
-from contextgraph.values import replace
 
 _TABLE = """CREATE TABLE IF NOT EXISTS item (
     scope TEXT, id TEXT, content TEXT NOT NULL, metadata TEXT NOT NULL, created_at TEXT NOT NULL,

@@ -47,7 +47,8 @@ from contextgraph.model import (
     cosines,
     vouches,
 )
-from contextgraph.ports import EmbedderSource, Store, id_pages
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import EmbedderSource, Store, id_pages
 from contextgraph.text import dice, subject_of, words
 from contextgraph.trace import (
     RemedyKey,
@@ -57,7 +58,6 @@ from contextgraph.trace import (
     is_hazardous,
     remedy_key,
 )
-from contextgraph.values import replace
 
 # The outcome of a run weights what it did, and never filters it.
 _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}

@@ -34,6 +34,7 @@ from contextgraph.model import (
     Trajectory,
     texts_in,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import (
     clean,
     clip,
@@ -66,7 +67,6 @@ from contextgraph.trace import (
     read_action,
     trace,
 )
-from contextgraph.values import replace
 
 _SEPARATOR = b"\x1f"
 

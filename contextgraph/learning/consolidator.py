@@ -37,10 +37,10 @@ from contextgraph.model import (
     Unconsolidated,
     WordingPlan,
 )
-from contextgraph.ports import EmbedderSource, Store
-from contextgraph.processes import load
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import EmbedderSource, Store
+from contextgraph.system.processes import load
 from contextgraph.text import number_of
-from contextgraph.values import replace
 
 # Others may learn all the time; what comes later is for the next consolidation.
 _ROUNDS = 4

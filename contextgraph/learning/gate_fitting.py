@@ -24,10 +24,10 @@ from contextgraph.advising.gate import (
     stored_gate,
 )
 from contextgraph.model import Count, FittedGate, Likeness, RawTrajectory, State
-from contextgraph.ports import Store, id_pages
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import Store, id_pages
 from contextgraph.trace import LoopTracker, Names, Trace, names_in, states_of, trace
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
-from contextgraph.values import replace
 
 # Below these the shipped gate is used; more errors than the last cost time and change little.
 LEAST_RUNS, LEAST_ERRORS, MOST_ERRORS = 64, 100, 300

@@ -41,7 +41,7 @@ from contextgraph.model import (
     Trajectory,
     Usage,
 )
-from contextgraph.ports import Store, id_pages
+from contextgraph.store.protocols import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import (
     RemedyKey,

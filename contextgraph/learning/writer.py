@@ -29,11 +29,11 @@ from contextgraph.model import (
     Trajectory,
     adds_to,
 )
-from contextgraph.ports import EmbedderSource, Store
-from contextgraph.processes import replacing
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import EmbedderSource, Store
+from contextgraph.system.processes import replacing
 from contextgraph.text import is_id, masked_name
 from contextgraph.trace.owners import Session
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings

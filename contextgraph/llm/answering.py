@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from contextgraph.errors import RemoteError
 from contextgraph.llm.chat import Chat
-from contextgraph.processes import ASKED
+from contextgraph.system.processes import ASKED
 from contextgraph.text import clip, count_tokens, mask_secrets
 
 PROGRAMS = {

@@ -12,9 +12,10 @@ import orjson
 from msgspec import Struct, field
 
 from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
-from contextgraph.governance import Relation, Verdict
+from contextgraph.knowledge.conflict import Relation, Verdict
 from contextgraph.model import HealthCheck, Usage
-from contextgraph.remote import (
+from contextgraph.model.values import replace
+from contextgraph.system.remote import (
     INTERACTIVE,
     Budget,
     Endpoint,
@@ -23,7 +24,6 @@ from contextgraph.remote import (
     UsageLog,
 )
 from contextgraph.text import count_tokens, regex
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -27,7 +27,7 @@ from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phas
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import Json, Time
 from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 
 class Freshness(StrEnum):

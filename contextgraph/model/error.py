@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 
 class Family(StrEnum):

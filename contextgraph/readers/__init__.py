@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from contextgraph.names import attached
+from contextgraph.system.names import attached
 
 if TYPE_CHECKING:
     from contextgraph.readers.exchange import (

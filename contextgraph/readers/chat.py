@@ -9,6 +9,7 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Conversation,
@@ -36,7 +37,6 @@ from contextgraph.readers.format import (
 )
 from contextgraph.readers.tool_calls import json_arguments, tool_call, xml_calls
 from contextgraph.text import regex
-from contextgraph.values import replace
 
 NAME = "chat"
 CALLS = "chat-calls"

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Action, Inherited, Json, RawTrajectory, Step, is_subagent
+from contextgraph.model.values import replace
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (
     EmptyRunError,
@@ -26,7 +27,6 @@ from contextgraph.readers.format import (
 from contextgraph.readers.repository import folder_worked_in, instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean
-from contextgraph.values import replace
 
 _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")

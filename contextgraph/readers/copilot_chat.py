@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads
 from contextgraph.model import Json, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -30,7 +30,7 @@ from contextgraph.readers.format import (
     text,
 )
 from contextgraph.readers.tool_calls import json_arguments
-from contextgraph.values import replace
+from contextgraph.system.intake import loads
 
 COPILOT_CHAT = "copilot-chat"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import MAX_RATIO, MAX_RUN_SIZE, loads, opened
+from contextgraph.system.intake import MAX_RATIO, MAX_RUN_SIZE, loads, opened
 from contextgraph.text import regex
 
 _MAGIC = b"SQLite format 3\0"

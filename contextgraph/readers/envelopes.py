@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from contextgraph.intake import loads
 from contextgraph.readers.format import integer
+from contextgraph.system.intake import loads
 from contextgraph.text import clean, regex
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import IO, Any, cast
 
 import orjson
 
-from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads, without_surrogates
 from contextgraph.model import Json, Outcome, RawTrajectory, Step, is_subagent
+from contextgraph.model.codec import decoded, encoded
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -32,8 +32,8 @@ from contextgraph.readers.format import (
     rows_at,
     text,
 )
+from contextgraph.system.intake import loads, without_surrogates
 from contextgraph.text import regex
-from contextgraph.values import replace
 
 OWN = "contextgraph"
 VERSION = 1

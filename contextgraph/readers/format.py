@@ -8,8 +8,8 @@ from typing import IO, Any, TypeAlias
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import opened
 from contextgraph.model import RawTrajectory
+from contextgraph.system.intake import opened
 from contextgraph.text import regex
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".traj"})

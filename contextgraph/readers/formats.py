@@ -6,8 +6,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads
 from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers import (
     chat,
     copilot_chat,
@@ -29,8 +29,8 @@ from contextgraph.readers.format import (
     repo_named,
 )
 from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
+from contextgraph.system.intake import loads
 from contextgraph.text import mask_secrets
-from contextgraph.values import replace
 
 ENTRY_POINTS = "contextgraph.formats"
 

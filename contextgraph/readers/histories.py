@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Json, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Prompt,
@@ -50,7 +51,6 @@ from contextgraph.readers.format import (
 )
 from contextgraph.readers.tool_calls import calls_in_script, json_arguments
 from contextgraph.text import may_be_fenced, regex
-from contextgraph.values import replace
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
 # the model is spread over several lines, one block each.

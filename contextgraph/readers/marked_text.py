@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import loads, opened
 from contextgraph.model import Json, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -42,9 +42,9 @@ from contextgraph.readers.format import (
 from contextgraph.readers.histories import history
 from contextgraph.readers.sources import SPECSTORY_FOLDER, TASK_FILE
 from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
+from contextgraph.system.intake import loads, opened
 from contextgraph.text import regex
 from contextgraph.trace.actions import SHELL_TOOLS
-from contextgraph.values import replace
 
 CLINE = "cline"
 ROO = "roo-code"

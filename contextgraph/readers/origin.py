@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from contextgraph.model import CLONE, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.repository import GitFolder, remote_name
-from contextgraph.values import replace
 
 # Formats of the clients that people use, whose histories projects are known to commit. What a
 # benchmark wrote into a checkout is data that the caller names.

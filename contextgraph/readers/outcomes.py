@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import content, loads, opened
 from contextgraph.model import ChangeStatus, Outcome, OutcomeSource, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.format import file_stem
 from contextgraph.readers.repository import GitFolder
 from contextgraph.readers.sources import StrPath, sources
+from contextgraph.system.intake import content, loads, opened
 from contextgraph.text import regex
 from contextgraph.trace import added_lines, change_of as edited, is_edit, net_changes, read_steps
-from contextgraph.values import replace
 
 Outcomes: TypeAlias = Mapping[str, Outcome]
 

@@ -16,9 +16,8 @@ import orjson
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.intake import MAX_RUN_SIZE, OnBytes, kind_of, opened, too_large
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
-from contextgraph.processes import replacing
+from contextgraph.model.values import replace
 from contextgraph.readers.chat import is_continued_by
 from contextgraph.readers.copilot_chat import COPILOT_CHAT
 from contextgraph.readers.database import count_sessions
@@ -53,7 +52,8 @@ from contextgraph.readers.sources import (
     size_of,
     sources,
 )
-from contextgraph.values import replace
+from contextgraph.system.intake import MAX_RUN_SIZE, OnBytes, kind_of, opened, too_large
+from contextgraph.system.processes import replacing
 
 # A file with more records in a row that are not runs is given up.
 _MAX_FRUITLESS = 100_000

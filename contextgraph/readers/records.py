@@ -15,12 +15,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.intake import MAX_RATIO, OnBytes, loads, opened, pieces, too_large, whole
 from contextgraph.readers.database import is_database, sessions_in
 from contextgraph.readers.format import ForeignError, Place, SkippedError, is_conversation
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START, SPECSTORY_START
 from contextgraph.readers.sources import FilePart, Line
+from contextgraph.system.intake import MAX_RATIO, OnBytes, loads, opened, pieces, too_large, whole
 from contextgraph.text import mask_secrets, regex
 
 if TYPE_CHECKING:

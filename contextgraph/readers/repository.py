@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from contextgraph.intake import content
 from contextgraph.model import instance_id_in, repo_of
+from contextgraph.system.intake import content
 from contextgraph.text import regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.intake import kind_of, leaves
+from contextgraph.model.values import replace
+from contextgraph.system.intake import kind_of, leaves
 from contextgraph.text import regex
-from contextgraph.values import replace
 
 # Of a project: its folder "history" has the sessions of agents.
 SPECSTORY_FOLDER = ".specstory"

@@ -9,10 +9,10 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.chat import logged_runs
 from contextgraph.readers.conversation import time_in
 from contextgraph.readers.format import Format, Place, Row, row_at, rows_at
-from contextgraph.values import replace
 
 NAME = "openinference"
 _KIND = "openinference.span.kind"

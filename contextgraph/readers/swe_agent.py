@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from contextgraph.intake import loads
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.conversation import Call, Result, Thought, Turn, conversation_of, time_in
 from contextgraph.readers.envelopes import (
@@ -33,6 +32,7 @@ from contextgraph.readers.format import (
     text_or_none,
 )
 from contextgraph.readers.tool_calls import ToolCall, call_text, tool_call
+from contextgraph.system.intake import loads
 from contextgraph.text import clean, regex
 
 _EDITOR = "str_replace_editor"

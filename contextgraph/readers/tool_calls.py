@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import orjson
 
-from contextgraph.intake import loads
 from contextgraph.model import Action, Json
 from contextgraph.readers.format import Row, row_at, text
+from contextgraph.system.intake import loads
 from contextgraph.text import clean, regex
 from contextgraph.trace.actions import SHELL_TOOLS
 

@@ -24,15 +24,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from contextgraph.agents.shown import Session
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
-from contextgraph.operations import TokenScope
-from contextgraph.processes import exporting
-from contextgraph.remote import is_loopback
 from contextgraph.service import routes
 from contextgraph.service.methods import schemas
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import Caller, bearer, caller_of, json_response
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
+from contextgraph.system.processes import exporting
+from contextgraph.system.remote import is_loopback
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

@@ -13,12 +13,10 @@ import orjson
 
 from contextgraph import model
 from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads
-from contextgraph.codec import decoded
 from contextgraph.config import load_settings
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.memory import MOST_SHOWN
-from contextgraph.ports import Store
-from contextgraph.remote import RetryPolicy
+from contextgraph.model.codec import decoded
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.methods import (
     EntitiesOfService,
@@ -35,6 +33,8 @@ from contextgraph.service.methods import (
 )
 from contextgraph.store.archive import Exported
 from contextgraph.store.graph import GraphFormat
+from contextgraph.store.protocols import Store
+from contextgraph.system.remote import RetryPolicy
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from contextgraph import errors, model
-from contextgraph.processes import replacing
-from contextgraph.remote import (
+from contextgraph.system.processes import replacing
+from contextgraph.system.remote import (
     UNLIMITED,
     Answer,
     Failure,

@@ -32,7 +32,6 @@ from contextgraph.advising.wording import MAX_TOKENS, render
 from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.live import submission_context
 from contextgraph.agents.shown import Session
-from contextgraph.codec import COMPLETE, encoded, parts_of
 from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.learning import Inspection
 from contextgraph.memory import AgentMemory
@@ -49,8 +48,11 @@ from contextgraph.model import (
     Trajectory,
     new_context_id,
 )
-from contextgraph.operations import Operation, operations
-from contextgraph.operations.arguments import (
+from contextgraph.model.codec import COMPLETE, encoded, parts_of
+from contextgraph.model.values import replace
+from contextgraph.readers import read_file
+from contextgraph.service.operations import Operation, operations
+from contextgraph.service.operations.arguments import (
     Arguments,
     Name,
     Question,
@@ -58,10 +60,8 @@ from contextgraph.operations.arguments import (
     Tokens,
     arguments_of,
 )
-from contextgraph.readers import read_file
 from contextgraph.text import clip, gives_instructions, mask_secrets, neutral, words
 from contextgraph.trace import command_lines, submission_signs
-from contextgraph.values import replace
 
 _RUN = """\
 A finished run, as JSON or as the text of its log file: SWE-agent, mini-swe-agent, Claude Code, \

@@ -22,7 +22,6 @@ from contextgraph import errors, model
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
-from contextgraph.codec import decoded, encoded
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import NoteProperties, Notes
 from contextgraph.knowledge.pages import Entities, Pages
@@ -30,17 +29,18 @@ from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory import AgentMemory
 from contextgraph.model import new_context_id
-from contextgraph.operations import TokenScope
-from contextgraph.operations.arguments import LONGEST, MOST
-from contextgraph.ports import ExposureStore, NoteStore, RunStore
+from contextgraph.model.codec import decoded, encoded
 from contextgraph.readers import to_record
-from contextgraph.remote import RetryPolicy
 from contextgraph.service.connection import ServiceConnection
+from contextgraph.service.operations import TokenScope
+from contextgraph.service.operations.arguments import LONGEST, MOST
 from contextgraph.store.graph import read_graph
+from contextgraph.store.protocols import ExposureStore, NoteStore, RunStore
+from contextgraph.system.remote import RetryPolicy
 from contextgraph.text import clip
 
 if TYPE_CHECKING:
-    from contextgraph.ports import Graph
+    from contextgraph.store.protocols import Graph
 
 P = ParamSpec("P")
 R = TypeVar("R")

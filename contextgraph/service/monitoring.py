@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextgraph import errors
 from contextgraph.model import Json
-from contextgraph.processes import continued
+from contextgraph.system.processes import continued
 from contextgraph.text import mask_secrets, regex
 
 if TYPE_CHECKING:

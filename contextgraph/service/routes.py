@@ -25,21 +25,21 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
-from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
-from contextgraph.intake import has_more, loads
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
-from contextgraph.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
-from contextgraph.operations.arguments import Arguments, LongText, Name, Names, Text
-from contextgraph.operations.notes import without_secrets
+from contextgraph.model.codec import decoded, encoded
+from contextgraph.model.values import replace
 from contextgraph.readers import read_file
-from contextgraph.records import record_of, unread_record
 from contextgraph.service.methods import METHODS, Method
 from contextgraph.service.monitoring import CALLER, MOST_ERRORS, TooBusyError
+from contextgraph.service.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
+from contextgraph.service.operations.arguments import Arguments, LongText, Name, Names, Text
+from contextgraph.service.operations.notes import without_secrets
+from contextgraph.service.records import record_of, unread_record
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
-from contextgraph.values import replace
+from contextgraph.system.intake import has_more, loads
 
 _Format = Literal["archive", "graphml", "json"]
 _MEDIA: Mapping[_Format, str] = {

@@ -23,18 +23,18 @@ from msgspec import Struct, field
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.agents.shown import Session
-from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
 from contextgraph.learning import RUNS_AT_ONCE, masked
 from contextgraph.learning.writer import Spool, WaitingRun
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory, Step
+from contextgraph.model.codec import decoded, encoded
+from contextgraph.model.values import replace
 from contextgraph.readers import from_record, to_record
-from contextgraph.records import learned_record, not_learned_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
+from contextgraph.service.records import learned_record, not_learned_record
 from contextgraph.service.tokens import TokenFile
-from contextgraph.values import replace
 from contextgraph.wiring import build
 
 _LOCK = "lock"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from contextgraph.codec import from_bytes, json_bytes
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
-from contextgraph.operations import TokenScope
-from contextgraph.values import replace
+from contextgraph.model.codec import from_bytes, json_bytes
+from contextgraph.model.values import replace
+from contextgraph.service.operations import TokenScope
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher

@@ -1,5 +1,1 @@
 """Stores: one SQLite file, a Neo4j server, or a graph of networkx in RAM."""
-
-from contextgraph.store.sqlite import SqliteStore
-
-__all__ = ["SqliteStore"]

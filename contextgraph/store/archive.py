@@ -15,9 +15,7 @@ from typing import IO, Any, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
-from contextgraph.codec import decoded, encoded, json_bytes
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
-from contextgraph.intake import MAX_DEPTH, lines, loads
 from contextgraph.model import (
     Bundle,
     ChangeStatus,
@@ -35,10 +33,12 @@ from contextgraph.model import (
     Space,
     Verdict,
 )
-from contextgraph.ports import OnDamaged, Store
-from contextgraph.processes import replacing
+from contextgraph.model.codec import decoded, encoded, json_bytes
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import OnDamaged, Store
+from contextgraph.system.intake import MAX_DEPTH, lines, loads
+from contextgraph.system.processes import replacing
 from contextgraph.trace import facts_of_run, trace
-from contextgraph.values import replace
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 3

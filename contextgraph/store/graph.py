@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Note, NoteKind
-from contextgraph.processes import replacing
+from contextgraph.system.processes import replacing
 
 if TYPE_CHECKING:
-    from contextgraph.ports import Graph
+    from contextgraph.store.protocols import Graph
 
 GraphFormat = Literal["graphml", "json"]
 

@@ -10,7 +10,7 @@ from contextgraph.store.graph import add_note, add_relation, link_notes
 from contextgraph.store.port import KEY, SOURCE, TARGET, VALUE, Is, Port, Question, Table, Term
 
 if TYPE_CHECKING:
-    from contextgraph.ports import Graph
+    from contextgraph.store.protocols import Graph
 
 _NODES = {
     table.name: (table, kind)

@@ -17,17 +17,7 @@ import orjson
 from contextgraph import model
 from contextgraph.errors import StoreError
 from contextgraph.model import dimensions_of, node_text, run_text
-from contextgraph.ports import (
-    ALL,
-    RECOVERY_LEVELS,
-    NodeType,
-    NoteChange,
-    NoteStore,
-    OnDamaged,
-    PassageStore,
-    Store,
-)
-from contextgraph.processes import Process
+from contextgraph.model.values import replace
 from contextgraph.store import rules, tables
 from contextgraph.store.port import (
     COSINE_DECIMALS,
@@ -45,12 +35,22 @@ from contextgraph.store.port import (
     Term,
     Transaction,
 )
+from contextgraph.store.protocols import (
+    ALL,
+    RECOVERY_LEVELS,
+    NodeType,
+    NoteChange,
+    NoteStore,
+    OnDamaged,
+    PassageStore,
+    Store,
+)
+from contextgraph.system.processes import Process
 from contextgraph.text import word_weights
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
-    from contextgraph.ports import Graph
     from contextgraph.store.live_graph import LiveGraph
+    from contextgraph.store.protocols import Graph
 
 Kind = TypeVar("Kind")
 Removed = tuple[list[str], list[str]]

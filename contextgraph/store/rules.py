@@ -11,14 +11,14 @@ from typing import NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from contextgraph import model
-from contextgraph.codec import from_bytes, from_json, json_bytes, json_of
 from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.model import adds_to, precedes
-from contextgraph.ports import OnDamaged
-from contextgraph.processes import Process, has_ended, load
+from contextgraph.model.codec import from_bytes, from_json, json_bytes, json_of
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import OnDamaged
+from contextgraph.system.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
 from contextgraph.trace import command_lines, describe_remedy, passages_of, remedy_key
-from contextgraph.values import replace
 
 # How many of the newest runs an error tally names.
 TALLY_RUNS = 10

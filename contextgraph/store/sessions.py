@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import Exposure
-from contextgraph.ports import ExposureStore
+from contextgraph.store.protocols import ExposureStore
 
 T = TypeVar("T")
 

@@ -14,11 +14,11 @@ import msgspec
 
 from contextgraph import model
 from contextgraph.errors import ReadError, StoreError
+from contextgraph.model.values import replace
 from contextgraph.store import rules
 from contextgraph.store.port import VALUE, Drawn, Row, Scalar, Table
 from contextgraph.text import stems, words
 from contextgraph.trace.owners import Session
-from contextgraph.values import replace
 
 Value = TypeVar("Value")
 _NAME = 80

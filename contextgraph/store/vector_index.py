@@ -11,10 +11,10 @@ from uuid import UUID, uuid5
 
 from contextgraph.errors import EmbeddingError, MissingExtraError, StoreError, StoreUnavailableError
 from contextgraph.model import Note, NoteKind, NoteScope, Vector, dimensions_of
-from contextgraph.ports import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
+from contextgraph.model.values import replace
 from contextgraph.store import rules
 from contextgraph.store.port import COSINE_DECIMALS
-from contextgraph.values import replace
+from contextgraph.store.protocols import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
 
 if TYPE_CHECKING:
     import psycopg

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from contextgraph.model import TESTS, Action, ActionKind, CommandUse, Json, Step
+from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.trace.shell import (
     SCRIPT,
@@ -22,7 +23,6 @@ from contextgraph.trace.shell import (
     simple_commands,
     what_ran,
 )
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.model import ErrorSignature  # not of hooks before a command

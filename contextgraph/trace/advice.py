@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from contextgraph.model import Cause, ErrorKind, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model.values import replace
 from contextgraph.text import quoted_names, regex
 from contextgraph.text.strings import ELLIPSIS, code, is_cut, joined_lines, shortened
 from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.steps import Change
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from typing import Self

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.text.strings import command_text, identifiers, informative_lines, shortened
 from contextgraph.trace.actions import looks, run_of
@@ -21,7 +22,6 @@ from contextgraph.trace.advice import (
 )
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
 from contextgraph.trace.steps import Change, Span, StepTrace, edited_file, new_lines, similarity
-from contextgraph.values import replace
 
 COMMAND_CHARS = 200
 

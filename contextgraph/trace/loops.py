@@ -18,6 +18,7 @@ from contextgraph.model import (
     State,
     Step,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import SHELL_TOOLS, canonical, imported_names, read_action
@@ -31,7 +32,6 @@ from contextgraph.trace.steps import (
     new_lines,
     overlap,
 )
-from contextgraph.values import replace
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
 # By their first character, as `re` then goes from one to the next: half of the time.

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from contextgraph.model import Inherited, Outcome, RawTrajectory, is_subagent
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 # Two people may begin with the same words and the same command. A copy has so many messages in
 # common with its owner, the request among them, or two of which the second is so long.

@@ -24,6 +24,7 @@ from contextgraph.model import (
     RemedyPattern,
     RunFacts,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.text.strings import identifiers
 from contextgraph.trace.actions import (
@@ -46,7 +47,6 @@ from contextgraph.trace.steps import (
     listed_files,
     names_shown,
 )
-from contextgraph.values import replace
 
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})

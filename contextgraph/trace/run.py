@@ -20,6 +20,7 @@ from contextgraph.model import (
     State,
     TaskType,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex
 from contextgraph.trace.actions import ActionReading
 from contextgraph.trace.loops import LoopTracker, steady
@@ -38,7 +39,6 @@ from contextgraph.trace.steps import (
     same_goal,
     same_run,
 )
-from contextgraph.values import replace
 
 SUMMARY_CHARS = 600
 _EARLY_STEPS = 8

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from msgspec import Struct, field
 
+from contextgraph.model.values import replace
 from contextgraph.text import regex
-from contextgraph.values import replace
 
 TOKEN = regex(
     r"""(?P<blank>[ \t\r\f\v]++|\\\n)

@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from contextgraph.model import Action, ActionKind, ErrorKind, ErrorSignature, Family, Step
+from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.trace.actions import ActionReading, read_action
 from contextgraph.trace.programs import (
@@ -36,7 +37,6 @@ from contextgraph.trace.programs import (
     tool_message,
     without_banners,
 )
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from contextgraph.model import State  # which a hook need not load

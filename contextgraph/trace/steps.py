@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from contextgraph.model import ActionKind, ErrorSignature, Family, Phase, RawTrajectory, Step
+from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.trace.actions import (
     NEW_TEXT,
@@ -23,7 +24,6 @@ from contextgraph.trace.actions import (
     repository_path,
 )
 from contextgraph.trace.signature import error_at
-from contextgraph.values import replace
 
 if TYPE_CHECKING:
     from typing import TypeAlias

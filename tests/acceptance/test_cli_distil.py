@@ -26,9 +26,9 @@ from contextgraph.model import (
     Quotation,
     RawTrajectory,
 )
-from contextgraph.processes import ASKED
+from contextgraph.model.values import replace
+from contextgraph.system.processes import ASKED
 from contextgraph.text import count_tokens
-from contextgraph.values import replace
 from tests.acceptance.command_line import Result, contextgraph
 from tests.builders import NOON, step
 from tests.model_server import KEY, chat_reply, serving

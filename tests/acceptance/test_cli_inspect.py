@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from contextgraph.model import RawTrajectory
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.browser import in_a_browser
 from tests.builders import NO_MODULE, recovering_run, run

@@ -22,7 +22,7 @@ from contextgraph.agents.hook_files import HookFiles, Queue
 from contextgraph.agents.install import hook_command
 from contextgraph.config import Settings
 from contextgraph.model import Action, Outcome, RawTrajectory, ShownTally, Step
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

@@ -7,7 +7,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import Action, RawTrajectory, Step
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import contextgraph
 from tests.builders import NOON, step
 

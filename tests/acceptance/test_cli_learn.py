@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from contextgraph.model import Outcome
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from contextgraph.model import Action, RawTrajectory, Step
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 
 SHOP = "acme/shop"

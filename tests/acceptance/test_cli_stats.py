@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 

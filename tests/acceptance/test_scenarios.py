@@ -9,12 +9,12 @@ import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.errors import InvalidEntryError
-from contextgraph.governance import Hybrid, RecallValue
 from contextgraph.knowledge import Entity, MaintenancePolicy, Page
+from contextgraph.knowledge.forgetting import Hybrid, RecallValue
 from contextgraph.knowledge.recall import shareable
 from contextgraph.knowledge.rules import rules_in
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens
-from contextgraph.values import replace
 from tests.builders import NO_MODULE, installing_run
 
 SHOP = "acme/shop"

@@ -15,8 +15,8 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.agents.swe_agent import BUNDLE, memory_hook, overlay
 from contextgraph.config import Settings
-from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from contextgraph.text import strip_fenced

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 from hypothesis import Phase, settings
 
-from contextgraph.ports import VectorIndex
-from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.networkx import NetworkxStore
+from contextgraph.store.protocols import VectorIndex
+from contextgraph.store.sqlite import SqliteStore
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from tests.compared_stores import ComparedStores
 from tests.profiles import examples

@@ -1,6 +1,6 @@
 """Each operation of the ports gives the same on all stores, whatever it is called with.
 
-The operations, and the types of their parameters, are those that `contextgraph.ports` names.
+The operations, and the types of their parameters, are those of `contextgraph.store.protocols`.
 """
 
 from contextlib import closing

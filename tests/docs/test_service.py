@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 
 from contextgraph.config import Settings
-from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
 from contextgraph.service.methods import METHODS
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from tests.served import serving

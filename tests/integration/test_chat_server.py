@@ -21,9 +21,9 @@ from contextgraph.model import (
     TaskType,
     Words,
 )
-from contextgraph.remote import Budget, Endpoint, RetryPolicy, UsageLog
+from contextgraph.model.values import replace
+from contextgraph.system.remote import Budget, Endpoint, RetryPolicy, UsageLog
 from contextgraph.text import count_tokens
-from contextgraph.values import replace
 from tests.builders import NOON, remedy
 from tests.model_server import (
     KEY,

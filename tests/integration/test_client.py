@@ -32,15 +32,15 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge import Entity, Page
 from contextgraph.model import LearnStatus, RawTrajectory
-from contextgraph.operations import TokenScope
-from contextgraph.remote import RetryPolicy
+from contextgraph.model.values import replace
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client
 from contextgraph.service.mcp_server import server_of
 from contextgraph.service.methods import METHODS
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
-from contextgraph.values import replace
+from contextgraph.system.remote import RetryPolicy
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.listening import listening
 

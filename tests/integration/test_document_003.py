@@ -35,14 +35,14 @@ from contextgraph import (
     Trajectory,
 )
 from contextgraph.advising.channels import by_semantic, query_of
-from contextgraph.codec import COMPLETE, decoded, encoded
 from contextgraph.config import load_settings
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.model import TaskType
+from contextgraph.model.codec import COMPLETE, decoded, encoded
+from contextgraph.model.values import replace
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
 from contextgraph.trace.loops import predicament_in
-from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
 from tests.server import Neo4jServer
@@ -79,7 +79,7 @@ def test_every_public_class_is_importable_and_the_package_stays_lazy() -> None:
     assert RankedItem is not None
     loaded = "import sys, contextgraph; print([m for m in sys.modules if 'contextgraph' in m])"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
-    assert set(ast.literal_eval(ran.stdout)) == {"contextgraph", "contextgraph.names"}
+    assert set(ast.literal_eval(ran.stdout)) == {"contextgraph", "contextgraph.system.names"}
 
 
 # Class -> the members that the document has, each with its arguments, or the fields of the class.

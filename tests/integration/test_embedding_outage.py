@@ -15,7 +15,7 @@ import pytest
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.errors import EmbeddingError, NeverLearnedError
 from contextgraph.model import Action
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.model_server import (
     KEY,

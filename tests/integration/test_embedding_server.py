@@ -16,8 +16,8 @@ from contextgraph.embedding import EmbeddingCosts, VectorCache
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import Vector
-from contextgraph.remote import BACKGROUND, Budget, Endpoint, RetryPolicy, UsageLog
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.system.remote import BACKGROUND, Budget, Endpoint, RetryPolicy, UsageLog
 from tests.model_server import (
     DIMENSIONS,
     KEY,

@@ -11,7 +11,7 @@ from pathlib import Path
 from contextgraph.embedding import ActiveEmbedder, refit
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.model import Scope
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 
@@ -20,7 +20,7 @@ REFIT = """
 import sys
 from contextgraph.embedding import refit
 from contextgraph.errors import StoreError
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 store = SqliteStore(sys.argv[1])

@@ -12,9 +12,9 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import ConsolidationReport, LearnStatus, Phase, Scope, Source
+from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.neo4j.connection import Connection, Parameters, Row
-from contextgraph.values import replace
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer

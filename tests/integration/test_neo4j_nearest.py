@@ -10,8 +10,8 @@ from neo4j import GraphDatabase
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, EmbeddedRun, Note, Scope, Space, Vector
+from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore, port
-from contextgraph.values import replace
 from tests.made_bundles import REPO, made_bundle
 from tests.server import Neo4jServer
 

@@ -26,9 +26,9 @@ from contextgraph.model import (
     Vector,
     Verdict,
 )
+from contextgraph.model.values import replace
 from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
-from contextgraph.values import replace
 from tests.arguments import Call, calls
 from tests.compared_stores import answer
 from tests.made_bundles import made_bundle

@@ -13,9 +13,9 @@ from contextgraph import AgentMemory, State
 from contextgraph.agents.local_copy import copy_repository
 from contextgraph.errors import MemoryNotFoundError, StoreError
 from contextgraph.model import Bundle, NoteKind, NoteScope, Outcome
-from contextgraph.store import SqliteStore
+from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.values import replace
+from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
 from tests.unit.test_lessons import LATER, SHOP, amended_talk, export_talk, small_talk

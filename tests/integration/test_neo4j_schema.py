@@ -14,9 +14,9 @@ from contextgraph.errors import MemoryNotFoundError, SchemaError
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
 from contextgraph.model import Space
+from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore, schema
 from contextgraph.store.tables import TABLES
-from contextgraph.values import replace
 from tests.made_bundles import made_bundle
 from tests.planted import planted
 from tests.server import Neo4jServer

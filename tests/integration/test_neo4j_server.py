@@ -13,8 +13,8 @@ from neo4j.exceptions import AuthError
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreUnavailableError
+from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.values import replace
 from scripts.neo4j_local import life
 from scripts.neo4j_local.process import free_port
 from scripts.neo4j_local.record import Server

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from contextgraph.console.page import TEMPLATES
 from contextgraph.model import Scope
-from contextgraph.operations import TokenScope
+from contextgraph.service.operations import TokenScope
 from tests.browser import audit, in_a_browser, stand_alone
 from tests.builders import recovering_run
 from tests.served import learn, served, signed_in

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from contextgraph.model import Note, Space, Vector
-from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory
 from contextgraph.store.graph import export_graph
+from contextgraph.store.sqlite import SqliteStore
 from tests.acceptance.command_line import contextgraph
 from tests.builders import NOON
 from tests.made_bundles import made_bundle
@@ -24,7 +24,7 @@ SCHEMA = "UPDATE sqlite_schema SET sql = replace(sql, '{}', '{}') WHERE name = '
 LEARN = """
 import sys
 from itertools import count
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle
 store = SqliteStore(sys.argv[1])
 for number in count(100):

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from contextgraph.model import Scope
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle, store_content
 
 COUNT = 60
 LEARN = """
 import sys
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle
 store = SqliteStore(sys.argv[1])
 for number in map(int, sys.argv[2:]):

@@ -11,8 +11,8 @@ from contextgraph import AgentMemory, State
 from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.learning import abstraction as wording
 from contextgraph.model import ConsolidationReport, Methodology, RawTrajectory, Step, Words
+from contextgraph.model.values import replace
 from contextgraph.store.memory_store import MemoryMethodologies
-from contextgraph.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.advising.gate import confidence, difference, wilson
-from contextgraph.governance import (
+from contextgraph.knowledge.forgetting import (
     Capacity,
     Evictable,
     Hybrid,

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 
 from contextgraph.learning import bundle_of, fragment_id, masked, trajectory_id
 from contextgraph.model import Outcome
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.builders import NO_MODULE, NOON, run
 
 TURNS = st.sampled_from(

@@ -9,8 +9,8 @@ from hypothesis import example, given, strategies as st
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Action, Outcome, RawTrajectory, Step
+from contextgraph.model.values import replace
 from contextgraph.readers import from_record, read, to_record, write_jsonl
-from contextgraph.values import replace
 
 # Everything that UTF-8 can carry, NUL, escapes, line and paragraph separators included.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -16,10 +16,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from contextgraph.learning import bundle_of, masked, trajectory_id, unmasked_values
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
-from contextgraph.operations import TokenScope
+from contextgraph.model.values import replace
 from contextgraph.readers import to_record
 from contextgraph.service.mcp_server import server_of
-from contextgraph.values import replace
+from contextgraph.service.operations import TokenScope
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted

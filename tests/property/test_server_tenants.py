@@ -16,9 +16,9 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import fields
 
 from contextgraph.console import routes as console
-from contextgraph.operations import TokenScope
 from contextgraph.readers import to_record
 from contextgraph.service.methods import METHODS as DECLARED, Method
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE
 from tests.builders import NO_MODULE, recovering_run
 from tests.profiles import examples

@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis.stateful import rule
 
 from contextgraph.model import Bundle
-from contextgraph.store import SqliteStore
 from contextgraph.store.networkx import NetworkxStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.compared_stores import ComparedStores
 from tests.memories import Memories
 from tests.profiles import examples

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.model import LoopInfo
+from contextgraph.model.values import replace
 from contextgraph.trace import (
     LoopTracker,
     StepTrace,
@@ -24,7 +25,6 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.run import EXCERPT_CHARS, excerpt_of
 from contextgraph.trace.steps import files_changed
-from contextgraph.values import replace
 from tests.sessions import Session, refusal, traceback
 
 NAMES = ("a", "b")

@@ -28,8 +28,8 @@ from contextgraph.model import (
     Vector,
     Verdict,
 )
-from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
+from contextgraph.store.sqlite import SqliteStore
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle
 

@@ -6,7 +6,6 @@ from enum import StrEnum
 import pytest
 from msgspec import Struct, field
 
-from contextgraph.codec import COMPLETE, decoded, encoded, from_bytes, json_bytes
 from contextgraph.errors import ReadError
 from contextgraph.model import (
     Bundle,
@@ -17,8 +16,9 @@ from contextgraph.model import (
     SimilarCase,
     Why,
 )
-from contextgraph.records import context_record, record_of
-from contextgraph.values import replace
+from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes, json_bytes
+from contextgraph.model.values import replace
+from contextgraph.service.records import context_record, record_of
 from tests.made_bundles import made_bundle
 
 STEP: dict[str, Json] = {

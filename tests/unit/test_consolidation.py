@@ -11,7 +11,7 @@ from contextgraph.errors import LeaseLostError, StoreError
 from contextgraph.learning.abstraction import ConsolidationPolicy, Similarity
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.model import Embeddings, MethodologyStatus, RemedyKind, Vector
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from contextgraph.wiring import build
 from tests.builders import NOON, run
 

@@ -21,8 +21,8 @@ from contextgraph.learning.gate_fitting import (
     judged_remedies,
 )
 from contextgraph.model import Count, Likeness
+from contextgraph.model.values import replace
 from contextgraph.trace import trace
-from contextgraph.values import replace
 from tests.builders import recovering_run, run
 from tests.unit.test_consolidation import learn_all, missing_module
 

@@ -14,8 +14,8 @@ from contextgraph.embedding.spaces import ActiveEmbedder
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
 from contextgraph.learning import MemoryWriter
 from contextgraph.model import Embeddings, Scope, Space, Vector
+from contextgraph.model.values import replace
 from contextgraph.store.memory_store import MemoryNotes, MemoryRuns, MemoryVectors
-from contextgraph.values import replace
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 

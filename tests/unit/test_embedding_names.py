@@ -4,8 +4,8 @@ import pytest
 
 from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
-from contextgraph.remote import Budget
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.system.remote import Budget
 from tests.embedders import embedders
 
 

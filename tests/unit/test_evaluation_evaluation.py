@@ -25,8 +25,8 @@ from contextgraph.evaluation.judging import judge_related
 from contextgraph.evaluation.measures import METHODS, OURS, Moment, MomentKind, OrderSource, compare
 from contextgraph.evaluation.reports import moments_in, report_of, report_record
 from contextgraph.model import MemoryContext, Outcome, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.trace import trace
-from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run, run
 from tests.sessions import Session

@@ -12,9 +12,9 @@ from contextgraph.model import (
     RemedyPattern,
     ShownItem,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import fence
 from contextgraph.trace import trace
-from contextgraph.values import replace
 from tests.builders import run
 
 FAILED = ("python -c 'print(12)'", "bash: python: command not found", 127)

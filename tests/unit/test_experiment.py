@@ -23,8 +23,8 @@ from contextgraph.evaluation.experiment import (
     split_tasks,
 )
 from contextgraph.evaluation.experiment_report import ExperimentReport, pass_at, report_on
+from contextgraph.model.values import replace
 from contextgraph.readers import write_jsonl
-from contextgraph.values import replace
 from tests.builders import NO_MODULE, run
 
 ARMS = ("none", "placebo", "grep", "memory")

@@ -7,23 +7,20 @@ import pytest
 from hypothesis import strategies as st
 
 from benchmarks.conflicts import CONFLICTS, conflict_judgement, labelled_pairs
-from contextgraph.governance import (
+from contextgraph.knowledge.conflict import Relation, Statement, conflict_confidence, verdict
+from contextgraph.knowledge.forgetting import (
     Capacity,
     Evictable,
     Hybrid,
     RecallStats,
     RecallValue,
-    Relation,
-    Statement,
     Ttl,
     age_weight,
     belongs_long_term,
-    conflict_confidence,
     credibility,
     is_forgotten,
     rarity,
     strength,
-    verdict,
 )
 
 COUNT = st.integers(0, 1000)

@@ -18,9 +18,9 @@ from contextgraph.model import (
     ShownItem,
     Step,
 )
-from contextgraph.store import SqliteStore
+from contextgraph.model.values import replace
 from contextgraph.store.archive import export_memory, import_memory
-from contextgraph.values import replace
+from contextgraph.store.sqlite import SqliteStore
 from tests.builders import NOON, recovering_run, run
 
 KEY = "AKIA" + "Q7RZ5T2MW4XLN8PV"

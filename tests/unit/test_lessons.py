@@ -29,7 +29,7 @@ from contextgraph.model import (
     Step,
     Why,
 )
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 SHOP = "acme/shop"
 RULE = "We never want generated files in a commit of this repository."

@@ -11,9 +11,9 @@ import pytest
 from contextgraph import AgentMemory, AsyncLiveRun, LiveRun, RawTrajectory
 from contextgraph.errors import NeverLearnedError, StoreError, StoreUnavailableError
 from contextgraph.model import LearnReceipt, LearnStatus, Outcome
+from contextgraph.model.values import replace
 from contextgraph.readers import read
 from contextgraph.trace import SubmissionSign
-from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 
 LOGS = Path(__file__).parents[1] / "data" / "readers"

@@ -20,10 +20,10 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
+from contextgraph.model.values import replace
 from contextgraph.readers import read, write_jsonl
 from contextgraph.text import strip_fenced
 from contextgraph.trace import states_of
-from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 

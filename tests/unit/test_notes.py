@@ -10,8 +10,8 @@ from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
 from contextgraph.model import LinkType, MaintenanceReport, Note, NoteStatus
-from contextgraph.ports import Embedder
-from contextgraph.store import SqliteStore
+from contextgraph.store.protocols import Embedder
+from contextgraph.store.sqlite import SqliteStore
 from contextgraph.text import count_tokens
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)

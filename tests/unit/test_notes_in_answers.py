@@ -10,7 +10,7 @@ from contextgraph import AgentMemory, State
 from contextgraph.advising.wording import rendered
 from contextgraph.config import Settings, load_settings, user_settings_file
 from contextgraph.errors import StoreUnavailableError
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
 

@@ -10,7 +10,7 @@ import pytest
 from contextgraph import AgentMemory, LearnReceipt, RawTrajectory, Step
 from contextgraph.errors import NotFoundError, SettingsError
 from contextgraph.model import Action, LearnStatus, Outcome
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 ERROR = "Error: Cannot find module 'wickparser'"

@@ -20,7 +20,7 @@ from contextgraph.console.routes import add_pages
 from contextgraph.model import Exposure, Scope, ShownItem
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 
 # So many that an error was met by more runs than a page looks at.
 _RUNS = 500

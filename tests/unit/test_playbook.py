@@ -23,11 +23,11 @@ from contextgraph.model import (
     RemedyPattern,
     RepositoryPlaybook,
 )
-from contextgraph.records import context_record
+from contextgraph.model.values import replace
+from contextgraph.service.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import Lesson, environment_of, lessons_of
 from contextgraph.trace.advice import Term
-from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 

@@ -8,7 +8,7 @@ from benchmarks.poisoning import SCENARIOS, STATE, exposures, simulate
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render_playbook, render_warning
 from contextgraph.model import MemoryContext, Outcome, RemedyKind
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK, one_run
 

@@ -12,7 +12,7 @@ import pytest
 from contextgraph import AgentMemory, MemoryContext, State
 from contextgraph.advising.pipeline import sayings
 from contextgraph.model import Environment, Outcome, Phase
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.builders import NO_MODULE, NOON, installing_run, recovering_run, run
 
 PATCH = """diff --git a/shop/totals.py b/shop/totals.py

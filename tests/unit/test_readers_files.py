@@ -15,13 +15,13 @@ import orjson
 import pytest
 import zstandard
 
-from contextgraph import intake
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.intake import MAX_RUN_SIZE
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read, reading, size_of, write_jsonl
 from contextgraph.readers.reading import divided
 from contextgraph.readers.sources import SourceFile, sources
+from contextgraph.system import intake
+from contextgraph.system.intake import MAX_RUN_SIZE
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")

@@ -9,7 +9,7 @@ import pytest
 from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
 from contextgraph.model import Usage, Vector
-from contextgraph.remote import Budget, Endpoint, UsageLog
+from contextgraph.system.remote import Budget, Endpoint, UsageLog
 
 SPACE = "made/one@2"
 

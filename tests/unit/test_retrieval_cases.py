@@ -18,8 +18,8 @@ from contextgraph.model import (
     SimilarCase,
     TaskType,
 )
+from contextgraph.model.values import replace
 from contextgraph.store.sqlite import SqliteStore
-from contextgraph.values import replace
 from tests.builders import trajectory
 
 

@@ -17,8 +17,8 @@ from contextgraph.model import (
     RepositoryPlaybook,
     Step,
 )
-from contextgraph.values import replace
-from contextgraph.working_tree import WorkingTree
+from contextgraph.model.values import replace
+from contextgraph.system.working_tree import WorkingTree
 from tests.builders import NO_MODULE, run, step
 
 NO_PYTEST = "/usr/bin/python: No module named pytest\n"

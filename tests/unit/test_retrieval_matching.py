@@ -13,10 +13,10 @@ from contextgraph.model import (
     SeenContext,
     ShownItem,
 )
+from contextgraph.model.values import replace
 from contextgraph.store import rules
 from contextgraph.trace import Names, advice_id, names_in, trace
 from contextgraph.trace.advice import Construct, Edited, Term
-from contextgraph.values import replace
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.sessions import Session
 

@@ -23,9 +23,9 @@ from contextgraph.model import (
     ScopeLevel,
     new_context_id,
 )
+from contextgraph.model.values import replace
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace.advice import Term
-from contextgraph.values import replace
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
 INSTALL = RemedyAction(

@@ -31,10 +31,10 @@ from contextgraph.model import (
     Why,
     new_context_id,
 )
+from contextgraph.model.values import replace
 from contextgraph.readers import read
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import signature_of, states_of
-from contextgraph.values import replace
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, SET_PATH
 

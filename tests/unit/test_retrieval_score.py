@@ -13,8 +13,8 @@ from contextgraph.advising.channels import (
 )
 from contextgraph.advising.gate import CONSERVATIVE, CaseFeatures, case_probability
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
+from contextgraph.model.values import replace
 from contextgraph.text import bm25, overlap, word_counts
-from contextgraph.values import replace
 from tests.builders import recovery
 
 ERROR = ErrorSignature(

@@ -11,7 +11,7 @@ from contextgraph import AgentMemory
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
 from contextgraph.model import Action, Found, Outcome, RawTrajectory, Step
-from contextgraph.values import replace
+from contextgraph.model.values import replace
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"

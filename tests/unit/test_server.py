@@ -16,15 +16,15 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from contextgraph import AgentMemory
-from contextgraph.codec import decoded
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.learning.writer import Spool
 from contextgraph.model import MemoryContext
-from contextgraph.operations import TokenScope
+from contextgraph.model.codec import decoded
 from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, refusing_port

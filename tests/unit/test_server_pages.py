@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.model import Action, Exposure, RawTrajectory, ShownItem, Step
-from contextgraph.operations import TokenScope
 from contextgraph.service.app import create_app
+from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from tests.builders import NO_MODULE, recovering_run

@@ -10,8 +10,8 @@ from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem, ShownTally
+from contextgraph.model.values import replace
 from contextgraph.store.memory_store import MemoryRuns
-from contextgraph.values import replace
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
 

@@ -12,8 +12,7 @@ import pytest
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError, StoreUnavailableError
 from contextgraph.model import LearnStatus, Scope
-from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import connections, schema
+from contextgraph.store.sqlite import SqliteStore, connections, schema
 from contextgraph.store.sqlite.connections import store_errors
 from contextgraph.store.tables import TABLES
 from tests.made_bundles import made_bundle
@@ -325,7 +324,7 @@ def test_doctor_names_a_remedy_for_a_file_that_is_not_a_memory(
 
 def test_asking_does_not_load_networkx(learned: Path) -> None:
     code = (
-        "import sys; from contextgraph.store import SqliteStore; "
+        "import sys; from contextgraph.store.sqlite import SqliteStore; "
         f"print(SqliteStore({str(learned)!r}).admin.counts(), 'networkx' in sys.modules)"
     )
     completed = subprocess.run(

@@ -22,9 +22,9 @@ from contextgraph.model import (
     SignatureLevel,
     Step,
 )
-from contextgraph.store import SqliteStore
+from contextgraph.model.values import replace
 from contextgraph.store.graph import GraphFormat, export_graph
-from contextgraph.values import replace
+from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import REPO, SIGNATURE, made_bundle
 
 ONE_RUN = {"Trajectory": 1, "Fragment": 2, "ErrorPattern": 1, "Methodology": 0}

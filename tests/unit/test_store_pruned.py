@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from contextgraph.model import Bundle, FragmentType
-from contextgraph.store import SqliteStore
-from contextgraph.store.sqlite import port
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.store.sqlite import SqliteStore, port
 from tests.made_bundles import made_bundle
 
 

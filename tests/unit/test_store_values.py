@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph import processes
 from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
-from contextgraph.processes import ValueCache
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
+from contextgraph.system import processes
+from contextgraph.system.processes import ValueCache
 from tests.made_bundles import SIGNATURE, made_bundle
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.model import Scope
-from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import SqliteStore
 from contextgraph.store.sqlite.port import MERGED_EVERY
 from tests.made_bundles import made_bundle
 

@@ -11,7 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from contextgraph import AgentMemory, State
 from contextgraph.errors import StoreError
-from contextgraph.processes import exporting, instrument
+from contextgraph.system.processes import exporting, instrument
 from tests.builders import NO_MODULE, recovering_run
 from tests.served import served
 

@@ -15,10 +15,10 @@ from contextgraph.model import (
     State,
     Step,
 )
+from contextgraph.model.values import replace
 from contextgraph.readers.tool_calls import action_for
 from contextgraph.trace import LoopTracker, loop_in, loops_of, read_steps, states_of, trace
 from contextgraph.trace.loops import STUCK_AFTER
-from contextgraph.values import replace
 from tests.builders import run
 from tests.sessions import Session, traceback, window
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from contextgraph.model.values import replace
 from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
-from contextgraph.values import replace
 from tests.builders import run
 from tests.sessions import Session, refusal, traceback, window
 

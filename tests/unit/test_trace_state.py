@@ -3,6 +3,7 @@
 import pytest
 
 from contextgraph.model import Phase, State
+from contextgraph.model.values import replace
 from contextgraph.trace import (
     StateTracker,
     StepReader,
@@ -12,7 +13,6 @@ from contextgraph.trace import (
     states_of,
     trace,
 )
-from contextgraph.values import replace
 from tests.sessions import Session, traceback
 
 COMMANDS = """COMMANDS:

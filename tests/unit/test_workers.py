@@ -10,11 +10,11 @@ from contextgraph import AgentMemory
 from contextgraph.agents.workers import WorkersReader
 from contextgraph.embedding import fit
 from contextgraph.errors import ContextGraphError, ReadError
-from contextgraph.intake import MAX_RUN_SIZE
 from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import ChangeStatus, LearnStatus, Space
-from contextgraph.store import SqliteStore
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.store.sqlite import SqliteStore
+from contextgraph.system.intake import MAX_RUN_SIZE
 from tests.acceptance.command_line import write_runs
 from tests.builders import NOON, recovering_run
 

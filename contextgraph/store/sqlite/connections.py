@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.processes import create_private, no_fork, replacing
 from contextgraph.store.sqlite.schema import Schema, not_created, prepare, schema_version
+from contextgraph.system.processes import create_private, no_fork, replacing
 
 MEMORY = ":memory:"
 BUSY_SECONDS = 30.0

@@ -2,7 +2,7 @@
 
 An operation is a function whose signature and docstring are its interface: HTTP, MCP and
 `contextgraph call` read them by pydantic. Its module has the name of a noun; its first parameter is
-the memory, or the run in progress. It answers with a JSON object of `contextgraph.records`.
+the memory, or the run in progress. It answers with a JSON object of `contextgraph.service.records`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from msgspec import Struct
 from contextgraph.model import Json
 
 if TYPE_CHECKING:
-    from contextgraph.operations.arguments import Arguments
+    from contextgraph.service.operations.arguments import Arguments
 
 Record = Mapping[str, Json]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,13 +82,13 @@ class Operation(Struct, frozen=True):
     @property
     def arguments(self) -> "type[Arguments]":
         """The model of all arguments."""
-        from contextgraph.operations.arguments import Arguments, arguments_of
+        from contextgraph.service.operations.arguments import Arguments, arguments_of
 
         return arguments_of(self.function, self.names, Arguments)
 
     def requested(self, *others: str) -> "type[Arguments]":
         """Return the model of the arguments that a request may have, but for *others*."""
-        from contextgraph.operations.arguments import Arguments, arguments_of
+        from contextgraph.service.operations.arguments import Arguments, arguments_of
 
         without = {*others, *self.own.split(), *(["source"] if self.source else [])}
         names = [name for name in self.names if name not in without]
@@ -132,5 +132,5 @@ def operation(scope: TokenScope, route: str = "", **properties: Any) -> Callable
 def operations() -> Mapping[str, Operation]:
     """Return the operations of a memory by name."""
     for module in _MODULES.split():
-        import_module(f"contextgraph.operations.{module}")
+        import_module(f"contextgraph.service.operations.{module}")
     return _OPERATIONS

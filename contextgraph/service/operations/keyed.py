@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from contextgraph.knowledge.keyed import KeyedMemory
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import Name, Tags, Tokens
-from contextgraph.records import record_of
+from contextgraph.model.values import replace
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import Name, Tags, Tokens
+from contextgraph.service.records import record_of
 from contextgraph.text import fence
-from contextgraph.values import replace
 
 Key = Annotated[Name, Field(description="A path such as /user/preference/style.")]
 

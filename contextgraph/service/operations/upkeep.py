@@ -8,8 +8,8 @@ from pydantic import Field
 from contextgraph.errors import SettingsError, StoreError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.records import record_of
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.records import record_of
 
 DryRun = Annotated[bool, Field(description="Return what would be sent and its cost; send nothing.")]
 _LEASE_HELD = 5

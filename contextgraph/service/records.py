@@ -6,7 +6,7 @@ They are those of `codec` with all fields; `_FORMS` says where a class has other
 from typing import TYPE_CHECKING, Any, cast
 
 from contextgraph import model
-from contextgraph.codec import Forms, encoded, parts_of
+from contextgraph.model.codec import Forms, encoded, parts_of
 from contextgraph.text import mask_secrets, masked_name
 
 if TYPE_CHECKING:

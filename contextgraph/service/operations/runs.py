@@ -8,8 +8,9 @@ from pydantic import Field
 
 from contextgraph.errors import AmbiguousRunError, NotFoundError
 from contextgraph.memory import AgentMemory
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import (
+from contextgraph.model.values import replace
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import (
     After,
     AsOf,
     Identity,
@@ -20,9 +21,8 @@ from contextgraph.operations.arguments import (
     Repository,
     Text,
 )
-from contextgraph.records import friction_record, record_of
+from contextgraph.service.records import friction_record, record_of
 from contextgraph.text import masked_name
-from contextgraph.values import replace
 
 
 def _without_runs(record: Record) -> int:

@@ -7,8 +7,8 @@ from pydantic import Field
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge.pages import Page
 from contextgraph.memory import AgentMemory
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import (
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import (
     LongText,
     Name,
     Names,
@@ -19,7 +19,7 @@ from contextgraph.operations.arguments import (
     Tags,
     Text,
 )
-from contextgraph.records import record_of
+from contextgraph.service.records import record_of
 
 _Page = Annotated[Name, Field(description="The id of the page.")]
 

@@ -8,7 +8,7 @@ from math import log, sqrt
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from contextgraph.fitted import fitted
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import LessonKind, Note
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import overlap, rarity

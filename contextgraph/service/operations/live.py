@@ -2,8 +2,8 @@
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.model import Action, Json
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import LongText, Text, ToolBody
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import LongText, Text, ToolBody
 
 PATH = "/v1/runs/live/{identity}"
 _NO_TEXT: Json = {"text": None}

@@ -13,8 +13,8 @@ from contextgraph.knowledge.recall import (
 )
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, LessonStatus, Note, Recollection, Security, Strategy
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import (
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import (
     AboutRepository,
     Identity,
     Kinds,
@@ -28,7 +28,7 @@ from contextgraph.operations.arguments import (
     Time,
     Tokens,
 )
-from contextgraph.records import lesson_record, record_of
+from contextgraph.service.records import lesson_record, record_of
 
 
 def without_secrets(value: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, MemoryContext, State, Strategy, new_context_id
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import (
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import (
     AsOf,
     Ignored,
     Kinds,
@@ -19,7 +19,7 @@ from contextgraph.operations.arguments import (
     Text,
     Tokens,
 )
-from contextgraph.records import context_record, record_of
+from contextgraph.service.records import context_record, record_of
 
 _CONTEXT: Json = {
     "key": None,

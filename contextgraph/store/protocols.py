@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contextgraph import model
 from contextgraph.errors import StoreError
-from contextgraph.processes import Process
-from contextgraph.values import replace
+from contextgraph.model.values import replace
+from contextgraph.system.processes import Process
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph

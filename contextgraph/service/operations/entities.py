@@ -6,9 +6,9 @@ from pydantic import Field
 
 from contextgraph.knowledge.pages import Entity
 from contextgraph.memory import AgentMemory
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import Name, Repository, Share, Tags, Text
-from contextgraph.records import record_of
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import Name, Repository, Share, Tags, Text
+from contextgraph.service.records import record_of
 from contextgraph.text import masked_name
 
 _Entity = Annotated[Name, Field(description="The name of the entity.")]

@@ -7,10 +7,10 @@ from pydantic import Field
 from contextgraph.errors import NotFoundError
 from contextgraph.memory import AgentMemory
 from contextgraph.model import SOURCE
-from contextgraph.operations import Record, TokenScope, operation
-from contextgraph.operations.arguments import After, Identity, Limit, Name, PageSize
-from contextgraph.operations.runs import next_page
-from contextgraph.records import record_of
+from contextgraph.service.operations import Record, TokenScope, operation
+from contextgraph.service.operations.arguments import After, Identity, Limit, Name, PageSize
+from contextgraph.service.operations.runs import next_page
+from contextgraph.service.records import record_of
 from contextgraph.text import masked_name
 
 _Advice = Annotated[
