@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
-from contextgraph.knowledge.ranking import QUOTED_TOKENS, fitting, quote_of
+from contextgraph.knowledge.ranking import fitting, quote_of
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -112,7 +112,7 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     items: list[ShownItem] = []
     enough = _TOKENS_AT_START if context.playbook and not context.error else None
     if enough and context.lessons:
-        enough += QUOTED_TOKENS
+        enough += sum(count_tokens(line) for _, line in lesson_lines(context.lessons))
     for entry in entries:
         tokens = count_tokens(fence("\n".join([*lines, entry.text]), context.id))
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):

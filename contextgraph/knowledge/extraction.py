@@ -91,6 +91,7 @@ _ITEM = regex(
     re.MULTILINE | re.IGNORECASE,
 )
 _PICKED = regex(r"[A-D]\b|\d+")
+_MARKED, _TYPED_WORD = regex(r"[`*]([^`*\s]+)[`*]"), regex(r"[^\s,;:.!]+")
 _AMENDS = regex(
     r"\b(?:amend\w*|supersed\w*|revis(?:ed|ing|ion)|chang(?:e|ed|ing) (?:our|my) minds?"
     r"|no longer|from now on|instead of the (?:old|previous|earlier)|scratch that"
@@ -164,7 +165,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
             found.setdefault(_normal(said.text), replace(said, pasted=pasted))
     # Where an agent works, its last words report what it did.
     if not any(step.action.text for step in run.steps):
-        for restated in _restated(last, exchanges):
+        for restated in _recaps(exchanges, last):
             found.setdefault(_normal(restated.text), restated)
     return SaidInRun(
         tuple(replace(said, about=_about(said)) for said in found.values()),
@@ -253,32 +254,65 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
         index = place.before
         confidence = probability(sentence, place)
         length = _word_count(sentence)
+        said = Said(sentence, sentence, exchange.step, exchange.at)
+        if index == 0 and (joined := _joined(asked, sentence, confidence)):
+            yield replace(said, text=joined, context=asked, confidence=_unsure(confidence))
+            continue
         if confidence < LEAST or len(sentence) > _LONGEST_SENTENCE or not is_whole(sentence):
             continue
         if "?" in sentence or not _UNCLEAR < length <= _MOST_WORDS:
             confidence = min(confidence, _UNSURE)
-        said = Said(sentence, sentence, exchange.step, exchange.at, confidence=confidence)
-        if length < _FEWEST_WORDS and asked and index == 0:
-            # The answer gives the question its content.
-            yield replace(said, text=f"{asked} {sentence}", context=asked)
-        elif length >= _FEWEST_WORDS:
+        if length >= _FEWEST_WORDS:
             before = sentences[index - 1] if index else asked or _last_said(exchange.before)
             context = before[:_LONGEST_CONTEXT] if length <= _UNCLEAR else ""
-            yield replace(said, context=context)
+            yield replace(said, context=context, confidence=confidence)
+
+
+def _joined(asked: str, answer: str, confidence: float) -> str:
+    """Return the question *asked*, which gives a short *answer* its content, and that; or empty.
+
+    An answer repeats a part of the question to choose it; one word is repeated to have it done.
+    """
+    length = _word_count(answer)
+    is_clear = length < _FEWEST_WORDS and confidence >= LEAST
+    chooses = length <= _UNCLEAR and len({*stems(asked)} & {*stems(answer)}) > 1
+    return f"{asked} {answer}" if asked and "?" not in answer and (is_clear or chooses) else ""
+
+
+def _unsure(confidence: float) -> float:
+    return min(max(confidence, LEAST), _UNSURE)
 
 
 def _chosen(exchange: _Exchange) -> Iterator[Said]:
-    """The options of the agent's list that a person chose in a few words."""
+    """The agent's sentences that a person chose in a few words: by name, or by a marked word.
+
+    Where the agent did not ask, other words say what to do with an item: a finding is to be fixed.
+    """
     text = exchange.typed
-    choice = _CHOICE.match(text) if len(text) <= _LONGEST_CHOICE else None
-    for name in _PICKED.findall(choice["picks"]) if choice else ():
-        if item := exchange.items.get(name):
-            confidence = probability(item, Place(item, agent=exchange.before))
-            if not _last_question(exchange.before):  # of a list of findings one is to be fixed
-                confidence = min(confidence, _UNSURE)
-            if confidence >= LEAST and is_whole(item):
-                said = Said(item, text, exchange.step, exchange.at, context=text)
-                yield replace(said, by_agent=True, confidence=confidence)
+    if "?" in text or len(text) > _LONGEST_CHOICE:
+        return
+    choice = _CHOICE.match(text)
+    picks = _PICKED.findall(choice["picks"]) if choice else []
+    if not (_last_question(exchange.before) or (picks and choice and choice["picks"] == text)):
+        return
+    chosen = [exchange.items[name] for name in picks if name in exchange.items]
+    if not chosen and _word_count(text) <= _FEWEST_WORDS:
+        chosen = _marked(exchange.before, text)
+    for item in chosen:
+        confidence = probability(item, Place(item, agent=exchange.before))
+        if confidence >= LEAST and is_whole(item):
+            said = Said(item, text, exchange.step, exchange.at, context=text)
+            yield replace(said, by_agent=True, confidence=_unsure(confidence))
+
+
+def _marked(before: str, answer: str) -> list[str]:
+    """The sentences of the agent in which a word of *answer* is marked, as `p` is."""
+    typed = {*_TYPED_WORD.findall(answer.casefold())}
+    return [
+        sentence
+        for sentence in _sentences(_BLOCK.sub("\n", before))
+        if typed & {*(mark.casefold() for mark in _MARKED.findall(sentence))}
+    ]
 
 
 def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
@@ -335,22 +369,31 @@ def _last_said(before: str) -> str:
     return said
 
 
-def _restated(last: str, exchanges: Sequence[_Exchange]) -> list[Said]:
-    """The sentences of the agent's last words that say again what people said."""
-    if len(exchanges) < 2:
-        return []
-    said = {*stems(" ".join(one.typed for one in exchanges))}
-    end = exchanges[-1]
+def _recaps(exchanges: Sequence[_Exchange], last: str) -> Iterator[Said]:
+    """The sentences of the agent that say again what people said, where nobody objected.
+
+    They stand at the end, or before a few words that ask nothing.
+    """
+    for number, exchange in enumerate(exchanges[1:], start=1):
+        if exchange.typed and "?" not in exchange.typed and len(exchange.typed) <= _LONGEST_CHOICE:
+            yield from _restated(exchange.before, exchanges[:number], exchange.step, exchange.at)
+    if len(exchanges) > 1:
+        end = exchanges[-1]
+        yield from _restated(last, exchanges, end.step + 1, end.at)
+
+
+def _restated(
+    agent: str, exchanges: Sequence[_Exchange], step: int, at: datetime | None
+) -> list[Said]:
+    said = {*stems(" ".join(f"{one.before} {one.typed}" for one in exchanges))}
     found: list[Said] = []
-    for sentence in _sentences(_BLOCK.sub("\n", last)):
+    for sentence in _sentences(_BLOCK.sub("\n", agent)):
         own = {*stems(sentence)}
         if _word_count(sentence) < _FEWEST_RESTATED or len(own & said) < _RESTATED * len(own):
             continue
         confidence = probability(sentence, Place(sentence))
-        if confidence >= SURE and is_whole(sentence):
-            found.append(
-                Said(sentence, sentence, end.step + 1, end.at, by_agent=True, confidence=confidence)
-            )
+        if confidence >= LEAST and is_whole(sentence):
+            found.append(Said(sentence, sentence, step, at, by_agent=True, confidence=confidence))
     return sorted(found, key=lambda one: -one.confidence)[:_MOST_RESTATED]
 
 

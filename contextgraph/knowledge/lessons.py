@@ -771,7 +771,10 @@ def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note
         replaced_by if replaced_by != run else "",
         [*stem_counts(notes[0].title)],
         _words_of(notes),
-        [quote_of(note, is_shown=not (note.id in superseded or waits(note))) for note in notes],
+        [
+            quote_of(note, is_shown=note.id not in superseded, is_proposed=waits(note))
+            for note in notes
+        ],
         notes[0].contributor,
         len(stem_counts(notes[0].title.partition("\n")[0])),
     )

@@ -248,7 +248,8 @@ class Notes:
         asked = Question.of(question, vector, scope, self._now(), period)
         found = self._found(asked, others, strategy)
         replaced = superseded_in(self._store, [one.note.id for one in found])
-        current = [one for one in found if one.note.id not in replaced and not waits(one.note)]
+        # Who asks is shown what is only proposed, too.
+        current = [one for one in found if one.note.id not in replaced]
         return self._with_contradictions(current, scope)
 
     def snapshot(
@@ -273,7 +274,7 @@ class Notes:
             note.id: note
             for note in (*pinned, *(recollection.note for recollection in related), *recent)
         }
-        valid = (note for note in notes.values() if note.is_valid(now))
+        valid = (note for note in notes.values() if note.is_valid(now) and not waits(note))
         return snapshot_of(valid, max_tokens, later_of(related))
 
     def count_recalls(self) -> None:

@@ -121,7 +121,8 @@ FEWEST_WRITTEN = 2
 _FOLDERS = regex(r"(?<![\w.])~?/(?:[\w.@+-]+/)+")
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
 # and a short one may be unclear without what it answers.
-QUOTED_TOKENS, _REPEATED, _SHORT_QUOTE, _UNCLEAR = 125, 0.7, 60, 100
+# With a recap of what was agreed, which is worth little in part, they may be longer.
+QUOTED_TOKENS, WHOLE_TOKENS, _REPEATED, _SHORT_QUOTE, _UNCLEAR = 125, 275, 0.7, 60, 100
 # A clause is the least that is quoted of a long statement.
 _CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
 # A word of a small collection is not rarer than in one of so many texts.
@@ -187,7 +188,8 @@ class Quote(NamedTuple):
     """A lesson as it is ranked and quoted, made at *place*: a time and where in the session.
 
     *head* attributes it, *context* is what a short one answers, *words* are the stems of all that.
-    *is_agreed*: a person confirmed it. One that was superseded or may not be shown counts for its
+    *is_agreed*: a person confirmed it. *is_opening*: it stands in the first request. *is_proposed*:
+    it is not sure to be a lesson. One that was superseded or may not be shown counts for its
     conversation only.
     """
 
@@ -200,6 +202,8 @@ class Quote(NamedTuple):
     weight: float
     is_agreed: bool
     is_shown: bool
+    is_opening: bool
+    is_proposed: bool
 
     def line(self, max_tokens: int = QUOTED_TOKENS) -> str:
         """Return the line that quotes it, with its first clauses where it is too long."""
@@ -224,7 +228,9 @@ _ATTRIBUTED = {
 }
 
 
-def quote_of(note: Note, *, is_shown: bool = True, sessions: int = 1) -> Quote:
+def quote_of(
+    note: Note, *, is_shown: bool = True, is_proposed: bool = False, sessions: int = 1
+) -> Quote:
     """Return the lesson *note* as it is quoted; never what gives instructions or is secret.
 
     What people had to say in several *sessions* says so.
@@ -248,6 +254,8 @@ def quote_of(note: Note, *, is_shown: bool = True, sessions: int = 1) -> Quote:
         weight=note.importance,
         is_agreed=is_agreed,
         is_shown=is_shown and not (gives_instructions(content) or note.security.is_secret),
+        is_opening=facts.evidence[0].step < 0,
+        is_proposed=is_proposed,
     )
 
 
@@ -318,11 +326,14 @@ def _about(
     if probability >= PROBABLE and not _concerns(words, chosen, rarities, sure=is_sure):
         probability /= 2
     about = [
-        pair
-        for pair in _rated(words, chosen)
-        if pair[1].is_agreed or _shared(words, pair[1], rarities) >= _OWN
+        pair for pair in _rated(words, chosen) if is_sure or _is_about(words, pair[1], rarities)
     ]
     return about, probability
+
+
+def _is_about(words: Collection[str], quote: "Quote", rarities: Callable[[str], float]) -> bool:
+    """Return True where *quote* may stand where the conversation alone does not say enough."""
+    return quote.is_agreed or (not quote.is_proposed and _shared(words, quote, rarities) >= _OWN)
 
 
 def _shared(words: Collection[str], quote: "Quote", rarities: Callable[[str], float]) -> float:
@@ -335,7 +346,8 @@ def _close(words: Collection[str], found: Mapping[str, QuotedSession]) -> list[t
     """The quotes in *found* much of which a request of *words* says again, the closest first."""
     rarities = _rarities(found.values())
     close: list[tuple[float, Quote]] = []
-    for quote in (one for known in found.values() for one in known.quotes if one.is_shown):
+    shown = (one for known in found.values() for one in known.quotes if one.is_shown)
+    for quote in (one for one in shown if not one.is_proposed):
         own = {*stems(_FOLDERS.sub(" ", quote.content))}
         if len(shared := own & {*words}) >= _FEWEST_SAID:
             said = sum(map(rarities, sorted(shared)))
@@ -352,21 +364,22 @@ def _rarities(known: Collection[QuotedSession]) -> Callable[[str], float]:
     return lambda word: rarity(met[word], texts)
 
 
-def fitting(quotes: Iterable[Quote], max_tokens: int = QUOTED_TOKENS) -> list[tuple[Quote, str]]:
+def fitting(quotes: Iterable[Quote]) -> list[tuple[Quote, str]]:
     """Select the *quotes*, best first, that fit and say something new, with the line of each.
 
     They are in the order of time.
     """
     lines: list[tuple[Quote, str]] = []
     quoted: set[str] = set()
+    used = 0
     for quote in quotes:
         own = {*stems(quote.content)}
         if not quote.is_shown or (own and len(own & quoted) > _REPEATED * len(own)):
             continue
-        if line := quote.line(max_tokens):
+        if line := quote.line((WHOLE_TOKENS if quote.is_agreed else QUOTED_TOKENS) - used):
             lines.append((quote, line))
             quoted |= own
-            max_tokens -= count_tokens(line) + 1
+            used += count_tokens(line) + 1
     return sorted(lines, key=lambda pair: pair[0].place)
 
 
@@ -379,8 +392,10 @@ def _rated(words: Sequence[str], conversation: QuotedSession) -> list[tuple[floa
     total = sum(weights.values()) or 1.0
 
     def score(quote: Quote) -> float:
-        shared = sum([weights[word] for word in words if word in quote.words]) / total
-        return quote.weight * (1 + quote.is_agreed) + 3 * shared
+        # That the request is worded as the first one was shows the conversation, not the answer.
+        heard = () if quote.is_opening else quote.words
+        shared = sum([weights[word] for word in words if word in heard]) / total
+        return quote.weight + quote.is_agreed + 3 * shared
 
     rated = [(score(quote), quote) for quote in quotes]
     return sorted(rated, key=lambda pair: (-pair[0], pair[1].id))

@@ -18,6 +18,7 @@ from contextgraph.knowledge.recall import (
     Period,
     asks_for_anything,
     searched_text,
+    waits,
     without_asking,
 )
 from contextgraph.model import (
@@ -114,7 +115,8 @@ def search(
         for one in notes.answers(
             question, scope, strategy, candidates, within.period, lambda _: vector
         )
-        if within.admits(one.note)
+        # The words of a proposed lesson are found where they were said.
+        if within.admits(one.note) and not waits(one.note)
     }
     is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
     if is_new or (not recalled and asks_for_anything(question) and not is_graph):

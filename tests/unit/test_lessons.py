@@ -333,7 +333,7 @@ def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
     [
         ("A) keep both tables\nB) drop the old table", "B", "drop the old table"),
         (
-            "1. Keep the cache for an hour\n2. Drop what is older at each start",
+            "1. Keep the cache for an hour\n2. Drop what is older at each start\nWhich?",
             "option 2",
             "Drop what is older at each start",
         ),
@@ -342,6 +342,58 @@ def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
 def test_a_choice_keeps_what_was_chosen(wrote: str, answer: str, chosen: str) -> None:
     (said,) = statements_in(talk("a", "Look at the cache", (wrote, answer))).statements
     assert (said.by_agent, said.text, said.context) == (True, chosen, answer)
+
+
+def test_an_answer_that_repeats_a_part_of_a_question_chooses_it() -> None:
+    asked = "Should the fixed amount come off first, or the percent discount?"
+    (said,) = statements_in(talk("a", "Look", (asked, "Percent discount first."))).statements
+    assert said.text == f"{asked} Percent discount first."
+    assert said.confidence < SURE
+    orders = statements_in(talk("a", "Look", ("Do you want me to delete it?", "delete it")))
+    assert orders.statements == ()
+
+
+def test_an_answer_chooses_the_sentence_that_marks_its_word() -> None:
+    offered = "- In the view of all projects `p` should filter by the project name.\n- Or `n`."
+    rounds = ((f"{offered}\nWhich key?", "p, make it so"),)
+    (said,) = statements_in(talk("a", "Look at the keys", *rounds)).statements
+    assert said.text == "In the view of all projects `p` should filter by the project name."
+    assert (said.by_agent, said.quote) == (True, "p, make it so")
+
+
+def test_what_the_agent_restates_and_nobody_objects_to_is_agreed() -> None:
+    restated = "So a batch of the export holds 640 rows, which the partner measured, never more."
+    rounds = (("How many rows?", "The partner measured 640 rows."), (restated, "Right, 640."))
+    said = statements_in(talk("a", "The batch of the export is too large", *rounds)).statements
+    assert restated in {one.text for one in said if one.by_agent}
+    asks = (rounds[0], (restated, "Why 640?"))
+    said = statements_in(talk("a", "The batch of the export is too large", *asks)).statements
+    assert restated not in {one.text for one in said}
+
+
+def test_a_recap_is_quoted_whole(memory: AgentMemory) -> None:
+    rest = (
+        f" Rows of part {number} that the partner confirmed are never split over two batches."
+        for number in range(6)
+    )
+    recap = RECAP[:-1] + ";" + ";".join(one[:-1] for one in rest) + "."
+    memory.learn(talk("export", ASKED, *ROUNDS, last=recap))
+    for run in map(small_talk, range(8)):
+        memory.learn(run)
+    text = memory.render(memory.query(State(task_description=LATER, repo=SHOP)))
+    assert recap in text
+
+
+def test_what_is_proposed_answers_who_asks_and_interrupts_nobody(memory: AgentMemory) -> None:
+    said = "Amendment to the overage policy that we settled before the launch of the portal."
+    quotation = Quotation(said, "trj_a", "a", 0, MONDAY)
+    facts = LessonFacts(LessonKind.RULE, Origin.DISTILLED, evidence=(quotation,))
+    memory.lessons.keep([NewLesson(said, facts)], SHOP)
+    (kept,) = memory.lessons.of(SHOP)
+    assert kept.status is LessonStatus.PROPOSED
+    assert [one.note.content for one in memory.notes.recall("overage policy")] == [said]
+    assert memory.decided("the overage policy of the portal", repo=SHOP).lessons == ()
+    assert said not in memory.notes.snapshot("a look at the overage policy", repo=SHOP).text
 
 
 def test_the_last_restatement_of_what_people_said_is_agreed() -> None:
