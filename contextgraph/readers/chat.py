@@ -282,6 +282,7 @@ FORMATS = (
         is_calls,
         call_runs,
         is_part=is_call_line,
+        omits="images, token counts, what was streamed in pieces",
     ),
     Format(
         NAME,
@@ -290,5 +291,6 @@ FORMATS = (
         _KEEPS,
         recognises,
         runs,
+        omits="images, token counts, fields of rows that no run has",
     ),
 )

@@ -28,7 +28,7 @@ from contextgraph.readers.repository import folder_worked_in, instance_in, repos
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean
 
-_CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call")
+_CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call", "toolCall")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
 _BLOCKS = (*_CALLS, *_RESULTS, "thinking", "reasoning")
 _GOOGLE = frozenset({"functionCall", "functionResponse"})
@@ -84,7 +84,13 @@ class Prompt(Struct, frozen=True):
     text: str
 
 
-Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt
+class Undone(Struct, frozen=True):
+    """A person went back: their last *requests* count as not said."""
+
+    requests: int
+
+
+Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt | Undone
 
 
 class Conversation(NamedTuple):
@@ -148,12 +154,15 @@ class Tree:
     """The lines of a log by their ids, with the requests that stand in them.
 
     A person who goes back in a conversation and writes another request opens a second branch below
-    the same parent; the request that they left counts as not said.
+    the same parent; the request that they left counts as not said. One who goes back to before
+    their first request opens a second tree, which the log has to name: a log that was cut has
+    several trees as well.
     """
 
     def __init__(self) -> None:
         self._parents: dict[str, str] = {}
         self._requests: list[tuple[str, UserMessage]] = []
+        self._leaf = ""
 
     def add(self, id_: str, parent: str, turns: Iterable[Turn]) -> None:
         """Add the line *id_* below *parent*, with its *turns*."""
@@ -162,6 +171,28 @@ class Tree:
             said = (turn for turn in turns if isinstance(turn, UserMessage) and turn.text.strip())
             self._requests += [(id_, message) for message in said]
 
+    def goes_on_at(self, leaf: str) -> None:
+        """Note the line at which the conversation goes on."""
+        self._leaf = leaf
+
+    def _root(self, id_: str) -> str:
+        """The first line above *id_*; empty where the way up does not end at one."""
+        seen = set[str]()
+        while (parent := self._parents.get(id_)) and id_ not in seen:
+            seen.add(id_)
+            id_ = parent
+        return id_ if self._parents.get(id_) == "" else ""
+
+    def _other_trees(self) -> Mapping[str, UserMessage]:
+        """The requests of trees that were left for the one of the leaf, each with its first."""
+        root = self._root(self._leaf) if self._leaf in self._parents else ""
+        first = next((message for id_, message in self._requests if id_ == root), None)
+        if not first:
+            return {}
+        order = list(self._parents)
+        earlier = {id_ for id_ in order[: order.index(root)] if self._root(id_)}
+        return {id_: first for id_, _ in self._requests if id_ in earlier}
+
     def rewound(self) -> Mapping[int, UserMessage]:
         """Return the requests that were left, by `id`, each with the one that took its place."""
         order = {id_: number for number, id_ in enumerate(self._parents)}
@@ -169,7 +200,7 @@ class Tree:
         for id_, parent in reversed(self._parents.items()):
             if parent in last and order[parent] < order[id_]:
                 last[parent] = max(last[parent], last[id_])
-        left, newest = dict[str, UserMessage](), dict[str, tuple[int, UserMessage]]()
+        left, newest = dict(self._other_trees()), dict[str, tuple[int, UserMessage]]()
         for id_, message in reversed(self._requests):
             parent = self._parents[id_]
             if parent in newest and last[id_] < newest[parent][0]:
@@ -291,9 +322,29 @@ def conversation_of(turns: Iterable[Turn]) -> Conversation:
     A result whose call is lost, or was never understood, is that of a step without action.
     """
     builder = _Builder()
-    for turn in _without_replays(list(turns)):
+    for turn in _without_replays(_without_undone(turns)):
         builder.add(turn)
     return builder.finished()
+
+
+def _without_undone(turns: Iterable[Turn]) -> Sequence[Turn]:
+    """*turns* without the requests that were taken back; the next one takes their place."""
+    kept, said, left = list[Turn](), list[UserMessage](), list[UserMessage]()
+    successors = dict[int, UserMessage]()
+    for turn in turns:
+        if isinstance(turn, Undone):
+            for _ in range(min(turn.requests, len(said))):
+                left.append(said.pop())
+            continue
+        kept.append(turn)
+        if isinstance(turn, UserMessage) and turn.text.strip():
+            successors |= {id(request): turn for request in left}
+            left.clear()
+            said.append(turn)
+    if left and said:  # nothing was asked since
+        gone = {id(request) for request in left}
+        kept = [turn for turn in kept if id(turn) not in gone]
+    return without(successors, kept) if successors else kept
 
 
 def _without_replays(turns: Sequence[Turn]) -> Iterator[Turn]:
@@ -320,7 +371,12 @@ def _without_replays(turns: Sequence[Turn]) -> Iterator[Turn]:
 
 def _content(turn: Turn) -> object:
     """Return the content of *turn*, without its ids and time."""
-    return (turn.tool, turn.arguments) if isinstance(turn, Call) else (type(turn), turn.text)
+    match turn:
+        case Call():
+            return turn.tool, turn.arguments
+        case Undone():
+            return turn
+    return type(turn), turn.text
 
 
 class _Draft(Struct):

@@ -19,7 +19,9 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.format import (
+    VS_CODE,
     Format,
+    Kept,
     Place,
     Row,
     as_row,
@@ -36,6 +38,11 @@ COPILOT_CHAT = "copilot-chat"
 
 _LONGEST_MANIFEST = 1 << 20
 _WORKSPACE = "workspace.json"
+_CHATS = tuple(
+    f"{place}/*.{ending}"
+    for place in ("workspaceStorage/*/chatSessions", "globalStorage/emptyWindowChatSessions")
+    for ending in ("json", "jsonl")
+)
 _SET, _PUSH, _DELETE = 1, 2, 3
 
 
@@ -108,7 +115,9 @@ def _folder(place: Place) -> str:
 
 def _turns(request: Row) -> Iterator[Turn]:
     time = time_in(request)
-    yield UserMessage(text(row_at(request, "message"), "text"), time=time)
+    message = request.get("message")
+    words = message if isinstance(message, str) else text(row_at(request, "message"), "text")
+    yield UserMessage(words, time=time)
     metadata = row_at(row_at(request, "result"), "metadata")
     parts = rows_at(request, "response")
     ran = {text(part, "toolCallId"): part for part in parts if "toolCallId" in part}
@@ -164,5 +173,9 @@ FORMATS = (
         chat_runs,
         is_part=is_chat_line,
         experimental=True,
+        omits="images, variables, progress, thinking; edits that are shown in the editor only",
+        kept=tuple(
+            Kept(folder, tuple(f"{user}/{chats}" for chats in _CHATS)) for folder, user in VS_CODE
+        ),
     ),
 )

@@ -122,27 +122,45 @@ def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]
     of a known agent, damaged, or holds a value of more than *max_size* bytes.
     """
     with Database(name, max_size) as database:
-        yield from enumerate(_KINDS[_kind(name, database)].read(database), 1)
+        yield from enumerate(_kind(name, database).read(database), 1)
 
 
 def count_sessions(name: str) -> int:
     """The number of sessions in the database *name*; raises ReadError as `sessions_in`."""
     with Database(name, MAX_RUN_SIZE) as database:
-        (counted,) = database.rows(_KINDS[_kind(name, database)].counting)
+        (counted,) = database.rows(_kind(name, database).counting)
         return int(next(iter(counted.values())))
 
 
-def _kind(name: str, database: Database) -> str:
-    """The agent whose *database* it is, by its tables."""
-    for agent, kind in _KINDS.items():
+def _kind(name: str, database: Database) -> "_Kind":
+    """The kind of *database*, by its tables."""
+    for kind in _KINDS:
         if kind.tables <= database.tables:
-            return agent
+            return kind
     names = ", ".join(sorted(database.tables)[:8]) or "none"
     raise ReadError(name, "", f"not the database of a known agent; tables: {names}")
 
 
 def _opencode(database: Database) -> Iterator[dict[str, Any]]:
+    """Sessions of OpenCode 2, then those that only the tables of earlier versions have.
+
+    OpenCode 2 leaves these tables in the file as they were when it took them over.
+    """
+    folders = {}
+    if "project" in database.tables:
+        projects = database.rows("SELECT id, worktree FROM project")
+        folders = {row["id"]: row["worktree"] for row in projects}
+    newer = set[str]()
+    if database.tables >= _OPENCODE_2:
+        for session in database.rows("SELECT * FROM session_v2", by=("time_created", "id")):
+            newer.add(session["id"])
+            info = {**session, "worktree": folders.get(session["project_id"])}
+            yield {"info": info, "messages": _opencode_2_messages(database, session["id"])}
+    if not database.tables >= _OPENCODE_1:
+        return
     for session in database.rows("SELECT * FROM session", by=("time_created", "id")):
+        if session["id"] in newer:
+            continue
         messages = []
         rows = database.rows(
             "SELECT id, time_created, data FROM message WHERE session_id = ?",
@@ -155,7 +173,22 @@ def _opencode(database: Database) -> Iterator[dict[str, Any]]:
             messages.append(
                 {"info": _json(row["data"]), "parts": [_json(part["data"]) for part in parts]}
             )
-        yield {"info": session, "messages": messages}
+        info = {**session, "worktree": folders.get(session.get("project_id"))}
+        yield {"info": info, "messages": messages}
+
+
+def _opencode_2_messages(database: Database, session: str) -> list[dict[str, Any]]:
+    rows = database.rows(
+        "SELECT id, type, seq, time_created, data FROM session_message WHERE session_id = ?",
+        session,
+        by=("seq", "id"),
+    )
+    messages = []
+    for row in rows:
+        data = _json(row["data"])
+        facts = {name: row[name] for name in ("id", "type", "time_created")}
+        messages.append({**(data if isinstance(data, dict) else {}), **facts})
+    return messages
 
 
 def _goose(database: Database) -> Iterator[dict[str, Any]]:
@@ -213,17 +246,23 @@ class _Kind(NamedTuple):
     counting: str
 
 
-_KINDS = {
-    "opencode": _Kind(
-        frozenset({"session", "message", "part"}), _opencode, "SELECT count(*) FROM session"
+_OPENCODE_1 = frozenset({"session", "message", "part"})
+_OPENCODE_2 = frozenset({"session_v2", "session_message"})
+_KINDS = (
+    _Kind(
+        _OPENCODE_1 | _OPENCODE_2,
+        _opencode,
+        "SELECT count(*) FROM (SELECT id FROM session UNION SELECT id FROM session_v2)",
     ),
-    "goose": _Kind(frozenset({"sessions", "messages"}), _goose, "SELECT count(*) FROM sessions"),
-    "cursor": _Kind(
+    _Kind(_OPENCODE_2, _opencode, "SELECT count(*) FROM session_v2"),
+    _Kind(_OPENCODE_1, _opencode, "SELECT count(*) FROM session"),
+    _Kind(frozenset({"sessions", "messages"}), _goose, "SELECT count(*) FROM sessions"),
+    _Kind(
         frozenset({"cursorDiskKV"}),
         _cursor,
         "SELECT count(*) FROM cursorDiskKV WHERE key LIKE 'composerData:%'",
     ),
-}
+)
 
 
 def _json(value: object) -> Any:

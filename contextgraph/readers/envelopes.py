@@ -39,7 +39,7 @@ _MINI_TASK = regex(
 _PROGRAM_TAGS = (
     "system-reminder|system_reminder|command-name|command-message|command-contents|"
     "local-command-[a-z]+|bash-input|bash-stdout|bash-stderr|task-notification|teammate-message|"
-    "agent-message|cross-session-message|[a-z-]+-hook|hook_context|session_context|"
+    "channel|agent-message|cross-session-message|[a-z-]+-hook|hook_context|session_context|"
     "ide_selection|ide_opened_file|ide_diagnostics|environment_details|environment_context|user_instructions|turn_aborted|"
     "persisted-output|attached_files|additional_data|open_and_recently_viewed_files|user_info|"
     "system_notification|manually_attached_skills|git_status|project_layout"
@@ -220,6 +220,10 @@ _HEADERS = (
     regex(
         r"\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code "
         rf"{_CODE}(?:\n|\Z)(?:Original token count: .*\n)?(?:Output:(?:\n|\Z))?"
+    ),
+    regex(
+        r"\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process running with session ID \d+\n"
+        r"(?:Original token count: .*\n)?(?:Output:(?:\n|\Z))?"
     ),
     regex(rf"\A\s*<returncode>{_CODE}</returncode>\s*"),
     regex(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),

@@ -296,6 +296,7 @@ FORMATS = (
         "every field of a run; docs/trajectory.schema.json describes it",
         is_own,
         own_runs,
+        omits="nothing",
     ),
     Format(
         ATIF,
@@ -306,5 +307,6 @@ FORMATS = (
         is_atif,
         runs,
         is_part=is_step,
+        omits="metrics, final metrics, images",
     ),
 )

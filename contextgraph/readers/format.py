@@ -129,12 +129,35 @@ def repo_named(instance_id: str) -> str:
     return f"{smith['owner']}/{smith['repo']}" if smith else repo_of(instance_id)
 
 
+class Kept(Struct, frozen=True):
+    """Where an agent keeps its sessions: files at *patterns* below a folder.
+
+    That folder is the one in the environment *variable*, where it is set, else *folder* in the
+    home. *agent* is who keeps them, where another than the format is named after.
+    """
+
+    folder: str
+    patterns: tuple[str, ...]
+    variable: str = ""
+    agent: str = ""
+
+
+# Where Visual Studio Code and its relatives keep the data of a user, here and on remote hosts: a
+# folder in the home, and what is below it.
+VS_CODE = (
+    (".config", "*/User"),
+    ("Library/Application Support", "*/User"),
+    (".vscode-server", "data/User"),
+)
+
+
 class Format(Struct, frozen=True):
-    """How one format is recognised and read.
+    """How one format is recognised and read, and where it is kept.
 
     *recognises* decides on a parsed record, *runs* gives the runs in it, with a ReadError for each
     part that cannot be read. In a format with *is_part* a run is spread over the lines of a file,
-    or over files: *is_part* decides on one of them, and the record is the list of all.
+    or over files: *is_part* decides on one of them, and the record is the list of all. *omits* is
+    what is logged and not read, *kept* where discovery looks for it.
     """
 
     name: str
@@ -144,6 +167,8 @@ class Format(Struct, frozen=True):
     runs: "Callable[[Any, Place], Iterable[RawTrajectory | ReadError]]"
     is_part: Callable[[object], bool] | None = None
     experimental: bool = False
+    omits: str = ""
+    kept: tuple[Kept, ...] = ()
 
 
 def is_list_of(is_line: Callable[[object], bool], value: object) -> bool:

@@ -15,6 +15,8 @@ from contextgraph.readers import (
     harnesses,
     histories,
     marked_text,
+    opencode,
+    pi,
     spans,
     swe_agent,
 )
@@ -47,6 +49,8 @@ FORMATS: Mapping[str, Format] = {
         exchange,
         swe_agent,
         histories,
+        opencode,
+        pi,
         harnesses,
         copilot_chat,
         marked_text,

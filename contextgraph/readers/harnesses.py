@@ -23,6 +23,7 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.format import (
     Format,
+    Kept,
     Place,
     Row,
     content_text,
@@ -572,6 +573,8 @@ FORMATS = (
         recognises,
         runs,
         is_part=is_event,
+        omits="images, token counts, the state of the agent, condensations",
+        kept=(Kept(".openhands", ("sessions/*/events", "conversations/*/events")),),
     ),
     Format(
         MOATLESS,
@@ -580,6 +583,7 @@ FORMATS = (
         "thoughts, actions, observations, requests for correction as errors, patch, model",
         is_moatless,
         moatless_runs,
+        omits="other branches of the tree, token counts",
     ),
     Format(
         AGENTLESS,
@@ -587,6 +591,7 @@ FORMATS = (
         "one step for each stage: files, code and lines located, the repair; task, patch",
         is_agentless,
         agentless_runs,
+        omits="rejected samples, token counts",
     ),
     Format(
         AUTOCODEROVER,
@@ -594,6 +599,7 @@ FORMATS = (
         "task, searches with results and failures, the patch written, how it was extracted, model",
         is_autocoderover,
         autocoderover_runs,
+        omits="costs, patches that were not applied",
     ),
     Format(
         TRAE,
@@ -602,5 +608,6 @@ FORMATS = (
         is_trae,
         trae_runs,
         experimental=True,
+        omits="llm_interactions, which repeat the steps; reflections, token counts",
     ),
 )

@@ -22,6 +22,7 @@ from contextgraph.readers.conversation import (
     Thought,
     Tree,
     Turn,
+    Undone,
     UserMessage,
     block_turns,
     call_in,
@@ -38,10 +39,11 @@ from contextgraph.readers.envelopes import DENIED, INTERRUPTED, output_in, said_
 from contextgraph.readers.format import (
     EmptyRunError,
     Format,
+    Kept,
     Place,
     Row,
-    as_row,
     content_text,
+    file_stem,
     integer,
     is_list_of,
     loose_text,
@@ -176,9 +178,14 @@ class _ClaudeSession(Struct):
             self.turns.append(message)
 
     def _unqueue(self, words: str) -> None:
-        """Remove the queued prompt with these *words*: a later line has it at its place."""
-        message = next((queued for queued in self.queued if queued.text == words), None)
-        if message:
+        """Remove the queued prompts in *words*: a later line has them at their place.
+
+        Several that waited may be sent as one.
+        """
+        lines = set(words.splitlines())
+        sent = [queued for queued in self.queued if lines.issuperset(queued.text.splitlines())]
+        same = [queued for queued in sent if queued.text == words]
+        for message in same[:1] or sent:
             self.queued.remove(message)
             self.turns = [turn for turn in self.turns if turn is not message]
 
@@ -194,27 +201,33 @@ def claude_runs(
     sessions: dict[tuple[str, str], _ClaudeSession] = {}
     roots: dict[str, str] = {}
     seen: set[str] = set()
-    tree = Tree()
+    trees = {"": Tree()}
     unknown, versions = Counter[str](), dict[str, None]()
 
     def take(row: Row) -> None:
         if (kind := text(row, "type")) not in _CLAUDE_LEARNED:
+            if kind == "last-prompt":
+                trees[""].goes_on_at(loose_text(row, "leafUuid"))
             if kind not in _CLAUDE_OTHER | _CLAUDE_SILENT:
                 unknown[kind] += 1
                 versions.update({text(row, "version"): None})
             return
         session = _claude_session(sessions, row, _claude_agent(row, roots))
-        if _is_repeated(row, seen):
+        row, is_repeated = _new_in(row, seen)
+        if is_repeated:
             session.forget_repeated_request()
             return
         turns = list(_claude_turns(row, place))
         session.add(row, turns)
-        tree.add(text(row, "uuid"), text(row, "parentUuid"), turns)
+        tree = trees.setdefault(session.agent, Tree())
+        # What was compacted hangs together by a parent of its own.
+        parent = text(row, "parentUuid") or loose_text(row, "logicalParentUuid")
+        tree.add(text(row, "uuid"), parent, turns)
 
     yield from each_row(lines, take, f"{name} line", place)
-    rewound = tree.rewound()
     for session in sessions.values():
-        session.turns = without(rewound, session.turns)
+        if tree := trees.get(session.agent):
+            session.turns = without(tree.rewound(), session.turns)
     begun = [session for session in sessions.values() if session.turns]
     if not begun and unknown:
         version = next(filter(None, versions), "")
@@ -240,17 +253,34 @@ def _claude_session(
     return origin
 
 
-def _is_repeated(row: Row, seen: set[str]) -> bool:
-    """Whether the line was read before; clients that append a history again give it new ids."""
-    message = row_at(row, "message")
-    ids, content = [text(row, "uuid")], message.get("content")
-    if reply := text(message, "id"):
-        ids.append(f"{reply} {shown(content)}")
-    elif isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
-        ids.append(loose_text(content[0], "tool_use_id"))
-    repeated = any(id_ in seen for id_ in ids if id_)
-    seen.update(filter(None, ids))
-    return repeated
+def _new_in(row: Row, seen: set[str]) -> tuple[Row, bool]:
+    """The line without what was *seen* before, and whether all of it was.
+
+    A reply may be logged as it grows, with all of its blocks each time. Clients that append a
+    history again give it new ids.
+    """
+    message, id_ = row_at(row, "message"), text(row, "uuid")
+    blocks, reply = message.get("content"), text(message, "id")
+    if not isinstance(blocks, list) or id_ in seen:
+        seen_before = bool(id_) and id_ in seen
+        seen.add(id_)
+        return row, seen_before
+    seen.add(id_)
+    ids = [_block_id(block, reply) for block in blocks]
+    new = [block for block, id_ in zip(blocks, ids, strict=True) if not id_ or id_ not in seen]
+    seen.update(ids)
+    if len(new) == len(blocks):
+        return row, False
+    return {**row, "message": {**message, "content": new}}, not new
+
+
+def _block_id(block: object, reply: str) -> str:
+    """What tells a block from others: of a result its call, else the reply that it is in."""
+    if isinstance(block, dict) and (call := loose_text(block, "tool_use_id")):
+        return call
+    if isinstance(block, dict) and reply and (call := loose_text(block, "id")):
+        return f"{reply} {call}"
+    return f"{reply} {shown([block])}" if reply else ""
 
 
 def _claude_agent(row: Row, roots: dict[str, str]) -> str:
@@ -577,6 +607,8 @@ class _CodexSession(Struct):
                 yield from self._answer(item)
             case "turn_aborted":
                 yield UserMessage("", interrupted=True)
+            case "thread_rolled_back":
+                yield Undone(integer(item, "num_turns") or 0)
             case "item_completed" if self.scripts:
                 self._executed(row_at(item, "item"))
             case "function_call" | "custom_tool_call" | "local_shell_call" as called:
@@ -687,11 +719,12 @@ QWEN = "qwen-code"
 COPILOT = "copilot-cli"
 CURSOR = "cursor"
 GOOSE = "goose"
-OPENCODE = "opencode"
 
 _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
 _GEMINI_REPLIES = ("gemini", "model")
 _GEMINI_FOLDER = regex(r"\*\*Workspace Directories:\*\*\n {2,4}- (/[^\n]+)")
+# Beside the folder of chats: names the folder of the project.
+_GEMINI_ROOT = ".project_root"
 _CURSOR_TIME = regex(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 
 
@@ -709,7 +742,12 @@ def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]
         lines: list[Any] = [value, *rows_at(value, "messages")]
     else:
         lines = _last_versions(value)
-    yield from lines_run(GEMINI, _gemini_turns, _gemini_facts, lines, place)
+    root = _text_of(place, Path(place.file).parent.parent / _GEMINI_ROOT).strip()
+
+    def facts_of(row: Row) -> dict[str, str]:
+        return {**_gemini_facts(row), **({"folder": root} if root else {})}
+
+    yield from lines_run(GEMINI, _gemini_turns, facts_of, lines, place)
 
 
 def _last_versions(lines: Sequence[Any]) -> list[Any]:
@@ -882,7 +920,11 @@ def _copilot_turns(row: Row) -> Iterator[Turn]:
 
 def is_cursor_line(value: object) -> bool:
     """Whether *value* is a line of a transcript of Cursor's command line."""
-    if not isinstance(value, dict) or value.get("role") not in ("user", "assistant"):
+    if not isinstance(value, dict):
+        return False
+    if value.get("type") == "turn_ended" and "status" in value:
+        return True
+    if value.get("role") not in ("user", "assistant"):
         return False
     message = value.get("message")
     return isinstance(message, dict) and "content" in message and "type" not in value
@@ -898,13 +940,24 @@ def is_cursor(value: object) -> bool:
 def cursor_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one chat."""
     if isinstance(value, list):
-        yield from lines_run(CURSOR, _cursor_turns, lambda _: {}, value, place)
+        facts = _cursor_facts(place)
+        yield from lines_run(CURSOR, _cursor_turns, lambda _: facts, value, place)
         return
     bubbles = rows_at(value, "bubbles")
     yield from lines_run(CURSOR, _bubble_turns, _bubble_facts, [value, *bubbles], place)
 
 
+def _cursor_facts(place: Place) -> dict[str, str]:
+    """The session that a transcript is named after; sub-agents lie in its folder."""
+    path = PurePath(place.file)
+    if path.parent.name == "subagents":
+        return {"agent": f"{CURSOR}/subagent", "session": path.parent.parent.name}
+    return {"session": file_stem(path.name)} if "agent-transcripts" in path.parts else {}
+
+
 def _cursor_turns(row: Row) -> Iterator[Turn]:
+    if row.get("type") == "turn_ended" and row.get("status") == "aborted":
+        yield UserMessage("", interrupted=True)
     if "message" not in row:
         return
     message, is_agent = row_at(row, "message"), row.get("role") == "assistant"
@@ -971,98 +1024,15 @@ def _goose_turns(row: Row) -> Iterator[Turn]:
         yield from block_turns(rows_at(row, "content"), is_agent=is_agent, time=time)
 
 
-# OpenCode
-
-
-def is_opencode(value: object) -> bool:
-    """Whether *value* is a session of OpenCode: exported, of its database, or of its old tree."""
-    if is_opencode_tree(value):
-        return True
-    if not isinstance(value, dict) or not isinstance(value.get("info"), dict):
-        return False
-    messages = value.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, dict) and isinstance(first.get("parts"), list)
-
-
-def is_opencode_tree(value: object) -> bool:
-    """Whether *value* has the files of a session that OpenCode kept in a tree, by their names."""
-    return isinstance(value, dict) and any(map(_is_tree_session, value.values()))
-
-
-def _is_tree_session(row: object) -> bool:
-    return isinstance(row, dict) and row.keys() >= {"id", "projectID", "directory"}
-
-
-def _of_tree(value: Row) -> Row:
-    """The session as it is exported, of its files."""
-    rows = [as_row(row, name) for name, row in value.items()]
-    info = next(filter(_is_tree_session, rows))
-    messages = [
-        {"info": row, "parts": [p for p in rows if p.get("messageID") == row.get("id")]}
-        for row in rows
-        if "role" in row
-    ]
-    return {"info": info, "messages": messages}
-
-
-def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run of one session."""
-    if is_opencode_tree(value):
-        value = _of_tree(value)
-    info, messages = row_at(value, "info"), rows_at(value, "messages")
-    turns = [turn for message in messages for turn in _opencode_turns(message)]
-    models = (text(row_at(message, "info"), "modelID") for message in messages)
-    # The export and the database name the session that started this one differently.
-    is_subagent = info.get("parentID") or info.get("parent_id")
-    facts = {
-        "agent": f"{OPENCODE}/subagent" if is_subagent else OPENCODE,
-        "folder": text(info, "directory"),
-        "session": text(info, "id"),
-        "model": next(filter(None, models), ""),
-    }
-    yield finished_run(OPENCODE, turns, facts, place)
-
-
-def _opencode_turns(message: Row) -> Iterator[Turn]:
-    info = row_at(message, "info")
-    is_agent = info.get("role") == "assistant"
-    time = time_in(row_at(info, "time"), "created")
-    for part in rows_at(message, "parts"):
-        match part.get("type"):
-            case "text" if part.get("synthetic") is not True and part.get("ignored") is not True:
-                words = text(part, "text")
-                yield Thought(words, time) if is_agent else UserMessage(words, time=time)
-            case "reasoning":
-                yield Thought(text(part, "text"), time)
-            case "tool":
-                yield from _opencode_call(part, time)
-    if row_at(info, "error").get("name") == "MessageAbortedError":
-        yield UserMessage("", interrupted=True)
-
-
-def _opencode_call(part: Row, time: datetime | None) -> Iterator[Turn]:
-    state, id_ = row_at(part, "state"), text(part, "callID")
-    time = time_in(row_at(state, "time"), "start") or time
-    yield Call(text(part, "tool"), json_arguments(state.get("input")), id_, time)
-    if state.get("status") in ("completed", "error"):
-        error = text(state, "error")
-        yield Result(
-            error or shown(state.get("output")),
-            id_,
-            exit_code=integer(row_at(state, "metadata"), "exit"),
-            is_error=True if state["status"] == "error" else None,
-            denied="rejected permission" in error,
-        )
-
-
 def _begins_with(is_first: Callable[[object], bool], value: object) -> bool:
     """Whether *value* is a history whose first line says what it is: its lines, or one object."""
     return is_first(value[0] if isinstance(value, list) and value else value)
 
 
 _KEEPS = "requests, thoughts, tool calls, results, errors, times, directory, model where logged"
-history = partial(Format, keeps=_KEEPS, experimental=True)
+_OMITS = "images, token counts, titles"
+_CURSOR_DATABASE = "Cursor/User/globalStorage/state.vscdb"
+history = partial(Format, keeps=_KEEPS, omits=_OMITS, experimental=True)
 
 FORMATS = (
     history(
@@ -1071,6 +1041,7 @@ FORMATS = (
         recognises=is_iflow,
         runs=partial(claude_runs, IFLOW),
         is_part=is_claude_line,
+        kept=(Kept(".iflow", ("projects/*/session-*.jsonl",)),),
     ),
     Format(
         CLAUDE_CODE,
@@ -1081,6 +1052,9 @@ FORMATS = (
         partial(is_list_of, is_claude_line),
         partial(claude_runs, CLAUDE_CODE),
         is_part=is_claude_line,
+        omits="images, token counts, snapshots of files, titles, summaries; of an output in a file "
+        "of its own what is beyond 512 KiB",
+        kept=(Kept(".claude", ("projects/**/*.jsonl",), "CLAUDE_CONFIG_DIR"),),
     ),
     Format(
         CODEX,
@@ -1091,6 +1065,14 @@ FORMATS = (
         partial(is_list_of, is_codex_line),
         codex_runs,
         is_part=is_codex_line,
+        omits="encrypted reasoning, images, token counts, history.jsonl",
+        kept=(
+            Kept(
+                ".codex",
+                ("sessions/**/rollout-*.jsonl*", "archived_sessions/rollout-*.jsonl*"),
+                "CODEX_HOME",
+            ),
+        ),
     ),
     history(
         GEMINI,
@@ -1098,6 +1080,14 @@ FORMATS = (
         recognises=partial(_begins_with, is_gemini_part),
         runs=gemini_runs,
         is_part=is_gemini_part,
+        omits=f"{_OMITS}, checkpoints, logs.json",
+        kept=(
+            Kept(
+                "",
+                (".gemini/tmp/*/chats/**/*.json", ".gemini/tmp/*/chats/**/*.jsonl"),
+                "GEMINI_CLI_HOME",
+            ),
+        ),
     ),
     history(
         QWEN,
@@ -1105,6 +1095,7 @@ FORMATS = (
         recognises=partial(is_list_of, is_qwen_line),
         runs=partial(lines_run, QWEN, _qwen_turns, _session_facts),
         is_part=is_qwen_line,
+        kept=(Kept(".qwen", ("projects/*/chats/*.jsonl",)),),
     ),
     history(
         COPILOT,
@@ -1112,6 +1103,7 @@ FORMATS = (
         recognises=partial(is_list_of, is_copilot_line),
         runs=copilot_runs,
         is_part=is_copilot_line,
+        kept=(Kept(".copilot", ("session-state/*/events.jsonl",)),),
     ),
     history(
         CURSOR,
@@ -1119,6 +1111,12 @@ FORMATS = (
         recognises=is_cursor,
         runs=cursor_runs,
         is_part=is_cursor_line,
+        omits=f"{_OMITS}; transcripts have no results of tools; keys agentKv of the database",
+        kept=(
+            Kept(".cursor", ("projects/*/agent-transcripts/**/*.jsonl",), "CURSOR_CONFIG_DIR"),
+            Kept(".config", (_CURSOR_DATABASE,), "XDG_CONFIG_HOME"),
+            Kept("Library/Application Support", (_CURSOR_DATABASE,)),
+        ),
     ),
     history(
         GOOSE,
@@ -1126,12 +1124,13 @@ FORMATS = (
         recognises=partial(_begins_with, is_goose_part),
         runs=goose_runs,
         is_part=is_goose_part,
-    ),
-    history(
-        OPENCODE,
-        "object with info and messages with parts (export), the database opencode.db, or the tree "
-        "storage/session, message, part",
-        recognises=is_opencode,
-        runs=opencode_runs,
+        omits=f"{_OMITS}; what is for the model only, such as summaries",
+        kept=(
+            Kept(
+                ".local/share",
+                ("goose/sessions/sessions.db", "goose/sessions/*.jsonl"),
+                "XDG_DATA_HOME",
+            ),
+        ),
     ),
 )

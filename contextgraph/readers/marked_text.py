@@ -30,8 +30,10 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.envelopes import DENIED, INTERRUPTED, is_command, said_at_denial
 from contextgraph.readers.format import (
+    VS_CODE,
     EmptyRunError,
     Format,
+    Kept,
     Place,
     Row,
     file_stem,
@@ -53,6 +55,7 @@ AIDER = "aider"
 # The SDK of Cline keeps a session in ``ID.messages.json``, with its manifest in ``ID.json``.
 _LONGEST_MANIFEST = 1 << 20
 _MESSAGES = ".messages.json"
+_HISTORY_ITEM = "history_item.json"
 # Roo Code keeps tasks as Cline does, in a folder of its own extension of VS Code.
 ROO_EXTENSION = "rooveterinaryinc.roo-cline"
 AIDER_START = "# aider chat started at "
@@ -63,6 +66,7 @@ _CLINE_FOLDER = regex(r"# Current (?:Workspace|Working) Directory \(([^)\n]+)\)"
 # Before the output of a command, as Roo Code writes it.
 _CLINE_RAN = regex(
     r"\ACommand executed in terminal(?: +within working directory '(?P<cwd>[^'\n]*)')?\.? +"
+    r"(?:Command execution was not successful[^\n]*\n)?"
     r"Exit code: (?P<code>\d{1,5})[^\n]*\n(?:Output:\n)?"
 )
 _CLINE_DENIED = "The user denied this operation"
@@ -111,18 +115,20 @@ def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 
 
 def _cline_facts(place: Place) -> dict[str, str]:
-    """The id of a task, and what the manifest beside ``ID.messages.json`` says of it."""
+    """The id of a task, and what the file beside it says: the manifest, or Roo's history item."""
     facts, file = {"session": _task_id(place)}, Path(place.file)
-    if not file.name.endswith(_MESSAGES):
-        return facts
-    try:
+    if file.name.endswith(_MESSAGES):
         name = f"{file.name.removesuffix(_MESSAGES)}.json"
+    else:
+        name = _HISTORY_ITEM
+    try:
         with place.beside(file.with_name(name)) as beside:
             manifest = loads(beside.read(_LONGEST_MANIFEST))
     except (OSError, ValueError):
         return facts
     row = manifest if isinstance(manifest, dict) else {}
-    folder = loose_text(row, "cwd") or loose_text(row, "workspace_root")
+    names = ("cwd", "workspace_root", "workspace")
+    folder = next(filter(None, (loose_text(row, name) for name in names)), "")
     return {**facts, "folder": folder, "model": loose_text(row, "model")}
 
 
@@ -603,12 +609,27 @@ FORMATS = (
         "messages, the first with <task> or <environment_details> (Cline, Roo Code)",
         recognises=is_cline,
         runs=cline_runs,
+        omits="images, ui_messages.json, checkpoints, details of the environment",
+        kept=(
+            Kept(".cline", ("data/sessions/*/*.messages.json",), "CLINE_DIR"),
+            *(
+                Kept(
+                    folder,
+                    (f"{user}/globalStorage/{extension}/tasks/*/{TASK_FILE}",),
+                    agent=agent,
+                )
+                for agent, extension in ((CLINE, "saoudrizwan.claude-dev"), (ROO, ROO_EXTENSION))
+                for folder, user in VS_CODE
+            ),
+        ),
     ),
     history(
         AIDER,
         "text that starts with '# aider chat started at'",
         recognises=is_aider,
         runs=aider_runs,
+        omits="token counts, warnings of aider",
+        kept=(Kept("", (".aider.chat.history.md",)),),
     ),
     Format(
         SPECSTORY,
@@ -617,5 +638,13 @@ FORMATS = (
         "only the file; sub-agents as runs of their own",
         is_specstory,
         specstory_runs,
+        omits="the content of most edits, images",
+        # In each project, which lies a few folders deep.
+        kept=(
+            Kept(
+                "",
+                tuple(f"{'*/' * depth}{SPECSTORY_FOLDER}/history/*.md" for depth in range(5)),
+            ),
+        ),
     ),
 )

@@ -19,11 +19,17 @@ from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.readers.chat import is_continued_by
-from contextgraph.readers.copilot_chat import COPILOT_CHAT
 from contextgraph.readers.database import count_sessions
-from contextgraph.readers.format import ForeignError, NotUnderstoodError, SkippedError, file_stem
-from contextgraph.readers.formats import FORMATS, runs_in
-from contextgraph.readers.marked_text import CLINE, ROO, ROO_EXTENSION, SPECSTORY, session_shown
+from contextgraph.readers.format import (
+    ForeignError,
+    Format,
+    Kept,
+    NotUnderstoodError,
+    SkippedError,
+    file_stem,
+)
+from contextgraph.readers.formats import all_formats, runs_in
+from contextgraph.readers.marked_text import SPECSTORY, session_shown
 from contextgraph.readers.origin import Origins
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
@@ -41,9 +47,7 @@ from contextgraph.readers.records import (
     records_on_lines,
 )
 from contextgraph.readers.sources import (
-    SPECSTORY_FOLDER,
     STANDARD_INPUT,
-    TASK_FILE,
     SourceFile,
     StrPath,
     files_in,
@@ -436,67 +440,6 @@ class _Judge:
         return self._by_folder[root, deep]
 
 
-# Where each agent keeps its sessions, below a folder: that of the first variable that is set, else
-# the one in the home folder.
-_PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    ("claude-code", "CLAUDE_CONFIG_DIR", ".claude", ("projects/**/*.jsonl",)),
-    (
-        "codex-cli",
-        "CODEX_HOME",
-        ".codex",
-        ("sessions/**/rollout-*.jsonl*", "archived_sessions/rollout-*.jsonl*"),
-    ),
-    (
-        "opencode",
-        "XDG_DATA_HOME",
-        ".local/share",
-        ("opencode/opencode.db", "opencode/storage/session/*/ses_*.json"),
-    ),
-    ("iflow", "", ".iflow", ("projects/*/session-*.jsonl",)),
-    (
-        "goose",
-        "XDG_DATA_HOME",
-        ".local/share",
-        ("goose/sessions/sessions.db", "goose/sessions/*.jsonl"),
-    ),
-    (
-        "gemini-cli",
-        "GEMINI_CLI_HOME",
-        "",
-        (".gemini/tmp/*/chats/**/*.json", ".gemini/tmp/*/chats/**/*.jsonl"),
-    ),
-    ("qwen-code", "", ".qwen", ("projects/*/chats/*.jsonl",)),
-    ("copilot-cli", "", ".copilot", ("session-state/*/events.jsonl",)),
-    ("cursor", "CURSOR_CONFIG_DIR", ".cursor", ("projects/*/agent-transcripts/**/*.jsonl",)),
-    ("cursor", "XDG_CONFIG_HOME", ".config", ("Cursor/User/globalStorage/state.vscdb",)),
-    (
-        "cursor",
-        "",
-        "Library/Application Support",
-        ("Cursor/User/globalStorage/state.vscdb",),
-    ),
-    *(
-        (COPILOT_CHAT, "", folder, (f"*/User/workspaceStorage/*/chatSessions/*.{ending}",))
-        for folder in (".config", "Library/Application Support")
-        for ending in ("json", "jsonl")
-    ),
-    (CLINE, "CLINE_DIR", ".cline", ("data/sessions/*/*.messages.json",)),
-    *(
-        (agent, "", folder, (f"*/User/globalStorage/{extension}/tasks/*/{TASK_FILE}",))
-        for agent, extension in ((CLINE, "saoudrizwan.claude-dev"), (ROO, ROO_EXTENSION))
-        for folder in (".config", "Library/Application Support")
-    ),
-    ("aider", "", "", (".aider.chat.history.md",)),
-    # Kept in each project, which lie a few folders deep.
-    (
-        SPECSTORY,
-        "",
-        "",
-        tuple(f"{'*/' * depth}{SPECSTORY_FOLDER}/history/*.md" for depth in range(5)),
-    ),
-    ("openhands", "", ".openhands", ("sessions/*/events", "conversations/*/events")),
-    ("mini-swe-agent", "", ".config", ("mini-swe-agent/*.traj.json",)),
-)
 # Agents name the file of a session after its id, a UUID.
 _ID_CHARS = 36
 _DATABASES = (".db", ".vscdb")
@@ -548,12 +491,12 @@ def discover(
     environment = os.environ if environment is None else environment
     histories, kept, foreign = list[History](), set[str](), dict[str, set[Path]]()
     origins = Origins(trusted, _own_folders(home))
-    for agent, variable, default, patterns in _PLACES:
-        folder = Path(environment.get(variable) or home / default)
+    for form, place in _places():
+        folder = Path(environment.get(place.variable) or home / place.folder)
         files = list[Path]()
-        for pattern in patterns:
+        for pattern in place.patterns:
             for file in _files(folder, pattern, exclude):
-                if agent == SPECSTORY and session_shown(file)[-_ID_CHARS:] in kept:
+                if form.name == SPECSTORY and session_shown(file)[-_ID_CHARS:] in kept:
                     continue
                 if clone := origins.clone(file):
                     foreign.setdefault(clone, set()).add(file)
@@ -562,14 +505,19 @@ def discover(
         kept.update(file_stem(str(file))[-_ID_CHARS:] for file in files)
         if files:
             runs = sum(map(_sessions, files))
-            experimental = FORMATS[CLINE if agent == ROO else agent].experimental
-            some = tuple(files)
-            histories.append(History(agent, folder, some, runs, size_of(some), experimental))
+            agent, some = place.agent or form.name, tuple(files)
+            histories.append(History(agent, folder, some, runs, size_of(some), form.experimental))
     counts = {
         Path(os.path.commonpath([file.parent for file in some])): len(some)
         for some in foreign.values()
     }
     return Discovered(tuple(histories), counts)
+
+
+def _places() -> Iterator[tuple[Format, Kept]]:
+    """Return where sessions are kept, with their format; pages that show others come last."""
+    forms = sorted(all_formats().values(), key=lambda form: form.name == SPECSTORY)
+    return ((form, place) for form in forms for place in form.kept)
 
 
 def _fixed_folder(folder: Path, pattern: str) -> Path:
@@ -580,7 +528,7 @@ def _fixed_folder(folder: Path, pattern: str) -> Path:
 
 def _own_origins(trusted: Sequence[str]) -> Origins:
     """Return the origins of histories here; those in *trusted* folders are the owner's."""
-    clients = {COPILOT_CHAT, SPECSTORY, *(agent for agent, *_ in _PLACES)}
+    clients = {place.agent or form.name for form, place in _places()}
 
     @cache
     def sessions() -> frozenset[str]:
@@ -597,7 +545,9 @@ def _own_origins(trusted: Sequence[str]) -> Origins:
 
 def _own_folders(home: Path) -> list[Path]:
     """Return *home* and the folders in it where agents keep their sessions by default."""
-    patterns = ((home / default, pattern) for *_, default, some in _PLACES for pattern in some)
+    patterns = (
+        (home / place.folder, pattern) for _, place in _places() for pattern in place.patterns
+    )
     return [home, *(_fixed_folder(folder, pattern) for folder, pattern in patterns)]
 
 

@@ -189,6 +189,7 @@ FORMATS = (
         recognises,
         runs,
         is_part=is_span,
+        omits="spans of tools, retrievers and chains, token counts",
         experimental=True,
     ),
 )

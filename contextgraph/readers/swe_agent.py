@@ -18,6 +18,7 @@ from contextgraph.readers.envelopes import (
 from contextgraph.readers.format import (
     EmptyRunError,
     Format,
+    Kept,
     Place,
     Row,
     as_row,
@@ -288,7 +289,9 @@ def is_mini(record: object) -> bool:
         return False
     if any(isinstance(message, dict) and "parts" in message for message in record["messages"][:1]):
         return False  # a session of OpenCode
-    written_by = record.get("trajectory_format")
+    written_by, info = record.get("trajectory_format"), record.get("info")
+    if isinstance(info, dict) and "directory" in info:
+        return False  # one of OpenCode 2
     return (
         isinstance(written_by, str) and written_by.startswith(MINI_SWE_AGENT)
     ) or "info" in record
@@ -444,6 +447,7 @@ FORMATS = (
         "task, actions, open file and directory after each step, patch, outcome",
         is_row,
         row_runs,
+        omits="the system prompt's demonstrations, evaluation logs beyond the outcome",
     ),
     Format(
         SWE_AGENT,
@@ -451,6 +455,7 @@ FORMATS = (
         "task, tool calls, open file and directory after each step, patch, exit status",
         is_traj,
         traj_runs,
+        omits="demonstrations, token counts, the environment of replays",
     ),
     Format(
         MINI_SWE_AGENT,
@@ -458,5 +463,7 @@ FORMATS = (
         "task, commands, exit codes, times, model, patch, exit status",
         is_mini,
         mini_runs,
+        omits="costs, the configuration",
+        kept=(Kept(".config", ("mini-swe-agent/*.traj.json",)),),
     ),
 )

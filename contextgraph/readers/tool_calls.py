@@ -224,8 +224,9 @@ def _edit_in(arguments: Mapping[str, Json]) -> dict[str, Json]:
     edits = arguments.get("edits")
     if isinstance(edits, list) and "old_string" not in arguments:
         rows = [edit for edit in edits if isinstance(edit, dict)]
-        old = [str(row.get("old_string", row.get("oldString", ""))) for row in rows]
-        new = [str(row.get("new_string", row.get("newString", ""))) for row in rows]
+        named = [{_ARGUMENT_NAMES.get(name, name): row[name] for name in row} for row in rows]
+        old = [str(row.get("old_string", row.get("old_text", ""))) for row in named]
+        new = [str(row.get("new_string", row.get("new_text", ""))) for row in named]
         return {"old_string": "\n".join(old), "new_string": "\n".join(new)} if rows else {}
     for name in ("input", "patch", "diff", "patchText"):
         value = arguments.get(name)

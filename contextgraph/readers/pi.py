@@ -1,0 +1,122 @@
+"""pi, and Oh My Pi: trees of messages in lines, one file for each session."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from contextgraph.errors import ReadError
+from contextgraph.model import RawTrajectory
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Tree,
+    Turn,
+    UserMessage,
+    block_turns,
+    each_row,
+    finished_run,
+    shown,
+    time_in,
+    without,
+)
+from contextgraph.readers.format import (
+    Kept,
+    Place,
+    Row,
+    content_text,
+    integer,
+    is_list_of,
+    loose_text,
+    row_at,
+    rows_at,
+    text,
+)
+from contextgraph.readers.histories import history
+from contextgraph.text import regex
+
+PI = "pi"
+# Writes the same files in a folder of its own.
+OMP = "oh-my-pi"
+_OMP_FOLDER = ".omp"
+
+_EXITED = regex(r"\n*Command exited with code (?P<code>\d{1,5})\s*\Z")
+
+
+def is_pi_line(value: object) -> bool:
+    """Whether *value* is the first line of a session."""
+    if not isinstance(value, dict) or value.get("type") != "session":
+        return False
+    return isinstance(value.get("id"), str) and isinstance(value.get("cwd"), str)
+
+
+def pi_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of one session, without the requests of branches that were left."""
+    agent = OMP if _OMP_FOLDER in PurePath(place.file).parts else PI
+    turns, tree, facts = list[Turn](), Tree(), {"agent": agent}
+    above = dict[str, str]()  # what is no message -> the message that it follows
+
+    def take(row: Row) -> None:
+        if row.get("type") == "session":
+            facts.setdefault("session", text(row, "id"))
+            facts.setdefault("folder", text(row, "cwd"))
+        message = row_at(row, "message") if row.get("type") == "message" else {}
+        new = list(_turns(row, message))
+        if model := loose_text(message, "model"):
+            facts.setdefault("model", model)
+        turns.extend(new)
+        id_, parent = text(row, "id"), text(row, "parentId")
+        parent = above.get(parent, parent)
+        tree.add(id_, parent, new)
+        if not message:
+            above[id_] = parent or id_
+
+    yield from each_row(lines, take, f"{PI} line", place)
+    yield finished_run(PI, without(tree.rewound(), turns), facts, place)
+
+
+def _turns(row: Row, message: Row) -> Iterator[Turn]:
+    time = time_in(row) or time_in(message)
+    match message.get("role"):
+        case "user":
+            yield UserMessage(content_text(message), time=time)
+        case "assistant":
+            yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
+            if message.get("stopReason") == "aborted":
+                yield UserMessage("", interrupted=True)
+        case "toolResult":
+            yield _result(message)
+        case "bashExecution":  # a person ran it
+            id_ = text(row, "id")
+            yield Call("bash", {"command": text(message, "command")}, id_, time)
+            yield Result(text(message, "output"), id_, integer(message, "exitCode"))
+
+
+def _result(message: Row) -> Result:
+    output, failed = shown(message.get("content")), message.get("isError") is True
+    exited = _EXITED.search(output) if message.get("toolName") == "bash" else None
+    details = message.get("details")
+    code = integer(details, "exitCode") if isinstance(details, dict) else None
+    if code is None and exited:
+        code = int(exited["code"])
+    return Result(
+        output[: exited.start()] if exited else output,
+        text(message, "toolCallId"),
+        exit_code=code,
+        is_error=True if failed else None,
+    )
+
+
+FORMATS = (
+    history(
+        PI,
+        "first line with type session, id and cwd (pi and Oh My Pi)",
+        recognises=lambda value: is_list_of(is_pi_line, value),
+        runs=pi_runs,
+        is_part=is_pi_line,
+        omits="images, token counts, summaries of branches and of compaction, what extensions add",
+        kept=(
+            Kept(".pi/agent", ("sessions/**/*.jsonl",), "PI_CODING_AGENT_DIR"),
+            Kept(f"{_OMP_FOLDER}/agent", ("sessions/**/*.jsonl",), agent=OMP),
+        ),
+    ),
+)

@@ -1,0 +1,508 @@
+"""Situations that users of coding agents report in public, rebuilt with content of our own.
+
+Each test names an issue or a pull request that describes the form.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.errors import ReadError
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import discover, read
+from contextgraph.readers.format import SkippedError
+from tests.unit.test_readers_sessions import (
+    SESSION,
+    Claude,
+    Codex,
+    Line,
+    begun,
+    commands,
+    messages,
+    written,
+)
+
+
+@pytest.fixture
+def memory() -> Iterator[AgentMemory]:
+    with AgentMemory.open(":memory:") as opened:
+        yield opened
+
+
+def learned(memory: AgentMemory) -> list[RawTrajectory]:
+    raws = (memory.store.runs.raw(id_) for id_ in memory.store.runs.ids())
+    return [raw for raw in raws if raw is not None]
+
+
+def read_all(*paths: Path) -> tuple[list[RawTrajectory], list[ReadError], list[SkippedError]]:
+    failed, skipped = list[ReadError](), list[SkippedError]()
+    runs = list(read(*paths, on_error=failed.append, on_skip=skipped.append))
+    return runs, failed, skipped
+
+
+def test_a_resumed_session_of_claude_code_repeats_its_history_under_another_id(tmp_path, memory):
+    """Clawdi-AI/clawdi PR #81, anthropics/claude-code #36583."""
+    log = begun()
+    log.reply("One test fails.")
+    resumed = "5e550000-0000-4000-8000-000000000002"
+    copied = [{**line, "sessionId": resumed} for line in log.lines]
+    written(tmp_path / f"{SESSION}.jsonl", log.lines)
+    log.lines, log.session = copied, resumed
+    log.user("And the docs?")
+    log.run("make docs", "ok")
+    written(tmp_path / f"{resumed}.jsonl", log.lines)
+    memory.learn(tmp_path)
+    runs = {raw.task: commands(raw) for raw in learned(memory)}
+    assert runs == {"Boil the kettle": ["make test"], "And the docs?": ["make docs"]}
+
+
+def test_messages_that_waited_are_sent_as_one(tmp_path):
+    """delexw/claude-code-trace #316: the send-now key of Claude Code 2.1.275."""
+    log = begun()
+    log.queue("enqueue", content="Use steel, never glass")
+    log.queue("enqueue", content="And keep the lid")
+    log.run("make", "ok")
+    log.queue("dequeue")
+    log.queue("dequeue")
+    log.user("Use steel, never glass\nAnd keep the lid")
+    log.run("make test", "ok")
+    assert messages(log.read(tmp_path)) == ["Use steel, never glass\nAnd keep the lid"]
+
+
+def test_what_another_session_queued_was_not_said_by_a_person(tmp_path):
+    """anthropics/claude-code #88357, sleep2agi/agent-network #18."""
+    log = begun()
+    sent = '<channel source="hub" sender="cup">From now on always use glass</channel>'
+    log.queue("enqueue", content=sent)
+    log.queue("remove")
+    log.run("make test", "ok")
+    assert messages(log.read(tmp_path)) == []
+
+
+def test_the_first_request_may_be_rewound(tmp_path):
+    """zenolab124/monet PR #28: Claude Code opens another root, and names the newest line."""
+    log = Claude()
+    log.user("Boil milk, and always use glass")
+    log.run("make milk", "ok")
+    log.last = None
+    log.user("Boil water")
+    leaf = log.run("make water", "ok")
+    log.lines.append({"type": "last-prompt", "leafUuid": leaf, "sessionId": SESSION})
+    run = log.read(tmp_path)
+    assert (run.task, messages(run)) == ("Boil water", [])
+
+
+def test_what_was_said_before_a_compaction_was_not_rewound(tmp_path):
+    """meawoppl/rust-code-agent-sdks #188, gtapps/claude-code-hermit #659."""
+    log = begun()
+    before = log.last
+    log.user("Use steel, never glass")
+    last = log.run("make", "ok")
+    log.last = None
+    boundary = {"subtype": "compact_boundary", "logicalParentUuid": last}
+    log.line("system", content="Conversation compacted", **boundary)
+    summary = {"role": "user", "content": "This session is being continued from a previous one"}
+    log.line("user", isCompactSummary=True, message=summary)
+    log.user("Go on")
+    leaf = log.run("make test", "ok")
+    log.lines.append({"type": "last-prompt", "leafUuid": leaf, "sessionId": SESSION})
+    assert before
+    run = log.read(tmp_path)
+    assert (run.task, messages(run)) == ("Boil the kettle", ["Use steel, never glass", "Go on"])
+
+
+def test_a_reply_that_is_logged_while_it_streams_is_one_reply_with_its_call(tmp_path):
+    """getagentseal/codeburn PR #201: the same message id, first without its call."""
+    log = Claude()
+    log.user("Boil the kettle")
+    text = {"type": "text", "text": "Tests first."}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
+    for content in ([text], [text, call]):
+        log.line("assistant", message={"id": "msg_1", "role": "assistant", "content": content})
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
+    log.line("user", message={"role": "user", "content": [result]})
+    (step,) = log.read(tmp_path).steps
+    assert (step.thought, step.action.text) == ("Tests first.", "make test")
+
+
+def test_the_files_of_a_workflow_are_no_sessions(tmp_path):
+    """daaain/claude-code-log #174, farion1231/cc-switch PR #6043."""
+    log = begun()
+    project = tmp_path / "-home-tea-kettle"
+    written(project / f"{SESSION}.jsonl", log.lines)
+    folder = project / SESSION
+    written(folder / "subagents/workflows/wf_1/journal.jsonl", [{"type": "started", "key": "a"}])
+    written(folder / "subagents/workflows/wf_1/agent-a.meta.json", [{"agentType": "Explore"}])
+    side = Claude()
+    side.user("Look at the lid")
+    side.run("ls", "lid.c")
+    aside = [{**line, "isSidechain": True, "agentId": "a"} for line in side.lines]
+    written(folder / "subagents/workflows/wf_1/agent-a.jsonl", aside)
+    written(folder / "workflows/wf_1.json", [{"runId": "wf_1", "script": "x", "result": {}}])
+    runs, failed, skipped = read_all(tmp_path)
+    assert failed == []
+    assert {run.agent for run in runs} == {"claude-code", "claude-code/subagent"}
+    assert len(skipped) == 3
+
+
+def test_turns_of_codex_that_were_rolled_back_were_not_said(tmp_path):
+    """openai/codex PR #8454 and #9140, sesori-ai/sesori_apps_monorepo PR #1392."""
+    log = Codex("0001")
+    log.user("Boil the kettle")
+    log.call("c1", "exec_command", cmd="make test")
+    log.output("c1", "no lid")
+    log.user("From now on always use glass")
+    log.call("c2", "exec_command", cmd="make glass")
+    log.output("c2", "ok")
+    log.add("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    log.user("Use steel")
+    log.agent("Done.")
+    (run,) = read(log.file(tmp_path))
+    assert (run.task, messages(run)) == ("Boil the kettle", ["Use steel"])
+
+
+def test_the_task_of_codex_is_the_request_that_took_the_place_of_the_first(tmp_path):
+    """openai/codex #23000."""
+    log = Codex("0001")
+    log.user("Boil milk")
+    log.agent("Milk it is.")
+    log.add("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    log.user("Boil water")
+    log.call("c1", "exec_command", cmd="make water")
+    log.output("c1", "ok")
+    (run,) = read(log.file(tmp_path))
+    assert (run.task, messages(run)) == ("Boil water", [])
+
+
+def test_a_sub_agent_of_codex_owns_what_it_did_after_the_history_of_its_parent(tmp_path):
+    """ingo-eichhorst/Irrlicht #1050: the rollout of a child begins with its parent's."""
+    parent = Codex("0001")
+    parent.user("Boil the kettle, and always use steel")
+    parent.call("c1", "exec_command", cmd="make test")
+    parent.output("c1", "no lid")
+    spawn = {"subagent": {"thread_spawn": {"parent_thread_id": "0001", "depth": 1}}}
+    child = Codex("0002", at=600, session_id="0001", forked_from_id="0001", source=spawn)
+    start = child.lines[0]["timestamp"]
+    child.lines += [{**line, "timestamp": start} for line in parent.lines]
+    child.user("Look for the lid")
+    child.call("c9", "exec_command", cmd="ls")
+    child.output("c9", "lid.c")
+    (run,) = read(child.file(tmp_path))
+    assert (run.agent, run.task) == ("codex-cli/subagent", "Look for the lid")
+    assert commands(run) == ["ls"]
+
+
+GEMINI: Line = {
+    "sessionId": "g-1",
+    "startTime": "2026-10-05T09:00:00Z",
+    "lastUpdated": "2026-10-05T09:00:00Z",
+    "kind": "main",
+}
+
+
+def test_gemini_puts_the_context_of_a_session_before_the_first_request(tmp_path):
+    """lyfuci/ai-terminal-manager PR #27: batches beside single records; the folder is elsewhere."""
+    context = "<session_context>\nThis is Gemini CLI.\nlid.c\n</session_context>"
+    said = {"id": "1", "type": "user", "content": [{"text": "Boil the kettle"}]}
+    call: Line = {"id": "c1", "name": "run_shell_command", "args": {"command": "make test"}}
+    reply = {"id": "2", "type": "gemini", "content": [{"text": "Tests first."}]}
+    lines: list[Line] = [
+        GEMINI,
+        {"$set": {"messages": [{"id": "0", "type": "user", "content": [{"text": context}]}]}},
+        said,
+        {**reply, "toolCalls": [{**call, "status": "success", "resultDisplay": "ok"}]},
+        {"id": "3", "type": "user", "content": [{"text": "Use steel"}]},
+    ]
+    project = tmp_path / ".gemini/tmp/kettle"
+    written(project / "chats/session-1.jsonl", lines)
+    (project / ".project_root").write_text("/home/tea/kettle\n")
+    (history,) = discover(tmp_path, {}).histories
+    (run,) = read(*history.files)
+    assert (run.task, commands(run)) == ("Boil the kettle", ["make test"])
+    assert (messages(run), run.repo) == (["Use steel"], "local/kettle")
+
+
+def test_sub_agents_of_gemini_lie_in_a_folder_of_their_session(tmp_path):
+    """farion1231/cc-switch #3145."""
+    chats = tmp_path / ".gemini/tmp/kettle/chats"
+    said = {"id": "1", "type": "user", "content": "Look for the lid"}
+    call: Line = {"id": "c1", "name": "run_shell_command", "args": {"command": "ls"}}
+    reply = {"id": "2", "type": "gemini", "content": "", "toolCalls": [call]}
+    written(chats / "g-1/0la501.jsonl", [{**GEMINI, "kind": "subagent"}, said, reply])
+    (history,) = discover(tmp_path, {}).histories
+    (run,) = read(*history.files)
+    assert (run.agent, run.task) == ("gemini-cli/subagent", "Look for the lid")
+
+
+def opencode(path: Path, *, versions: Iterable[int] = (2,), **session: Any) -> Path:
+    """Write a database of OpenCode with the tables of these *versions* of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    row: Line = {"id": "ses_1", "project_id": "p", "revert": None}
+    row |= {"directory": "/home/tea/kettle"}
+    row |= {"parent_id": None, "time_created": 1, **session}
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE project (id, worktree)")
+        db.execute("INSERT INTO project VALUES ('p', '/home/tea/kettle')")
+        columns = ", ".join(row)
+        marks = ", ".join("?" * len(row))
+        if 1 in versions:
+            db.execute(f"CREATE TABLE session ({columns})")
+            db.execute(f"INSERT INTO session VALUES ({marks})", [*row.values()])
+            db.execute("CREATE TABLE message (id, session_id, time_created, data)")
+            db.execute("CREATE TABLE part (id, message_id, data)")
+            asked = orjson.dumps({"id": "m", "role": "user"}).decode()
+            db.execute("INSERT INTO message VALUES ('m', 'ses_1', 1, ?)", [asked])
+            said = orjson.dumps({"type": "text", "text": "What the old table has"}).decode()
+            db.execute("INSERT INTO part VALUES ('q', 'm', ?)", [said])
+        if 2 in versions:
+            db.execute(f"CREATE TABLE session_v2 ({columns})")
+            db.execute(f"INSERT INTO session_v2 VALUES ({marks})", [*row.values()])
+            db.execute(
+                "CREATE TABLE session_message (id, session_id, type, seq, time_created, data)"
+            )
+            for number, (kind, data) in enumerate(OPENCODE_2):
+                values = (f"m{number}", "ses_1", kind, number, number, orjson.dumps(data).decode())
+                db.execute("INSERT INTO session_message VALUES (?, ?, ?, ?, ?, ?)", values)
+    return path
+
+
+RAN = {"status": "completed", "input": {"command": "make test"}, "structured": {"exit": 2}}
+OPENCODE_2: list[tuple[str, Line]] = [
+    ("user", {"text": "Boil the kettle", "time": {"created": 1767607200000}}),
+    ("synthetic", {"text": "A file was attached."}),
+    (
+        "assistant",
+        {
+            "model": {"id": "tea-1"},
+            "content": [
+                {"type": "reasoning", "text": "Tests first."},
+                {
+                    "type": "tool",
+                    "id": "c1",
+                    "name": "bash",
+                    "state": {**RAN, "content": [{"type": "text", "text": "no lid"}]},
+                },
+            ],
+        },
+    ),
+    ("shell", {"callID": "s1", "command": "git status", "output": "clean"}),
+    ("user", {"text": "Use steel"}),
+    ("assistant", {"content": [{"type": "text", "text": "Steel it is."}]}),
+    ("user", {"text": "From now on always use glass"}),
+    ("assistant", {"content": [{"type": "text", "text": "Glass it is."}]}),
+]
+
+
+@pytest.mark.parametrize("versions", [(2,), (1, 2)])
+def test_sessions_of_opencode_2_are_read(tmp_path, versions):
+    """vshulcz/deja-vu #3924, nicosuave/memex PR #195: the old tables stay as they were."""
+    opencode(tmp_path / ".local/share/opencode/opencode.db", versions=versions)
+    (history,) = discover(tmp_path, {}).histories
+    assert history.runs == 1
+    (run,) = read(*history.files)
+    assert (run.task, run.repo, run.model) == ("Boil the kettle", "local/kettle", "tea-1")
+    assert commands(run) == ["make test", "git status"]
+    first = run.steps[0]
+    assert (first.thought, first.exit_code, first.observation) == ("Tests first.", 2, "no lid")
+
+
+def test_channels_of_opencode_keep_databases_of_their_own(tmp_path):
+    """plannotator/plannotator-tui PR #42."""
+    folder = tmp_path / ".local/share/opencode"
+    opencode(folder / "opencode-beta.db")
+    (history,) = discover(tmp_path, {}).histories
+    assert [file.name for file in history.files] == ["opencode-beta.db"]
+
+
+@pytest.mark.parametrize("kept", ["a row", "an object"])
+def test_messages_of_opencode_that_were_taken_back_were_not_said(tmp_path, kept):
+    """different-ai/openwork PR #564, anomalyco/opencode #47909."""
+    if kept == "a row":
+        revert = orjson.dumps({"messageID": "m6"}).decode()
+        path = opencode(tmp_path / "opencode.db", revert=revert)
+    else:
+        words = ["Boil the kettle", "It boils.", "Use steel", "Steel.", "Always use glass"]
+        rows = [
+            {
+                "info": {"id": f"m{number}", "role": "assistant" if number % 2 else "user"},
+                "parts": [{"type": "text", "text": text}],
+            }
+            for number, text in enumerate(words)
+        ]
+        info = {"id": "ses_1", "directory": "/home/tea/kettle", "revert": {"messageID": "m4"}}
+        path = written(tmp_path / "export.json", [{"info": info, "messages": rows}])
+    (run,) = read(path)
+    assert (run.task, messages(run)) == ("Boil the kettle", ["Use steel"])
+
+
+def test_a_working_tree_that_opencode_made_is_of_its_project(tmp_path):
+    """anomalyco/opencode #28189 and #23594: the path has a hash in the place of a name."""
+    folder = f"/home/tea/.local/share/opencode/worktree/{'b5' * 20}/nimble-cup"
+    (run,) = read(opencode(tmp_path / "opencode.db", directory=folder))
+    assert run.repo == "local/kettle"
+
+
+def test_a_transcript_of_cursor_with_nothing_but_its_end_is_skipped(tmp_path):
+    """ctxrs/ctx #56."""
+    ended = {"type": "turn_ended", "status": "aborted", "error": "User aborted manually."}
+    written(tmp_path / "agent-transcripts/u1/u1.jsonl", [ended])
+    runs, failed, skipped = read_all(tmp_path)
+    assert (runs, failed, len(skipped)) == ([], [], 1)
+
+
+def test_transcripts_of_sub_agents_of_cursor_are_told_apart(tmp_path):
+    """kenn-io/agentsview #1627, melagiri/code-insights PR #312."""
+
+    def lines(asked: str, command: str) -> list[Line]:
+        said = f"<timestamp>Monday</timestamp>\n<user_query>\n{asked}\n</user_query>"
+        call = {"type": "tool_use", "name": "Shell", "input": {"command": command}}
+        return [
+            {"role": "user", "message": {"content": [{"type": "text", "text": said}]}},
+            {"role": "assistant", "message": {"content": [call]}},
+            {"type": "turn_ended", "status": "completed"},
+        ]
+
+    folder = tmp_path / "agent-transcripts/u1"
+    written(folder / "u1.jsonl", lines("Boil the kettle", "make test"))
+    written(folder / "subagents/u2.jsonl", lines("Look for the lid", "ls"))
+    runs, failed, _ = read_all(tmp_path)
+    assert failed == []
+    assert {(run.agent, run.task, run.session) for run in runs} == {
+        ("cursor", "Boil the kettle", "u1"),
+        ("cursor/subagent", "Look for the lid", "u1"),
+    }
+
+
+def test_a_fork_of_goose_copies_all_messages(tmp_path, memory):
+    """aaif-goose/goose #5865."""
+
+    def session(id_: str, started: int, *more: tuple[str, Line]) -> Path:
+        call = {"status": "success", "value": {"name": "shell", "arguments": {"command": "make"}}}
+        answer = {"status": "success", "value": [{"type": "text", "text": "no lid"}]}
+        content: list[tuple[str, Line]] = [
+            ("user", {"type": "text", "text": "Boil the kettle"}),
+            ("assistant", {"type": "toolRequest", "id": "c1", "toolCall": call}),
+            ("user", {"type": "toolResponse", "id": "c1", "toolResult": answer}),
+            ("assistant", {"type": "text", "text": "It has no lid."}),
+            *more,
+        ]
+        head = {"id": id_, "working_dir": "/home/tea/kettle", "description": "Kettle"}
+        rows = [
+            {"role": role, "created": started + number, "content": [part]}
+            for number, (role, part) in enumerate(content)
+        ]
+        return written(tmp_path / f"{id_}.jsonl", [head, *rows])
+
+    session("20261005_1", 1_790_000_000)
+    session(
+        "20261006_2",
+        1_790_090_000,
+        ("user", {"type": "text", "text": "And the docs?"}),
+        ("assistant", {"type": "text", "text": "They are right."}),
+    )
+    memory.learn(tmp_path)
+    assert sorted(raw.task for raw in learned(memory)) == ["And the docs?", "Boil the kettle"]
+
+
+@pytest.mark.parametrize("named", ["in the conversation", "beside it"])
+def test_a_task_of_roo_code_has_its_folder_and_exit_codes(tmp_path, named):
+    """tenequm/pond #210, vshulcz/deja-vu PR #307."""
+    details = "<environment_details>\n# Current Workspace Directory (/home/tea/kettle) Files\n"
+    details = details if named == "in the conversation" else "<environment_details>\n"
+    ran = (
+        "Command executed in terminal within working directory '/home/tea/kettle'. Command "
+        "execution was not successful, inspect the cause and adjust as needed.\n"
+        "Exit code: 2\nOutput:\nno lid"
+    )
+    call = {"type": "tool_use", "id": "c1", "name": "execute_command"}
+    conversation = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "<task>\nBoil the kettle\n</task>"},
+                {"type": "text", "text": f"{details}</environment_details>"},
+            ],
+        },
+        {"role": "assistant", "content": [{**call, "input": {"command": "make test"}}]},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c1", "content": ran}],
+        },
+    ]
+    task = tmp_path / ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/t1"
+    written(task / "api_conversation_history.json", [])
+    (task / "api_conversation_history.json").write_bytes(orjson.dumps(conversation))
+    item = {"id": "t1", "task": "Boil", "workspace": "/home/tea/kettle"}
+    for name, content in (("history_item", item), ("ui_messages", []), ("task_metadata", {})):
+        (task / f"{name}.json").write_bytes(orjson.dumps(content))
+    runs, failed, _ = read_all(tmp_path / ".config/Code")
+    assert failed == []
+    (run,) = runs
+    assert (run.agent, run.task, run.repo) == ("roo-code", "Boil the kettle", "local/kettle")
+    (step,) = run.steps
+    assert (step.exit_code, step.observation, step.cwd) == (2, "no lid", "/home/tea/kettle")
+
+
+def pi(version: int) -> list[Line]:
+    """Lines of a session of pi; the first version has no tree."""
+    call = {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "make test"}}
+    printed = [{"type": "text", "text": "no lid\n\nCommand exited with code 2"}]
+    result = {"role": "toolResult", "toolCallId": "c1", "toolName": "bash", "content": printed}
+    said: list[tuple[str, str, Line]] = [
+        ("a", "", {"role": "user", "content": "Boil the kettle"}),
+        (
+            "b",
+            "a",
+            {
+                "role": "assistant",
+                "model": "tea-1",
+                "content": [{"type": "thinking", "thinking": "Tests first."}, call],
+            },
+        ),
+        ("c", "b", {**result, "isError": True}),
+        ("d", "c", {"role": "bashExecution", "command": "ls", "output": "lid.c", "exitCode": 0}),
+    ]
+    if version > 1:
+        glass = [{"type": "text", "text": "From now on always use glass"}]
+        said += [
+            ("e", "d", {"role": "user", "content": glass}),
+            ("f", "d", {"role": "user", "content": [{"type": "text", "text": "Use steel"}]}),
+        ]
+    lines: list[Line] = [{"type": "session", "version": version, "id": "p-1"}]
+    lines[0] |= {"timestamp": "2026-10-05T09:00:00Z", "cwd": "/home/tea/kettle"}
+    for number, (id_, parent, message) in enumerate(said):
+        line = {"type": "message", "timestamp": f"2026-10-05T09:00:{number:02}Z"}
+        ids = {"id": id_, "parentId": parent or None} if version > 1 else {}
+        lines.append({**line, **ids, "message": message})
+    return lines
+
+
+@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize(("folder", "agent"), [(".pi", "pi"), (".omp", "oh-my-pi")])
+def test_sessions_of_pi_are_read(tmp_path, version, folder, agent):
+    """kenn-io/agentsview PR #75, specstoryai/getspecstory PR #254, luoyuctl/agenttrace PR #10."""
+    name = "2026-10-05T09-00-00-000Z_p-1.jsonl"
+    written(tmp_path / folder / "agent/sessions/--home-tea-kettle--" / name, pi(version))
+    (history,) = discover(tmp_path, {}).histories
+    (run,) = read(*history.files)
+    assert (run.agent, run.task, run.repo) == (agent, "Boil the kettle", "local/kettle")
+    assert (run.session, run.model, commands(run)) == ("p-1", "tea-1", ["make test", "ls"])
+    first = run.steps[0]
+    assert (first.exit_code, first.is_error, first.observation) == (2, True, "no lid")
+    assert messages(run) == ([] if version == 1 else ["Use steel"])
+
+
+def test_a_chat_of_vs_code_without_a_folder_is_read(tmp_path):
+    """vshulcz/deja-vu PR #3088: empty windows; in old chats the message is a text."""
+    said: Line = {"message": "Boil the kettle", "response": [{"value": "It boils."}]}
+    chat = {"version": 3, "sessionId": "v-1", "requests": [{**said, "requestId": "r1"}]}
+    user = tmp_path / ".config/Code/User"
+    written(user / "globalStorage/emptyWindowChatSessions/v-1.json", [chat])
+    (history,) = discover(tmp_path, {}).histories
+    (run,) = read(*history.files)
+    assert (run.agent, run.task) == ("copilot-chat", "Boil the kettle")
