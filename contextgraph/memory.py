@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
+    from contextgraph.knowledge.why import FileHistory
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
@@ -284,6 +285,18 @@ class AgentMemory:
         from contextgraph.knowledge.last import last_session
 
         return last_session(self.store.runs, self.lessons.of(repo), repo)
+
+    def file_history(
+        self, path: str | Path, line: int | None = None, *, repo: str
+    ) -> "FileHistory":
+        """Return the sessions of *repo* that changed a file of its checkout, newest first.
+
+        With a *line*, those that wrote it; where none did, those that changed the file. Raises
+        `ReadError` where the file has no such line.
+        """
+        from contextgraph.knowledge.why import file_history
+
+        return file_history(self.store.runs, self.lessons.of(repo), repo, Path(path), line)
 
     def chat_of(self, model: str) -> "Chat | None":
         """The language *model* (``openai/MODEL``), with the costs and bounds of the settings.

@@ -16,6 +16,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "query": "Show what the memory knows for a task, an error or a question.",
         "search": "Search all that was said, lessons, notes, pages and remedies.",
         "last": "Show the last session of a repository: where you were.",
+        "why": "Show which sessions changed a file or wrote a line of it, and why.",
     },
     "Review": {
         "lessons": "Show and review what a colleague would have to know.",
@@ -52,6 +53,7 @@ HOMES: Mapping[str, str] = {
     "query": "query:query",
     "search": "notes:search",
     "last": "last:last",
+    "why": "why:why",
     "lessons": "lessons:lessons",
     "receipt": "stats:receipt",
     "stats": "stats:stats",

@@ -91,14 +91,14 @@ def _of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -> LastS
         time=run.seen_at,
         steps=len(raw.steps),
         seconds=(max(times) - min(times)).total_seconds() if len(times) > 1 else None,
-        task=_line(raw.task),
+        task=line_of(raw.task),
         changed=_changed(run, steps),
         tests=_tests(tested, steps),
-        open=_line(still_open.error.message) if still_open else "",
+        open=line_of(still_open.error.message) if still_open else "",
         words=words,
         speaker=speaker,
         decided=tuple(lesson.text for lesson in decided),
-        resume=_resume(raw),
+        resume=resume_command(raw),
     )
 
 
@@ -116,24 +116,26 @@ def _tests(tested: Sequence[StepTrace], steps: Sequence[StepTrace]) -> LastTests
         return None
     last = tested[-1]
     edited_since = any(step.succeeded and is_edit(step) for step in steps[last.index + 1 :])
-    return LastTests(_line(last.step.action.text), last.succeeded, edited_since)
+    return LastTests(line_of(last.step.action.text), last.succeeded, edited_since)
 
 
 def _last_words(raw: RawTrajectory) -> tuple[str, str]:
     """The end of what was written last, and who wrote it."""
     for step in reversed(raw.steps):
         if step.user_message:
-            return _line(step.user_message), "user"
+            return line_of(step.user_message), "user"
         if step.thought.strip():
             *_, end = [part for part in _PARAGRAPH.split(step.thought) if part.strip()]
-            return _line(end), "agent"
+            return line_of(end), "agent"
     return "", ""
 
 
-def _resume(raw: RawTrajectory) -> str:
+def resume_command(raw: RawTrajectory) -> str:
+    """Return the command that opens the session of *raw* again; empty where its client has none."""
     command = _RESUME.get(raw.agent, "")
     return command.format(raw.session) if command and _ID.fullmatch(raw.session) else ""
 
 
-def _line(text: str) -> str:
+def line_of(text: str) -> str:
+    """Return *text* on one line, without marks of agents' frames, cut at its end."""
     return clip(" ".join(clean(text).split()), _MAX_TEXT, at="end")

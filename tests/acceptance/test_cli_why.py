@@ -1,0 +1,132 @@
+"""``contextgraph why``: the sessions that made a file, or a line of it, as it is."""
+
+import subprocess
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.model.values import replace
+from tests.acceptance.command_line import contextgraph
+from tests.builders import NOON, step
+
+SESSION = "8bda05a6-149b-4fd3-b417-985bf1623e7e"
+DECIDED = "No, an export batch in shop/export.py never holds more than 640 rows."
+LINES = ("BATCH = 640", "RATE = 3")
+
+
+def session(day: int, *steps: Step, task: str) -> RawTrajectory:
+    start = NOON + timedelta(days=day)
+    timed = tuple(
+        replace(one, index=index, timestamp=start + timedelta(minutes=index))
+        for index, one in enumerate(steps)
+    )
+    name = f"session-{day}"
+    return RawTrajectory(
+        "claude-code", name, "acme/shop", task, timed, "claude-code", session=SESSION
+    )
+
+
+def edit(file: str, line: str) -> Step:
+    arguments = {"file_path": file, "old_string": "x = 1", "new_string": line}
+    return Step(0, "", Action("Edit", file, arguments), "updated")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "shop").mkdir(parents=True)
+    (folder / "shop" / "export.py").write_text("\n".join((*LINES, "", "TOTAL = 5", "")))
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Cap the batches of an export")
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    file = "/home/ada/shop/shop/export.py"
+    asking = replace(step(0, "ls"), user_message=DECIDED)
+    with AgentMemory.open(path) as memory:
+        memory.learn(
+            [
+                session(1, asking, edit(file, LINES[0]), task="The partner drops rows."),
+                session(2, edit(file, LINES[1]), task="Set the rate."),
+                session(3, edit("shop/other.py", LINES[0]), task="Write another export."),
+            ]
+        )
+    return path
+
+
+def why(store: Path, place: str | Path) -> Mapping[str, Any]:
+    arguments: tuple[str | Path, ...] = (
+        "why",
+        place,
+        "--repo",
+        "acme/shop",
+        "--store",
+        store,
+        "--json",
+    )
+    found: Mapping[str, Any] = contextgraph(*arguments).records[0]
+    return found
+
+
+def test_a_file_has_the_sessions_that_changed_it_newest_first(store: Path, checkout: Path) -> None:
+    found = why(store, checkout / "shop" / "export.py")
+    assert [one["task"] for one in found["changes"]] == ["Set the rate.", "The partner drops rows."]
+    assert found["commit"] is None
+
+
+def test_a_line_has_the_session_that_wrote_it_its_decision_and_its_commit(
+    store: Path, checkout: Path
+) -> None:
+    found = why(store, f"{checkout / 'shop' / 'export.py'}:1")
+    (change,) = found["changes"]
+    assert found["is_exact"] is True
+    assert (change["asked"], change["step"]) == (DECIDED, 1)
+    assert change["decided"] == [DECIDED]
+    assert change["resume"] == f"claude --resume {SESSION}"
+    commit = found["commit"]
+    assert (commit["author"], commit["subject"]) == ("Ada", "Cap the batches of an export")
+
+    shown = contextgraph(
+        "why", f"{checkout / 'shop' / 'export.py'}:1", "--repo", "acme/shop", "--store", store
+    ).out
+    assert DECIDED in shown
+    assert f"claude --resume {SESSION}" in shown
+
+
+def test_a_line_that_no_session_wrote_says_so(store: Path, checkout: Path) -> None:
+    place = f"{checkout / 'shop' / 'export.py'}:4"
+    shown = contextgraph("why", place, "--repo", "acme/shop", "--store", store).out
+    assert "no known session wrote this line as it stands; these changed the file:" in shown
+    assert "Set the rate." in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [(3, "line 3: too short to be found"), (9, "line 9: the file has 4 lines")]
+)
+def test_a_line_that_cannot_be_found_is_named(
+    store: Path, checkout: Path, line: int, said: str
+) -> None:
+    place = f"{checkout / 'shop' / 'export.py'}:{line}"
+    ended = contextgraph("why", place, "--repo", "acme/shop", "--store", store)
+    assert ended.code != 0
+    assert said in ended.err
+
+
+def test_a_file_that_no_session_changed_is_named(store: Path, checkout: Path) -> None:
+    ended = contextgraph("why", "README.md", "--repo", "acme/shop", "--store", store)
+    assert ended.code != 0
+    assert "no session of acme/shop that is known changed README.md" in ended.err
