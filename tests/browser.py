@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,24 @@ _KEYS = """[...document.querySelectorAll("a[href], button, summary, input:not([t
     })"""
 _AUDIT = """axe.run(document, {runOnly: RULES}).then(found => {
     const wrong = found.violations.map(one => [one.id, one.nodes.map(node => node.html)]);
-    const result = document.createElement("pre");
-    result.id = "result";
-    result.textContent = JSON.stringify({wrong, rules: found.passes.length, keys: KEYS});
-    document.body.replaceChildren(result);
+    parent.next({wrong, rules: found.passes.length, keys: KEYS});
 })"""
+# The pages one after another, each in a frame of the size of a window.
+_FRAMES = """<!DOCTYPE html><body><script>
+const pages = PAGES, results = [], frame = document.createElement("iframe");
+frame.width = 800;
+frame.height = 600;
+document.body.append(frame);
+function next(result) {
+    if (result) results.push(result);
+    if (results.length < pages.length) return void (frame.srcdoc = pages[results.length]);
+    const shown = document.createElement("pre");
+    shown.id = "result";
+    shown.textContent = JSON.stringify(results);
+    document.body.replaceChildren(shown);
+}
+next();
+</script></body>"""
 
 
 def in_a_browser(file: Path, target: str = "", *options: str) -> str:
@@ -54,20 +68,18 @@ def stand_alone(page: str, theme: str = "light") -> str:
     return page.replace("<html", f'<html data-theme="{theme}"', 1)
 
 
-def audit(page: str, axe: Path, folder: Path, theme: str = "light") -> dict[str, Any]:
-    """The findings of *axe*: "wrong" elements by rule, how many "rules" passed, and the "keys".
+def audit(pages: Sequence[str], axe: Path, folder: Path) -> list[dict[str, Any]]:
+    """Return the findings of *axe* for each of *pages*, which `stand_alone` made.
 
-    The keys are the elements that are used with the keyboard, and whether each shows its focus.
+    They are "wrong" elements by rule, the number of "rules" that passed, and the "keys": the
+    elements that are used with the keyboard, each with whether it shows its focus.
     """
-    source = axe.read_text(encoding="utf-8")
     script = _AUDIT.replace("RULES", json.dumps(_RULES)).replace("KEYS", _KEYS)
-    tested = stand_alone(page, theme)
+    scripts = f"<script>{axe.read_text(encoding='utf-8')}</script><script>{script}</script></body>"
+    tested = json.dumps([page.replace("</body>", scripts) for page in pages])
     file = folder / "audited.html"
-    file.write_text(
-        tested.replace("</body>", f"<script>{source}</script><script>{script}</script></body>"),
-        encoding="utf-8",
-    )
-    document = in_a_browser(file, "", "--virtual-time-budget=60000")
+    file.write_text(_FRAMES.replace("PAGES", tested.replace("</", "<\\/")), encoding="utf-8")
+    document = in_a_browser(file, "", "--virtual-time-budget=600000")
     found = document.partition('<pre id="result">')[2].partition("</pre>")[0]
-    result: dict[str, Any] = json.loads(unescape(found))
-    return result
+    results: list[dict[str, Any]] = json.loads(unescape(found))
+    return results
