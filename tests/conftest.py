@@ -94,6 +94,14 @@ def results_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[type, str], list[An
     return note
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process run all tests that need Neo4j: each further server takes a minute."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "neo4j_server" in fixtures or "neo4j" in item.name.lower():
+            item.add_marker(pytest.mark.xdist_group("neo4j"))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print a line for each reason why tests were skipped."""
     skipped = terminalreporter.stats.get("skipped", [])

@@ -3,13 +3,14 @@
 The operations, and the types of their parameters, are those of `contextgraph.store.protocols`.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.model import Bundle
-from tests.arguments import Call, calls
+from tests.arguments import Call, calls, objects
 from tests.compared_stores import ComparedStores
 from tests.congruence.pairs import NOTE_PAIRS, PAIRS, Pair
 from tests.memories import COMPARED, hold_the_same
@@ -26,6 +27,8 @@ WRITTEN = (
     "notes.add",
     "passages.add",
 )
+# To compare all that the stores hold takes as long as this many calls.
+COMPARED_AFTER = 10
 
 
 def fill(stores: ComparedStores, runs: list[Bundle], written: tuple[Call, ...]) -> None:
@@ -42,27 +45,34 @@ def do(stores: ComparedStores, call: Call) -> None:
 
 
 def comparisons() -> list[tuple[str, Pair]]:
-    """Each operation with each pair of stores that has it."""
+    """Each object of a store with each pair of stores that has it."""
     return [
-        (operation, pair)
-        for operation in COMPARED
-        for pair in (NOTE_PAIRS if operation.startswith("notes.") else PAIRS)
+        (name, pair) for name in objects() for pair in (NOTE_PAIRS if name == "notes" else PAIRS)
     ]
 
 
-@pytest.mark.parametrize(("operation", "pair"), comparisons(), ids=str)
-def test_operation(operation: str, pair: Pair, request: pytest.FixtureRequest) -> None:
+@st.composite
+def calls_of(draw: st.DrawFn, name: str) -> Sequence[Call]:
+    """Draw two calls of each operation of an object, in any order."""
+    operations = [one for one in COMPARED if one.startswith(f"{name}.")]
+    return [draw(calls(one)) for one in draw(st.permutations([*operations, *operations]))]
+
+
+@pytest.mark.parametrize(("name", "pair"), comparisons(), ids=str)
+def test_operations_of(name: str, pair: Pair, request: pytest.FixtureRequest) -> None:
     @pair.settings
     @given(
         runs=st.lists(bundles(), min_size=3, max_size=6),
         written=st.tuples(*map(calls, WRITTEN)),
-        made=st.lists(calls(operation), min_size=1, max_size=4),
+        made=calls_of(name),
     )
-    def check(runs: list[Bundle], written: tuple[Call, ...], made: list[Call]) -> None:
+    def check(runs: list[Bundle], written: tuple[Call, ...], made: Sequence[Call]) -> None:
         with closing(pair.opened(request)) as stores:
             fill(stores, runs, written)
-            for call in made:
+            for number, call in enumerate(made, 1):
                 do(stores, call)
+                if number % COMPARED_AFTER == 0:
+                    hold_the_same(stores)
             hold_the_same(stores)
 
     check()

@@ -245,10 +245,11 @@ QUERIES = {
 }
 
 
-def test_the_queries_of_the_document_return_rows(neo4j: Neo4jServer) -> None:
+def test_the_queries_of_the_document_return_rows(neo4j_with_indexes: Neo4jServer) -> None:
     from neo4j import GraphDatabase
 
-    with AgentMemory(neo4j.uri, neo4j.auth) as memory:
+    server = neo4j_with_indexes
+    with AgentMemory(server.uri, server.auth) as memory:
         for number in range(1, 17):
             memory.learn(replace(installing_run(number), outcome=Outcome.SOLVED))
         failed = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-99")
@@ -260,7 +261,7 @@ def test_the_queries_of_the_document_return_rows(neo4j: Neo4jServer) -> None:
         "phase": "reproducing",
         "situation": "TOTALS",
     }
-    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+    with GraphDatabase.driver(server.uri, auth=server.auth) as driver:
         for name, text in QUERIES.items():
             found = driver.execute_query(text, parameters, database_="neo4j").records
             assert found, name

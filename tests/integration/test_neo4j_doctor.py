@@ -16,18 +16,18 @@ OF_THE_STORE = ("reachable", "schema version", "integrity", "writable", "sizes")
 
 
 @pytest.fixture
-def credentials(neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    user, password = neo4j.auth
+def credentials(neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    user, password = neo4j_server.auth
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
 
 
 @pytest.fixture
-def memory(neo4j: Neo4jServer, credentials: None) -> str:
+def memory(neo4j_with_indexes: Neo4jServer, credentials: None) -> str:
     """The address of an empty memory."""
-    with AgentMemory.open(neo4j.uri) as made:
+    with AgentMemory.open(neo4j_with_indexes.uri) as made:
         assert made.store.runs.ids() == []  # which makes it
-    return neo4j.uri
+    return neo4j_with_indexes.uri
 
 
 def failed(address: str) -> list[HealthCheck]:
@@ -49,18 +49,18 @@ def test_a_healthy_memory_shows_version_and_edition(memory: str) -> None:
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_wrong_database_is_named(neo4j: Neo4jServer) -> None:
-    (check,) = failed(f"{neo4j.uri}/memories")
+def test_a_wrong_database_is_named(neo4j_server: Neo4jServer) -> None:
+    (check,) = failed(f"{neo4j_server.uri}/memories")
     assert check.name == "reachable"
     assert "has no such database" in check.detail
     assert "memories" in check.detail
 
 
 def test_a_wrong_password_differs_from_an_unreachable_server(
-    neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", "guessed")
-    (refused,) = failed(neo4j.uri)
+    (refused,) = failed(neo4j_server.uri)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         (away,) = failed(f"bolt://127.0.0.1:{unused.getsockname()[1]}")
@@ -70,8 +70,8 @@ def test_a_wrong_password_differs_from_an_unreachable_server(
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in refused.remedy
 
 
-def test_a_missing_password_is_named(neo4j: Neo4jServer) -> None:
-    (check,) = failed(neo4j.uri)
+def test_a_missing_password_is_named(neo4j_server: Neo4jServer) -> None:
+    (check,) = failed(neo4j_server.uri)
     assert "requires a user and a password" in check.detail
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in check.remedy
 
@@ -84,27 +84,30 @@ def test_a_missing_password_is_named(neo4j: Neo4jServer) -> None:
     ],
 )
 def test_a_dropped_index_is_named_and_created_again(
-    neo4j: Neo4jServer, memory: str, dropped: LiteralString, name: str
+    neo4j_server: Neo4jServer, memory: str, dropped: LiteralString, name: str
 ) -> None:
     assert not failed(memory)
-    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         driver.execute_query(dropped)
-    (check,) = failed(neo4j.uri)
-    assert (check.name, check.detail) == ("schema version", f"{neo4j.uri} lacks index {name}")
-    assert check.remedy.startswith(f"run contextgraph call consolidate --store {neo4j.uri}")
+    (check,) = failed(neo4j_server.uri)
+    assert (check.name, check.detail) == (
+        "schema version",
+        f"{neo4j_server.uri} lacks index {name}",
+    )
+    assert check.remedy.startswith(f"run contextgraph call consolidate --store {neo4j_server.uri}")
 
-    with AgentMemory.open(neo4j.uri) as opened:
+    with AgentMemory.open(neo4j_server.uri) as opened:
         opened.consolidate()
-    assert not failed(neo4j.uri)
+    assert not failed(neo4j_server.uri)
 
 
 def test_a_memory_of_another_version_differs_from_an_unreachable_server(
-    neo4j: Neo4jServer, memory: str
+    neo4j_server: Neo4jServer, memory: str
 ) -> None:
     assert not failed(memory)
-    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         driver.execute_query("MATCH (s:Schema) SET s.number = 999")
-    (check,) = failed(neo4j.uri)
+    (check,) = failed(neo4j_server.uri)
     assert check.name == "schema version"
     assert "has schema 999, this version has" in check.detail
     assert check.remedy.startswith("export it with the version that wrote it")

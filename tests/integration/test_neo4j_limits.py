@@ -33,8 +33,8 @@ Neo4jStore(uri, auth, tenant).runs.forget(runs)
 
 
 @pytest.fixture
-def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
-    store = Neo4jStore(neo4j.uri, neo4j.auth, uuid4().hex)
+def store(neo4j_with_indexes: Neo4jServer) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j_with_indexes.uri, neo4j_with_indexes.auth, uuid4().hex)
     yield store
     store.close()
 

@@ -24,8 +24,8 @@ SAID = r"\b640\b"  # ids and times may have these digits, too
 
 
 @pytest.fixture
-def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
-    store = Neo4jStore(neo4j.uri, neo4j.auth)
+def store(neo4j_with_indexes: Neo4jServer) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j_with_indexes.uri, neo4j_with_indexes.auth)
     yield store
     store.close()
 
@@ -69,16 +69,16 @@ def test_an_inconsistent_run_leaves_nothing(store: Neo4jStore) -> None:
 
 
 def test_a_deleted_conversation_leaves_none_of_its_statements(
-    neo4j: Neo4jServer, tmp_path: Path
+    neo4j_with_indexes: Neo4jServer, tmp_path: Path
 ) -> None:
     """Neither in the graph nor in its indexes, nor in the copy that hooks read."""
 
     def everything() -> str:
-        with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        with GraphDatabase.driver(neo4j_with_indexes.uri, auth=neo4j_with_indexes.auth) as driver:
             found = driver.execute_query("MATCH (n) RETURN properties(n) AS known")
         return json.dumps([record["known"] for record in found.records], default=str)
 
-    memory = AgentMemory(neo4j_uri=neo4j.uri, neo4j_auth=neo4j.auth)
+    memory = AgentMemory(neo4j_uri=neo4j_with_indexes.uri, neo4j_auth=neo4j_with_indexes.auth)
     said = memory.learn(export_talk())
     amended = memory.learn(amended_talk())
     for talk in map(small_talk, range(8)):
@@ -103,8 +103,8 @@ def test_a_deleted_conversation_leaves_none_of_its_statements(
     memory.close()
 
 
-def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j: Neo4jServer) -> None:
-    neighbour = Neo4jStore(neo4j.uri, neo4j.auth, tenant="neighbour")
+def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j_with_indexes: Neo4jServer) -> None:
+    neighbour = Neo4jStore(neo4j_with_indexes.uri, neo4j_with_indexes.auth, tenant="neighbour")
     store.runs.add([made_bundle(1)])
     neighbour.runs.add([made_bundle(2)])
     assert store.runs.ids() == ["run0001"]

@@ -28,17 +28,17 @@ QUESTIONS = [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())]
 
 
 @pytest.fixture
-def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
-    store = Neo4jStore(neo4j.uri, neo4j.auth)
+def store(neo4j_with_indexes: Neo4jServer) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j_with_indexes.uri, neo4j_with_indexes.auth)
     store.runs.add([made_bundle(number) for number in range(4)])
     yield store
     store.close()
 
 
 @pytest.fixture
-def other(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
+def other(neo4j_with_indexes: Neo4jServer) -> Iterator[Neo4jStore]:
     """As another process has it."""
-    other = Neo4jStore(neo4j.uri, neo4j.auth)
+    other = Neo4jStore(neo4j_with_indexes.uri, neo4j_with_indexes.auth)
     yield other
     other.close()
 
@@ -73,10 +73,10 @@ def test_a_run_that_was_forgotten_and_read_otherwise_is_seen(
 
 
 def test_a_memory_recreated_in_its_place_is_seen(
-    store: Neo4jStore, other: Neo4jStore, neo4j: Neo4jServer
+    store: Neo4jStore, other: Neo4jStore, neo4j_with_indexes: Neo4jServer
 ) -> None:
     before = answers(store)
-    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+    with GraphDatabase.driver(neo4j_with_indexes.uri, auth=neo4j_with_indexes.auth) as driver:
         driver.execute_query("MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.tenant)
     other.runs.add([made_bundle(number, note="again") for number in range(4)])
     assert answers(store) == answers(other) != before
