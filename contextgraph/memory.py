@@ -158,14 +158,15 @@ class AgentMemory:
         configuration: str | None = None,
         max_cost: float | None = None,
     ) -> "AgentMemory":
-        """Open a file, ``:memory:``, ``networkx:``, ``neo4j://``, ``bolt://`` or ``http(s)://``.
+        """Open the memory at *address* and return it.
 
-        An empty address means what the environment and ``contextgraph.toml`` say. A file is
-        created when something is first written, never with *read_only*. Without *auth* (user,
-        password) that of the environment is used. *embedder* is described in docs/embedding.md,
-        *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md;
-        *max_cost* is how many US dollars may be spent on models meanwhile. At an ``http(s)://``
-        address it is a `contextgraph.service.client.Client`, to which only the token applies.
+        *address* is a file, ``:memory:``, ``networkx:``, ``neo4j://``, ``bolt://`` or
+        ``http(s)://``; an empty one is taken from the environment or ``contextgraph.toml``. A file
+        is created by the first write, never with *read_only*. *auth* is (user, password), by
+        default from the environment. See docs/embedding.md for *embedder*, docs/llm.md for
+        *summarizer* and docs/evaluation.md for *configuration*. *max_cost* limits what is spent on
+        models, in US dollars. An ``http(s)://`` address gives a
+        `contextgraph.service.client.Client`, for which only the token is read from the settings.
         """
         with no_fork():  # settings and stores are imported by the first to need them
             settings = load_settings(
@@ -189,9 +190,9 @@ class AgentMemory:
         create: bool = True,
         deadline: float | None = None,
     ) -> "AgentMemory":
-        """The memory that *settings* describe; see `contextgraph.wiring.build`.
+        """Open the memory that *settings* describe; see `contextgraph.wiring.build`.
 
-        *deadline* is for the answers of a service, in seconds.
+        *deadline* limits how long a service may take to answer, in seconds.
         """
         if settings.is_service:
             from contextgraph.service.client import DEADLINE, Client
@@ -202,7 +203,7 @@ class AgentMemory:
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
-        """A memory made of *parts*, such as a store of your own."""
+        """Build a memory from *parts*, for example with your own store."""
         memory = cls.__new__(cls)
         memory._take(parts)
         return memory
@@ -233,12 +234,12 @@ class AgentMemory:
 
     @CachedPart
     def stats(self) -> "StatisticsEngine":
-        """Counts what goes wrong."""
+        """Counts errors and failures."""
         return self._parts.stats
 
     @CachedPart
     def consolidator(self) -> "MemoryConsolidator":
-        """Abstracts from runs what they agree on."""
+        """Derives methodologies from what runs have in common."""
         return self._parts.consolidator
 
     @CachedPart
@@ -259,29 +260,32 @@ class AgentMemory:
 
     @CachedPart
     def keyed(self) -> "KeyedMemory":
-        """Values that `set_memory` keeps in plain files beside this memory: see docs/keyed.md.
+        """The key-value memory in plain files next to this memory; see docs/keyed.md.
 
-        Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
+        Raises `SettingsError` for a memory in RAM if the setting *keyed_root* is not set.
         """
         return keyed_memory(self._parts.settings, self._now)
 
     @property
     def records_shown(self) -> bool:
-        """Return False for a memory that is only read: it keeps no note of what it showed."""
+        """True if advice that is shown is recorded; False for a memory opened read-only."""
         return self._shown.maxlen != 0
 
     @property
     def has_keyed(self) -> bool:
-        """Return whether keyed files may exist; a memory in RAM has no folder for them."""
+        """True if the memory has a folder for keyed files; a memory in RAM has none."""
         return not self.is_service and has_keyed(self._parts.settings)
 
     @CachedPart
     def notes(self) -> "Notes":
-        """Notes of people and agents: `remember` and `recall`, see docs/notes.md."""
+        """The notes of people and agents, with `remember` and `recall`; see docs/notes.md."""
         return self._parts.notes
 
     def last_session(self, repo: str | None = None) -> "LastSession | None":
-        """The newest session of *repo* (None: of any): what was done, what is open."""
+        """Return the newest session of *repo*, or of any repository; None if there is none.
+
+        It lists what was done and what is still open.
+        """
         from contextgraph.knowledge.last import last_session
 
         return last_session(self.store.runs, self.lessons.of(repo), repo)
@@ -299,27 +303,27 @@ class AgentMemory:
         return file_history(self.store.runs, self.lessons.of(repo), repo, Path(path), line)
 
     def chat_of(self, model: str) -> "Chat | None":
-        """The language *model* (``openai/MODEL``), with the costs and bounds of the settings.
+        """Return a client of the language *model* (``openai/MODEL``), with the configured limits.
 
-        None for the template; raises `SettingsError` for an unknown name.
+        Returns None for the template; raises `SettingsError` for an unknown name.
         """
         return self._parts.chat_of(model)
 
     @CachedPart
     def lessons(self) -> "Lessons":
-        """Lessons of people in learned runs: see docs/notes.md."""
+        """The lessons that people gave in learned runs; see docs/notes.md."""
         return self._parts.lessons
 
     @CachedPart
     def pages(self) -> "Pages":
-        """Pages that refer to each other, with an index: see docs/pages.md."""
+        """The pages, which may refer to each other; see docs/pages.md."""
         from contextgraph.knowledge.pages import Pages
 
         return Pages(self.store.notes, self._now)
 
     @CachedPart
     def entities(self) -> "Entities":
-        """Named entities with tags and relations: see docs/pages.md."""
+        """The named entities with their tags and relations; see docs/pages.md."""
         from contextgraph.knowledge.pages import Entities
 
         return Entities(self.store.notes, self._now, self.store.runs)
@@ -327,9 +331,9 @@ class AgentMemory:
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
     ) -> Snapshot:
-        """Return the notes that matter when *trigger* happens: see `Notes.snapshot`.
+        """Return the notes that matter when *trigger* happens; see `Notes.snapshot`.
 
-        Of *max_tokens* the keyed files get at most a third.
+        Keyed files get at most a third of *max_tokens*.
         """
         keyed = self.keyed.for_prompt(max_tokens // 3) if self.has_keyed else ""
         left = max_tokens - count_tokens(keyed)
@@ -341,14 +345,16 @@ class AgentMemory:
         policy: "MaintenancePolicy | None" = None,
         waiting: Callable[[datetime], None] = lambda until: None,
     ) -> MaintenanceReport:
-        """Archive notes that are weak and unused, merge, decide conflicts, embed what waits.
+        """Maintain the notes, and return counts of what changed.
 
-        A `conflict_judge` reads what it has not read: see `Notes.judge_waiting`.
+        Archives weak notes that are not used, merges duplicates, decides conflicts and embeds notes
+        without a vector. A `conflict_judge` compares the pairs that it has not seen; see
+        `Notes.judge_waiting`.
 
-        *policy* (default: that of the settings) is described in docs/notes.md. Waits for the lease
-        of the memory; *waiting* is called with the time until which another process holds it.
-        Raises `EmbeddingError` where texts cannot be embedded; the notes are maintained then. A
-        second call right after changes nothing.
+        *policy* (default: from the settings) is described in docs/notes.md. Waits for the lease of
+        the memory; *waiting* is called with the time until which another process holds it. Raises
+        `EmbeddingError` if texts cannot be embedded; all other maintenance is done then. A second
+        call right after changes nothing.
         """
         from contextgraph.embedding import exclusive
         from contextgraph.knowledge.notes import maintain_notes
@@ -370,7 +376,7 @@ class AgentMemory:
 
     @staticmethod
     def working(max_tokens: int = WORKING_TOKENS) -> "WorkingMemory":
-        """A working memory for one run: what its prompt says about it, in so many tokens."""
+        """Return a working memory for one run; its prompt text has at most *max_tokens* tokens."""
         from contextgraph.agents.live import WorkingMemory
 
         return WorkingMemory(max_tokens)
@@ -378,14 +384,17 @@ class AgentMemory:
     def conversation(
         self, conversation_id: str, **window: "Unpack[ConversationWindow]"
     ) -> "Conversation":
-        """The messages of a conversation, kept on this machine: see docs/sessions.md."""
+        """Return the messages of a conversation, stored on this machine; see docs/sessions.md."""
         from contextgraph.knowledge.sessions import Conversation, Items
 
         items = Items(self._item_file, f"conversation {conversation_id}", clock=self._now)
         return Conversation(items, **window)
 
     def items(self, scope: str, eviction: "EvictionPolicy | None" = None) -> "Items":
-        """Key-value items on this machine, evicted by the policy: see docs/sessions.md."""
+        """Return the key-value items of *scope*, stored on this machine; see docs/sessions.md.
+
+        *eviction* removes items after each save.
+        """
         from contextgraph.knowledge.sessions import Items
 
         return Items(self._item_file, f"items {scope}", eviction, self._now)
@@ -408,15 +417,15 @@ class AgentMemory:
         environment: Environment | None = None,
         session: str = "",
     ) -> "LiveRun":
-        """Begin a run of an agent: it gives advice as it goes on, and is learned at its end.
+        """Begin a run of an agent, which gives advice at each step and is learned when it ends.
 
-        Without an *instance_id* the run is an instance of its own. *agent* is the name that its
-        logs have when they are read (`mini-swe-agent`), so that both are one run; *source*: see
-        `learn`. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
-        around the folder *workdir* does not have. Facts are of runs on *environment*: by default
-        the system of this machine where *workdir* is given, else the one of most runs of the agent.
-        What hooks or tools showed the agent in a *session* of this name is not shown again.
-        Raises `ValueError` where there is no such folder. See docs/live.md.
+        Without *instance_id* the run is an instance of its own. *agent* is the name that readers
+        give the agent in its logs (`mini-swe-agent`), so that the live run and its log are one run;
+        *source* is as for `learn`. Nothing is shown from runs of *exclude_instances*, nor about
+        files that the working tree at *workdir* lacks. Facts come from runs on *environment*: by
+        default this machine if *workdir* is given, else the one with most runs of the agent. What
+        hooks or tools showed the agent in the *session* of this name is not shown again. Raises
+        `ValueError` if *workdir* does not exist. See docs/live.md.
         """
         from contextgraph.agents.live import LiveRun
 
@@ -439,19 +448,17 @@ class AgentMemory:
         unasked: bool = False,
         degrade: bool = False,
     ) -> MemoryContext:
-        """Return what the memory knows for a state: at most *limit* items of each kind, best first.
+        """Return what the memory knows about a state: at most *limit* items of a kind, best first.
 
-        *current_state* may be the text of an error, and *repo* the repository where it was met.
-        Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). What the working tree around the folder *workdir* does not have is left out;
-        what names files whose content changed since the runs counts less, and says so. So is what
-        the agent was shown before in its run (*already_shown*), and, where it did not ask
-        (*unasked*), what it does by itself too soon for an interruption to pay.
-        `contextgraph.advising.pipeline` has all steps.
+        *current_state* may be the text of an error, and *repo* the repository in which it occurred.
+        Runs of *exclude_instances* and runs after *as_of* are ignored, so that benchmarks do not
+        leak. Advice about files that the working tree at *workdir* lacks is left out; advice about
+        files that changed since the runs ranks lower and says so. Also left out is what the agent
+        was shown before in its run (*already_shown*) and, if it did not ask (*unasked*), what it
+        would soon do without advice. `contextgraph.advising.pipeline` lists all steps.
 
-        Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
-        found because channels but that of notes failed, unless *degrade* is set: then the answer
-        is empty.
+        Raises `ValueError` if *workdir* does not exist, and `DegradedError` if nothing was found
+        and a channel other than notes failed; with *degrade* the answer is empty instead.
         """
         state = current_state
         if isinstance(state, str):
@@ -490,12 +497,12 @@ class AgentMemory:
         agent: str = "",
         file: str = "",
     ) -> tuple[Found, ...]:
-        """Return sessions by what was said in them, notes of all kinds, and remedies, for people.
+        """Return sessions by what was said in them, notes of all kinds, and remedies, best first.
 
-        Of *repo* or of all, best first, each with its score in parts and the command that opens it;
-        with *agent* or *file* only sessions of this agent, or that opened or changed this file. A
-        time in the question ("last week", "in March", "since 2026-02") bounds what is found.
-        *strategy* is as for `Notes.recall`.
+        Searches *repo*, or all repositories. Each result has its score in parts and the command
+        that opens it. With *agent* or *file*, only sessions of this agent, or sessions that opened
+        or changed this file, are returned. A time in the question ("last week", "in March", "since
+        2026-02") limits the results. *strategy* is as for `Notes.recall`.
         """
         from contextgraph.knowledge.recall import asks_for_anything, period_in
         from contextgraph.knowledge.search import Within, search
@@ -521,11 +528,11 @@ class AgentMemory:
     ) -> MemoryContext:
         """Return what people decided about *request*, or about the files and symbols *names*.
 
-        With the text that is *written* into these files only what bears on it. Or how, or that not,
-        the shell line *command* is to be run.
+        With the text *written* into these files, only lessons that concern it; with *command*,
+        lessons on how, or whether, to run that shell line.
 
-        In `MemoryContext.lessons`, often nothing: only what is probably about it and still
-        holds, as much as fits into 150 tokens; in `notes` those that name one of these files.
+        `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in at
+        most 150 tokens; `MemoryContext.notes` has notes that name one of these files.
         *exclude_instances* and *as_of* are as for `query`.
         """
         repo = self._named(repo)
@@ -561,14 +568,13 @@ class AgentMemory:
         agent: str = "",
         environment: Environment | None = None,
     ) -> RepositoryPlaybook:
-        """Return what the runs of *repo* agree on, files ranked for *task*; false where unknown.
+        """Return what the runs of *repo* agree on, with files ranked for *task*; false if unknown.
 
-        With *agent*, runs of this agent alone, and what often goes wrong on its machine: on
-        *environment*, by default that of most runs.
+        With *agent*, only runs of this agent count, and the result includes frequent failures of
+        its machine: of *environment*, by default the one with most runs.
 
-        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
-        *as_of* and *workdir* are as for `query`. `wording.render_playbook` gives its
-        prompt text.
+        Reads at most 32 runs, solved ones first, then the newest. *exclude_instances*, *as_of* and
+        *workdir* are as for `query`. `wording.render_playbook` makes prompt text of the result.
         """
         excluded = frozenset(exclude_instances)
         playbooks = self.retriever.playbooks
@@ -587,7 +593,7 @@ class AgentMemory:
         agent: str = "",
         environment: Environment | None = None,
     ) -> CommandHistory:
-        """Return how *command* is really run in *repo*, with counts; false where no run did.
+        """Return how *command* is run in *repo*, with counts; false if no run did.
 
         *agent* and *environment* are as for `playbook`.
         """
@@ -604,10 +610,10 @@ class AgentMemory:
         as_of: datetime | None = None,
         workdir: Path | str | None = None,
     ) -> str | None:
-        """Warn before *command* is run; *state* is a state or the name of a repository.
+        """Return a warning to show before *command* runs; None unless independent runs agree on it.
 
-        None unless independent runs agree that it does not run there: see docs/retrieval.md.
-        *workdir* is as for `query`.
+        *state* is a state or the name of a repository. The warning says that the command does not
+        run there; see docs/retrieval.md. *workdir* is as for `query`.
         """
         given = State(repo=state) if isinstance(state, str) else state
         history = self._history(given, command, frozenset(exclude_instances), as_of, workdir)
@@ -621,7 +627,7 @@ class AgentMemory:
         exclude_instances: Iterable[str] = (),
         workdir: Path | str | None = None,
     ) -> MemoryContext:
-        """Return what `before` says, in `MemoryContext.warnings`."""
+        """Return the warning of `before` as `MemoryContext.warnings`."""
         history = self._history(state, command, frozenset(exclude_instances), None, workdir)
         return MemoryContext(new_context_id(), warnings=command_warnings(history))
 
@@ -657,7 +663,7 @@ class AgentMemory:
         return replace(tree, recorded=known)
 
     def check_loop(self, state_history: Sequence[State]) -> LoopInfo | None:
-        """Return the loop that the last of *state_history* is in, with escape suggestions."""
+        """Return the loop at the end of *state_history*, with escape suggestions, or None."""
         for state in state_history:
             _expect(state, State, "check_loop takes the states of a run (trace.states_of)")
         return self.loop_detector.detect(state_history)
@@ -669,10 +675,11 @@ class AgentMemory:
         *,
         where: ShownIn | None = None,
     ) -> str:
-        """The prompt text of *context*, noted as shown so that its effect can be reported.
+        """Return the prompt text of *context*, and record it as shown to measure its effect.
 
-        Of one that is withheld the empty fence: its id says in the log of the run what was not
-        shown. *where* it is shown is recorded, with what is not to be shown there again.
+        The text of a withheld context is an empty fence, whose id tells in the log of the run what
+        was not shown. *where* says where the text is shown; it is recorded, and limits what is
+        shown there again.
         """
         text, items = rendered(shown_by_chance(context), max_tokens)
         if not text:
@@ -687,7 +694,10 @@ class AgentMemory:
         return fence("" if withheld else text, context.id)
 
     def withholds(self, context: MemoryContext) -> bool:
-        """Return True where chance withholds *context* of an error: see the setting `withhold`."""
+        """Return True if *context*, an answer to an error, is withheld by chance.
+
+        See the setting `withhold`.
+        """
         may_be = self.withhold > 0 and context.error is not None
         return may_be and is_withheld(context.id, self.withhold)
 
@@ -696,8 +706,8 @@ class AgentMemory:
     ) -> bool:
         """Record whether the advice of a context helped; False if unknown or already recorded.
 
-        *item* is the number of the one item that it is about, from 1, in the order of the text;
-        without it the items share the credit. *source* is as in `learn`.
+        *item* is the number of the item that the report is about, from 1, in the order of the text;
+        without it all items share the credit. *source* is as for `learn`.
         """
         from contextgraph.learning import checked_source
 
@@ -707,9 +717,9 @@ class AgentMemory:
         )
 
     def note_exposures(self) -> None:
-        """Store what was shown, which is else put off until something is written.
+        """Store which advice was shown; otherwise that waits for the next write.
 
-        Raises `StoreError`; then it is tried again when something is written.
+        Raises `StoreError`; the next write tries again.
         """
         if shown := [*self._shown]:
             self.store.exposures.add(shown)
@@ -742,18 +752,17 @@ class AgentMemory:
         source: str = "",
         background: bool = False,
     ) -> LearnReceipt | list[LearnReceipt]:
-        """Learn a finished run, all runs at a path, or several runs; on return they are stored.
+        """Learn one finished run, all runs at a path, or several runs; return receipts once stored.
 
-        A path is read as `readers.read` does, and a dict as a record of such a file: several may be
-        the rows of a `datasets.Dataset`. Of several runs, those that cannot be read or learned are
-        logged and left out, and the receipts of the others are returned. Raises `ReadError` for a
-        single dict that holds no run.
+        A path is read as by `readers.read`, and a dict as a record of such a file: several dicts
+        may be the rows of a `datasets.Dataset`. Of several runs, those that cannot be read or
+        learned are logged and left out. Raises `ReadError` for a single dict that holds no run.
 
-        *source* names who supplies it (default: the setting `source`): see docs/security.md.
-        Learning the same run again changes nothing, but for an outcome that was unknown. After
-        every 16 runs the memory is consolidated before this returns, or else in the *background*:
-        then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`, and
-        `NeverLearnedError` for a run that *never_learn* names; then nothing of the run is stored.
+        *source* names who supplies the runs (default: the setting `source`); see docs/security.md.
+        Learning a run again changes nothing, except an outcome that was unknown. After every 16
+        runs the memory is consolidated before this returns, or in the *background*; then `close`
+        waits for it. Raises `StoreUnavailableError` or `StoreError`, and `NeverLearnedError` for a
+        run that the setting *never_learn* excludes; in each case nothing of the run is stored.
         """
         if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
@@ -780,11 +789,12 @@ class AgentMemory:
         source: str = "",
         on_error: Callable[[ReadError], None] | None = None,
     ) -> Generator[LearnReceipt]:
-        """Learn runs, or rows that hold some, sixteen to a transaction; yield a receipt for each.
+        """Learn runs, or rows that hold runs, sixteen per transaction; yield a receipt for each.
 
-        A `batch`. *source* is as in `learn`. *on_error* gets each run that cannot be learned, and
-        learning goes on. Else raises as `learn`, once all runs before the one that cannot be stored
-        are; what *raws* cannot read is logged and left out.
+        Consolidates once at the end, as `batch` does. *source* is as for `learn`. *on_error* is
+        called with the error of each run that cannot be learned, and learning continues; without it
+        the error is raised, after the runs before it are stored. Rows of *raws* that cannot be read
+        are logged and left out.
         """
         from contextgraph.learning import RUNS_AT_ONCE
 
@@ -840,7 +850,8 @@ class AgentMemory:
     ) -> AbstractContextManager[None]:
         """Postpone consolidation and fitting of the embedding space to the end of the block.
 
-        *progress* is as for `consolidate`; *on_report* is called with its report, if it was due.
+        *progress* is as for `consolidate`; *on_report* is called with the report if it
+        consolidated.
         """
         return self._trigger.batch(progress, on_report)
 
@@ -853,15 +864,16 @@ class AgentMemory:
         run: str = "",
         only_of: str | None = None,
     ) -> Sequence[str]:
-        """Set by hand whether the runs of an instance solved it; returns their ids.
+        """Set whether the runs of an instance solved it; return their ids.
 
-        Only those of *agent*, the run with the id *run*, or those that the source *only_of*
-        supplied, where given; none may match. Learning never changes what was set.
+        Limited to runs of *agent*, the run with the id *run*, or runs supplied by the source
+        *only_of*, if given; the result is empty if none match. Learning never overwrites an outcome
+        set here.
         """
         return self.writer.set_outcome(instance_id, solved, agent=agent, run=run, only_of=only_of)
 
     def get_stats(self) -> "MemoryStats":
-        """Counts, error frequency and transitions, common mistakes, failure patterns."""
+        """Return counts, error frequencies and transitions, mistakes and failure patterns."""
         return self.stats.get_stats()
 
     def _add_lessons(self, raw: RawTrajectory, receipt: LearnReceipt, source: str) -> None:
@@ -883,17 +895,17 @@ class AgentMemory:
                 self.lessons.add(replace(rest, repo=run.repo), run.id, run.contributor)
 
     def join_repository(self, former: str, now: str) -> int:
-        """Let what is known and learned of the repository *former* be of *now*, as they are one.
+        """Treat the repository *former* as *now*, since both are one; return its number of runs.
 
-        Returns how many runs have another name by it; `split_repository` takes it back. Queries
-        for either name answer the same. Raises `SettingsError` for names that are one already.
+        Queries by either name give the same answer. `split_repository` takes it back. Raises
+        `SettingsError` if the names are joined already.
         """
         return self._moved(self._parts.repositories.join(former, now))
 
     def split_repository(self, former: str) -> int:
-        """Take back that the repository *former* was joined; returns how many runs it has again.
+        """Undo `join_repository` of *former*; return the number of runs that have its name again.
 
-        Raises `NotFoundError` where it was not.
+        Raises `NotFoundError` if it was not joined.
         """
         return self._moved(self._parts.repositories.split(former))
 
@@ -914,9 +926,9 @@ class AgentMemory:
         return repo if self.is_service else current_name(self.store.runs, repo)
 
     def explain(self, node_id: str) -> Explanation | None:
-        """Return the origin of a methodology, run, fragment, error, context or note, else None.
+        """Return the origin of a methodology, run, fragment, error, context or note, or None.
 
-        Of a methodology, a note, and advice (``adv_…``), with the evidence of its effect.
+        For a methodology, a note and advice (``adv_…``) it includes the evidence of its effect.
         """
         from contextgraph.knowledge.recall import explain_note, name_notes
 
@@ -938,7 +950,7 @@ class AgentMemory:
 
     @staticmethod
     def inspect(raw: RawTrajectory) -> "Inspection":
-        """Read a run, and learn nothing: return its steps, errors, phases, loops and fragments."""
+        """Return the steps, errors, phases, loops and fragments of a run, without learning it."""
         from contextgraph.learning import inspect_run
 
         return inspect_run(raw)
@@ -946,10 +958,10 @@ class AgentMemory:
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> ConsolidationReport:
-        """Bring methodologies up to date with what was learned: see docs/consolidation.md.
+        """Update the methodologies with what was learned; see docs/consolidation.md.
 
-        `learn` does so by itself after every 16 runs. *progress* is called with how many of how
-        many kinds of error are done. Where another process holds the lease, the report says so.
+        `learn` calls this after every 16 runs. *progress* is called with the number of kinds of
+        error that are done and their total. The report says so if another process holds the lease.
         """
         self.note_exposures()
         return self.consolidator.consolidate(progress=progress)
@@ -957,11 +969,12 @@ class AgentMemory:
     def rebuild(
         self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
     ) -> Iterator[LearnReceipt]:
-        """Read all stored runs again as this version reads logs, yielding a receipt for each.
+        """Read all stored runs again with the readers of this version; yield a receipt for each.
 
-        Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so it
-        can be interrupted and begun again. At the end the memory is consolidated. *on_damaged* gets
-        the id of each run that cannot be read and stays as it is; without it the first is raised.
+        Outcomes, learning times and credit stay. Runs are replaced sixteen per transaction, so the
+        call can be interrupted and repeated. The memory is consolidated at the end. *on_damaged* is
+        called with the id of each run that cannot be read and stays as it is; without it the error
+        of the first is raised.
         """
         yield from self.writer.rewrite_all(on_damaged)
         self._trigger.after_rebuilding()
@@ -973,28 +986,28 @@ class AgentMemory:
         progress: Callable[[int], None] = lambda runs: None,
         waiting: Callable[[datetime], None] = lambda until: None,
     ) -> "Reembedding":
-        """Embed all runs again with *embedder* ("": the one configured), then query with it.
+        """Embed all runs with *embedder* (empty: the configured one), then use it for queries.
 
-        Queries are answered in the former space until all is done, then in the new one. After an
-        interruption the same call continues. *progress* is called with the number of runs done
-        since its last call, *waiting* with the time until which another process holds the lease.
-        Raises `EmbeddingError`.
+        Queries use the former space until all runs are embedded. After an interruption the same
+        call continues. *progress* is called with the number of runs done since its last call,
+        *waiting* with the time until which another process holds the lease. Raises
+        `EmbeddingError`.
         """
         return self.spaces.reembed(embedder, progress, waiting)
 
     def embed(self, progress: Callable[[int], None] = lambda passages: None) -> int:
-        """Give a vector to each passage that waits for one; returns how many.
+        """Embed the passages that have no vector yet; return how many.
 
-        With a model of meaning `search` compares passages by it; until then by their words.
-        *progress* is called with the number of each batch; what an interrupted call has done stays.
+        With a neural embedder `search` then compares passages by meaning, until then by words.
+        *progress* is called with the size of each batch; batches done before an interruption stay.
         Raises `EmbeddingError`.
         """
         return self.spaces.embed_passages(progress)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        """Remove runs and what only they taught, also from texts that were shown.
+        """Delete runs and what only they taught; return how many were known.
 
-        Returns how many of them were known.
+        Advice from these runs is deleted from recorded answers as well.
         """
         from contextgraph.knowledge.pages import remove_filled
 
@@ -1009,9 +1022,9 @@ class AgentMemory:
             return self.store.runs.forget(ids)
 
     def retire(self, methodology_ids: Iterable[str]) -> int:
-        """Show and derive methodologies no more; returns how many of them were not retired.
+        """Never show or derive these methodologies again; return how many were active before.
 
-        Each stays as a tombstone, so that consolidation does not derive it again. Waits where
+        Each stays as a tombstone, so that consolidation does not derive it again. Waits while
         another process consolidates.
         """
         from contextgraph.embedding import exclusive
@@ -1026,7 +1039,7 @@ class AgentMemory:
         return len(retired)
 
     def sources(self) -> list[KnownSource]:
-        """Return who supplied runs and reports, by name: first the owner, who has none."""
+        """Return who supplied runs and reports, by name, first the owner, whose name is empty."""
         distrusted = self.store.exposures.record([]).distrusted
         runs: dict[str, list[str]] = {name: [] for name in distrusted}
         shown = self.store.exposures.all()
@@ -1044,15 +1057,15 @@ class AgentMemory:
         ]
 
     def quarantine(self, advice: str) -> bool:
-        """Never show this again; False where it is unknown.
+        """Never show *advice* again; return False if it is unknown.
 
-        That is advice (``adv_…``), a methodology, a line of a start that was shown (``fact_…``), or
-        with ``source:NAME`` all that this source supplied.
+        *advice* is an id of advice (``adv_…``), of a methodology, of a line shown at a start
+        (``fact_…``), or ``source:NAME`` for everything that this source supplied.
         """
         return self._decide(advice, is_quarantined=True)
 
     def release(self, advice: str) -> bool:
-        """Show it again, whatever was reported so far; False where it is unknown."""
+        """Show *advice* again, whatever was reported about it; return False if it is unknown."""
         return self._decide(advice, is_quarantined=False)
 
     def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
@@ -1070,16 +1083,16 @@ class AgentMemory:
 
     @property
     def graph(self) -> Store:
-        """The store; `graph()` gives its nodes and relations as a networkx `MultiDiGraph`.
+        """The store; calling it returns its nodes and relations as a networkx `MultiDiGraph`.
 
-        A read-only view that each call brings up to date, notes included; that of ``networkx:`` is
-        live. See `contextgraph.store.graph` for its attributes. Copy it to change it, or where
-        another thread may call this meanwhile.
+        The graph is read-only, includes notes, and is brought up to date by each call; that of
+        ``networkx:`` is live. Copy it to change it, or if another thread may call this meanwhile.
+        See `contextgraph.store.graph` for its attributes.
         """
         return self.store
 
     def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
-        """Write `graph` to the file *path*: ``graphml``, or (node-link) ``json``."""
+        """Write `graph` to the file *path* as ``graphml`` or node-link ``json``."""
         from contextgraph.store.graph import export_graph
 
         export_graph(self.graph(), path, graph_format)
@@ -1093,11 +1106,12 @@ class AgentMemory:
         on_damaged: OnDamaged | None = None,
         salvage: bool = False,
     ) -> "Exported":
-        """Write all that this memory holds to the file *path*, for any other store to read.
+        """Write everything in this memory to the archive *path*, which any other store can import.
 
-        *on_damaged* is called with the id of each run that cannot be read, and the reason; without
-        it the first is raised. With *salvage* whatever else is damaged is left out and reported in
-        the same way, and a run of which only the log can be read is read again.
+        *on_damaged* is called with the id and the reason of each run that cannot be read; without
+        it the error of the first is raised. With *salvage* anything else that is damaged is
+        reported and left out in the same way, and a run of which only the log can be read is read
+        again.
         """
         from contextgraph.learning import bundle_of
         from contextgraph.store.archive import export_memory
@@ -1115,9 +1129,9 @@ class AgentMemory:
         )
 
     def back_up(self, path: Path) -> None:
-        """Copy the memory file to the new file *path*, which is a memory; others may write.
+        """Copy the memory file to the new file *path*, while others may write.
 
-        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        Raises `StoreError` if *path* exists or cannot be written, and for a memory on a server.
         """
         self.note_exposures()
         self.store.admin.back_up(path)
@@ -1131,11 +1145,11 @@ class AgentMemory:
         vectors: bool = True,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "Imported":
-        """Read a file that `export` wrote, beside what this memory holds: see docs/store.md.
+        """Import an archive that `export` wrote into this memory; see docs/store.md.
 
-        Its runs are learned from their logs, and its notes remembered, as those of *source*, by
-        default named after the file. *as_owner* takes over all that it holds, verdicts, pins and
-        *vectors*, too: for a memory of your own. Raises `ReadError` before anything is stored.
+        Its runs are learned from their logs and its notes remembered with the source *source*, by
+        default named after the file. *as_owner* imports everything, including verdicts, pins and
+        *vectors*: use it for your own memory. Raises `ReadError` before anything is stored.
         """
         from contextgraph.store import archive
 
@@ -1174,9 +1188,9 @@ class AgentMemory:
         return done
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
-        """Check the store and the models; each failed check has a remedy.
+        """Check the store and the models; each failed check names a remedy.
 
-        A *quick* answer neither reads all that is stored, nor writes, nor calls a model.
+        With *quick* it does not read all stored data, write, or call a model.
         """
         checks = [*self.store.admin.health(quick=quick)]
         if all(check.ok for check in checks):
@@ -1210,9 +1224,9 @@ class AgentMemory:
         yield HealthCheck("said", True, f"{size}{waits}")
 
     def close(self) -> None:
-        """Release files and connections, also where what was shown cannot be noted any more.
+        """Close files and connections, even if the record of shown advice cannot be stored.
 
-        Waits for what is consolidated in the background.
+        Waits for consolidation in the background.
         """
         try:
             if "_trigger" in vars(self):
