@@ -894,6 +894,18 @@ class AgentMemory:
             if rest := runs.raw(run.id):
                 self.lessons.add(replace(rest, repo=run.repo), run.id, run.contributor)
 
+    def learn_history(self, folder: str) -> int:
+        """Keep what commits, changelog and decision records of a git repository give as reasons.
+
+        That is the repository around *folder*, and they are lessons of it alone, in place of those
+        of an earlier reading. Returns how many there are; the caller has to trust who wrote them.
+        """
+        from contextgraph.readers import GitFolder, repository_name
+
+        found = GitFolder.around(folder)
+        name = self._named(repository_name(folder))
+        return self.lessons.add_history(found, name) if found else 0
+
     def join_repository(self, former: str, now: str) -> int:
         """Treat the repository *former* as *now*, since both are one; return its number of runs.
 

@@ -110,7 +110,7 @@ Git = Annotated[
     bool,
     flag(
         "Check in git repositories on this machine whether later commits kept or reverted"
-        " the changes of runs.",
+        " the changes of runs; learn the reasons in the histories of trusted ones.",
     ),
 ]
 Strict = Annotated[bool, flag("Stop at a damaged run, instead of skipping it.")]

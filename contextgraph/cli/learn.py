@@ -142,7 +142,8 @@ class Intake:
     left out. *on_bytes* is called with the number of bytes of each read. Iterating raises
     `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are no
     trajectories are skipped, as those in a folder are. With *git*, git repositories on this machine
-    say whether the change of each run is still there.
+    say whether the change of each run is still there; *folders* are those that runs worked in,
+    and *reasons* counts what was learned of their histories.
     """
 
     paths: "Sequence[StrPath]"
@@ -157,6 +158,8 @@ class Intake:
     follow_links: bool = False
     counts: "ReadCounts" = field(init=False)
     conflicts: int = field(default=0, init=False)
+    folders: set[str] = field(default_factory=set, init=False)
+    reasons: int = field(default=0, init=False)
     _read: "Callable[..., Iterator[RawTrajectory]]" = field(init=False)
     _keep: "Callable[[RawTrajectory], None]" = field(default=_ignore, init=False)
     _warnings: Warnings = field(default_factory=Warnings, init=False)
@@ -184,7 +187,7 @@ class Intake:
     @property
     def exit_code(self) -> int:
         """0 all was read, 3 some of it, 1 none."""
-        if not self.counts.runs and self.paths:
+        if self.paths and not (self.counts.runs or self.reasons):
             return FAILED
         return PARTLY_DONE if self.counts.unread else DONE
 
@@ -215,6 +218,7 @@ class Intake:
                 if number in numbers:
                     self.counts.runs += 1
                     chosen = replace(raw, change=change_status(raw)) if self.git else raw
+                    self.folders |= {step.cwd for step in raw.steps[:1] if step.cwd}
                     self._keep(chosen)
                     yield chosen
                 else:
@@ -413,6 +417,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn --discover --exclude '*/private/*'
       contextgraph learn ~/.claude/projects --watch
       contextgraph learn ~/.claude/projects --git
+      contextgraph learn ~/src/shop --git
       contextgraph learn 's3://bucket/runs/*.jsonl.gz' --ray auto
       contextgraph learn --queued
       contextgraph learn nightly/ --source ci
@@ -570,6 +575,8 @@ class Learning:
         if self.queue:
             self.queue.settle(results.broken)
         if not memory.is_service:
+            if results.intake.git:
+                _learn_histories(memory, results.intake)
             results.warn_about(memory)
             self._embed_later(memory)
 
@@ -581,6 +588,28 @@ class Learning:
         named = ("--store", settings.address, "--tenant", settings.tenant)
         start_detached("contextgraph", "call", "embed", *named)
         warn(f"{number_of(waiting, 'passage')} will be embedded in the background")
+
+
+def _learn_histories(memory: "AgentMemory", intake: Intake) -> None:
+    """Learn the reasons in the histories of the trusted repositories that *intake* names.
+
+    Of those that are not trusted say so.
+    """
+    from contextgraph.readers import GitFolder
+
+    named = sorted({*(os.fspath(path) for path in intake.paths), *intake.folders})
+    found = (GitFolder.around(folder) for folder in named)
+    trusted = [Path(folder) for folder in trusted_histories()]
+    for root in dict.fromkeys(one.root for one in found if one):
+        if any(Path(root).resolve().is_relative_to(folder) for folder in trusted):
+            count = memory.learn_history(root)
+            intake.reasons += count
+            warn(f"{number_of(count, 'lesson')} in the history of {root}")
+        else:
+            warn(
+                f"left out: the history of {root}; if its commits may be quoted, first"
+                f" `contextgraph trust --histories {shlex.quote(root)}`"
+            )
 
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":

@@ -239,7 +239,7 @@ def sentences_of(run: RawTrajectory) -> Iterator[tuple[str, Place]]:
 
 def _placed(exchange: _Exchange) -> Iterator[tuple[str, Place]]:
     text, before = exchange.typed, exchange.before
-    sentences = [*_sentences(text)]
+    sentences = [*sentences_in(text)]
     answers = bool(_last_question(before))
     for index, sentence in enumerate(sentences):
         place = Place(text, index, len(sentences), before, exchange.is_task, answers=answers)
@@ -249,7 +249,7 @@ def _placed(exchange: _Exchange) -> Iterator[tuple[str, Place]]:
 def _own(exchange: _Exchange) -> Iterator[Said]:
     """The sentences that a person typed in *exchange* and that are probably lessons."""
     asked = _last_question(exchange.before)
-    sentences = [*_sentences(exchange.typed)]
+    sentences = [*sentences_in(exchange.typed)]
     for sentence, place in _placed(exchange):
         index = place.before
         confidence = probability(sentence, place)
@@ -310,7 +310,7 @@ def _marked(before: str, answer: str) -> list[str]:
     typed = {*_TYPED_WORD.findall(answer.casefold())}
     return [
         sentence
-        for sentence in _sentences(_BLOCK.sub("\n", before))
+        for sentence in sentences_in(_BLOCK.sub("\n", before))
         if typed & {*(mark.casefold() for mark in _MARKED.findall(sentence))}
     ]
 
@@ -353,7 +353,7 @@ def _is_pasted(paragraph: str, *, is_straight: bool) -> bool:
 def _last_question(before: str) -> str:
     """The question with which the agent ended, empty where it asked none."""
     questions = [
-        one for one in _sentences(_BLOCK.sub("\n", before)) if one.rstrip("*_ )")[-1:] == "?"
+        one for one in sentences_in(_BLOCK.sub("\n", before)) if one.rstrip("*_ )")[-1:] == "?"
     ]
     end = _normal(before.strip()[-600:])
     return questions[-1] if questions and _normal(questions[-1])[-40:] in end else ""
@@ -362,7 +362,7 @@ def _last_question(before: str) -> str:
 def _last_said(before: str) -> str:
     """The last sentences of the agent, as many as there is room for."""
     said = ""
-    for sentence in reversed([*_sentences(_BLOCK.sub("\n", before))]):
+    for sentence in reversed([*sentences_in(_BLOCK.sub("\n", before))]):
         if len(said) + len(sentence) >= _LONGEST_SAID:
             break
         said = f"{sentence} {said}".strip()
@@ -387,7 +387,7 @@ def _restated(
 ) -> list[Said]:
     said = {*stems(" ".join(f"{one.before} {one.typed}" for one in exchanges))}
     found: list[Said] = []
-    for sentence in _sentences(_BLOCK.sub("\n", agent)):
+    for sentence in sentences_in(_BLOCK.sub("\n", agent)):
         own = {*stems(sentence)}
         if _word_count(sentence) < _FEWEST_RESTATED or len(own & said) < _RESTATED * len(own):
             continue
@@ -425,7 +425,8 @@ def files_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[0] for match in _FILE.finditer(text)))
 
 
-def _sentences(text: str) -> Iterator[str]:
+def sentences_in(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, also where only a line ends."""
     for part in _SENTENCE.split(text):
         if sentence := _BULLET.sub("", " ".join(part.split())):
             yield sentence

@@ -41,8 +41,9 @@ from contextgraph.knowledge.ranking import (
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import SURE
-from contextgraph.knowledge.written import written_in
+from contextgraph.knowledge.written import history_of, written_in
 from contextgraph.model import (
+    CLONE,
     About,
     Lesson,
     LessonFacts,
@@ -61,6 +62,8 @@ from contextgraph.model import (
     is_subagent,
 )
 from contextgraph.model.values import replace
+from contextgraph.readers.origin import clone_name
+from contextgraph.readers.repository import GitFolder
 from contextgraph.store.protocols import NoteStore
 from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
 from contextgraph.trace.ordered import bears_on_command
@@ -145,6 +148,27 @@ class Lessons:
             NewLesson(text, facts, title=said.title) for text, facts in written_in(run, run_id, now)
         ]
         self.keep(new, run.repo, contributor)
+
+    def add_history(self, repository: GitFolder, repo: str) -> int:
+        """Keep what the history of *repository* gives as decided or as reasons, for *repo* alone.
+
+        In place of what an earlier reading kept and nobody reviewed; returns how many there are.
+        """
+        contributor = f"{CLONE}{clone_name(repository.root)}"
+        new, known = self.keep(
+            [NewLesson(text, facts) for text, facts in history_of(repository)], repo, contributor
+        )
+        kept = {*new, *known}
+        gone = [
+            note.id
+            for note in self._newest(repo)
+            if note.contributor == contributor
+            and note.id not in kept
+            and note.credibility != _REVIEWED
+            and not note.targets(LinkType.SAID_IN)
+        ]
+        self._notes.forget(gone)
+        return len(kept)
 
     def move(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Keep what people said in *run* as of another repository; a review goes with its words."""

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
         read as read,
         read_file as read_file,
     )
-    from contextgraph.readers.repository import repository_name as repository_name
+    from contextgraph.readers.repository import (
+        GitFolder as GitFolder,
+        repository_name as repository_name,
+    )
     from contextgraph.readers.sources import (
         Watch as Watch,
         is_stream as is_stream,
@@ -54,6 +57,7 @@ _HOMES = {
     "is_stream": "contextgraph.readers.sources",
     "read": "contextgraph.readers.reading",
     "read_file": "contextgraph.readers.reading",
+    "GitFolder": "contextgraph.readers.repository",
     "repository_name": "contextgraph.readers.repository",
     "size_of": "contextgraph.readers.sources",
     "to_atif": "contextgraph.readers.exchange",

@@ -133,12 +133,12 @@ def test_the_library_sets_outcomes(store: Path) -> None:
 ADDED = "    return round(sum(tariffs), 2)"
 
 
-def commit(folder: Path, text: str, days: int) -> None:
+def commit(folder: Path, text: str, days: int, message: str = "change") -> None:
     """Commit *text* as the only file of the repository *folder*, so many *days* after noon."""
     (folder / "totals.py").write_text(text)
     when = (NOON + timedelta(days=days)).isoformat()
     identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-    for command in (("add", "."), (*identity, "commit", "-qm", "change")):
+    for command in (("add", "."), (*identity, "commit", "-qm", message)):
         subprocess.run(
             ["git", "-C", folder, *command],
             check=True,
@@ -179,6 +179,21 @@ def test_git_shows_whether_a_change_was_kept_or_reverted(tmp_path: Path) -> None
     assert "change held" in contextgraph("inspect", runs, "--git").out
     commit(folder, "def total(tariffs):\n    return sum(tariffs)\n", days=2)
     assert changes() == [("reverted", "unknown"), ("unknown", "unknown")]
+
+
+def test_git_teaches_the_reasons_in_the_history_of_a_trusted_folder(tmp_path: Path) -> None:
+    folder, store = tmp_path / "shop", tmp_path / "memory.db"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    why = "Round once\n\nRounding each line lost a cent in invoices of more than nine lines."
+    commit(folder, "def total(tariffs):\n    pass\n", days=-1, message=why)
+    refused = contextgraph("learn", folder, "--git", "--store", store)
+    assert refused.code == 1
+    assert "trust --histories" in refused.err
+    contextgraph("trust", "--histories", folder, "--yes")
+    learned = contextgraph("learn", folder, "--git", "--store", store)
+    assert "1 lesson in the history" in learned.err
+    (found,) = contextgraph("lessons", "local/shop", "--all", "--store", store, "--json").records
+    assert found["text"] == why.replace("\n\n", ": ")
 
 
 def test_git_runs_no_program_that_the_folder_of_a_run_configures(tmp_path: Path) -> None:

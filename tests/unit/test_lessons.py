@@ -1,5 +1,6 @@
 """Lessons: their origins, when they are shown, and their review."""
 
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -666,6 +667,69 @@ def test_lessons_of_other_origins_are_kept_with_their_evidence(memory: AgentMemo
     assert [one.note.id for one in memory.lessons.naming(["tui.py"], repo=SHOP)] == [id_]
     memory.forget([receipt.trajectory_id])
     assert memory.lessons.of(SHOP) == ()
+
+
+ADR = (
+    "# 1. Keep totals in cents\n\n## Status\n\n{status}\n\n## Context\n\nFloats drift.\n\n"
+    "## Decision\n\nAll amounts are integers of cents, since floats\nlost one in March. More.\n"
+)
+DECIDED = "Keep totals in cents: All amounts are integers of cents, since floats lost one in March."
+
+
+def commit(folder: Path, message: str, *, author: str = "ann", **files: str) -> str:
+    """Commit *files* by name in the repository *folder*; return the id of the commit."""
+    for name, text in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git = ["git", "-C", str(folder), "-c", f"user.name={author}", "-c", "user.email=ann@acme.org"]
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", message], check=True)
+    return subprocess.run(
+        [*git, "rev-parse", "HEAD"], check=True, capture_output=True
+    ).stdout.decode()
+
+
+def test_the_history_of_a_repository_gives_decisions_and_reasons(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    why = "Rounding each line lost a cent in invoices of more than\nnine lines. More of it."
+    undone = "Cache the totals\n\nThe page of a month took nine seconds, which is too slow for it."
+    commit(tmp_path, f"Round totals once\n\n{why}", a="1")
+    name = commit(tmp_path, undone, a="2")
+    commit(tmp_path, f'Revert "Cache the totals"\n\nThis reverts commit {name}.', a="1")
+    commit(tmp_path, f"Touch all\n\n{why}", b="1", c="1", d="1", e="1")
+    commit(tmp_path, f"Bump a library\n\n{why}", author="dependabot[bot]", b="2")
+    record = "docs__adr__0001-cents.md"
+    commit(tmp_path, "Decide", **{record: ADR.format(status="Accepted")})
+    listed = "- **D9** Every report is made of the ledger,\n  never of the cache of a page.\n"
+    commit(tmp_path, "Decide", **{"decisions.md": listed})
+    assert memory.learn_history(str(tmp_path)) == 3
+    repo = f"local/{tmp_path.name}"
+    found = {one.text: one for one in memory.lessons.of(repo)}
+    reason = (
+        "Round totals once: Rounding each line lost a cent in invoices of more than nine lines."
+    )
+    ledger = "Every report is made of the ledger, never of the cache of a page."
+    assert found.keys() == {DECIDED, ledger, reason}
+    assert found[reason].status is LessonStatus.PROPOSED
+    assert found[DECIDED].status is LessonStatus.ACTIVE
+    assert found[reason].about.paths == ("a",)
+    assert memory.lessons.of("acme/other") == ()
+    commit(tmp_path, "Drop", **{record: ADR.format(status="Superseded by 2")})
+    assert memory.learn_history(str(tmp_path)) == 2
+    assert DECIDED not in {one.text for one in memory.lessons.of(repo)}
+
+
+def test_what_an_agent_says_to_have_recorded_is_proposed(memory: AgentMemory) -> None:
+    wrote = "Done. Recorded as **D9**: every report is made of the ledger, never of the cache."
+    memory.learn(
+        talk("a", "Look at the reports", (wrote, "and now go on with the next part of it"))
+    )
+    (found,) = [one for one in memory.lessons.of(SHOP) if one.origin is Origin.WRITTEN]
+    assert found.text == "every report is made of the ledger, never of the cache."
+    assert found.status is LessonStatus.PROPOSED
 
 
 def test_an_edited_statement_keeps_its_origin(memory: AgentMemory) -> None:
