@@ -47,6 +47,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from contextgraph.exported import Exports
 from contextgraph.model import (
     SOURCE,
     CommandHistory,
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
     from contextgraph.knowledge.why import FileHistory
-    from contextgraph.learning import Inspection, MemoryWriter
+    from contextgraph.learning import Holdings, Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
     from contextgraph.llm import Chat
@@ -1016,22 +1017,47 @@ class AgentMemory:
         """
         return self.spaces.embed_passages(progress)
 
-    def forget(self, trajectory_ids: Iterable[str]) -> int:
-        """Delete runs and what only they taught; return how many were known.
+    def holdings(
+        self,
+        *,
+        sessions: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        repos: Sequence[str] = (),
+    ) -> "Holdings":
+        """Return the ids of the runs and notes of these sessions, sources and repositories."""
+        return self._parts.forgetting.holdings(sessions, sources, repos)
 
-        Advice from these runs is deleted from recorded answers as well.
+    def forget(
+        self,
+        trajectory_ids: Iterable[str] = (),
+        *,
+        notes: Sequence[str] = (),
+        sessions: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        repos: Sequence[str] = (),
+    ) -> int:
+        """Remove runs and notes, and all that only they taught, said or showed.
+
+        Theirs are those with these ids, and those that `holdings` returns. They go from texts that
+        were shown, from the model of words, and from the files that were exported on this machine;
+        with *sessions* go conversations of that id, with *sources* keyed entries. Returns how many
+        runs were known.
         """
-        from contextgraph.knowledge.pages import remove_filled
-
         self.note_exposures()
-        known = self.store.runs.learned([*trajectory_ids])
-        ids = [run.trajectory_id for run in known.values()]
-        with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
-            for id_ in ids:
-                self.lessons.remove_run(id_)
-            repos = {run.repo for run in self.store.runs.trajectories(ids).values() if run.repo}
-            remove_filled(self.store.notes, repos)
-            return self.store.runs.forget(ids)
+        held = self.holdings(sessions=sessions, sources=sources, repos=repos)
+        held = replace(held, runs=(*trajectory_ids, *held.runs), notes=tuple({*notes, *held.notes}))
+        with operation("delete_memory", self.store_id, held.runs[0] if len(held.runs) == 1 else ""):
+            removed = self._parts.forgetting.forget(held)
+        for session in sessions:
+            self._item_file.forget([f"conversation {session}", f"items {session}"])
+        if sources and self.has_keyed:
+            self.keyed.forget_sources(sources)
+        self._exports.forget(held, self._write_graph)
+        return removed
+
+    @property
+    def _exports(self) -> Exports:
+        return Exports(self._parts.settings)
 
     def retire(self, methodology_ids: Iterable[str]) -> int:
         """Never show or derive these methodologies again; return how many were active before.
@@ -1104,7 +1130,11 @@ class AgentMemory:
         return self.store
 
     def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
-        """Write `graph` to the file *path* as ``graphml`` or node-link ``json``."""
+        """Write `graph` to the file *path*: ``graphml``, or (node-link) ``json``."""
+        self._write_graph(path, graph_format)
+        self._exports.add(path, graph_format)
+
+    def _write_graph(self, path: Path, graph_format: "GraphFormat") -> None:
         from contextgraph.store.graph import export_graph
 
         export_graph(self.graph(), path, graph_format)
@@ -1130,7 +1160,7 @@ class AgentMemory:
 
         if not salvage:
             self.note_exposures()
-        return export_memory(
+        done = export_memory(
             self.store,
             path,
             self.store.tenant,
@@ -1139,6 +1169,8 @@ class AgentMemory:
             on_damaged=on_damaged,
             read_again=(lambda raw: bundle_of(raw, self._now())) if salvage else None,
         )
+        self._exports.add(path, "archive")
+        return done
 
     def back_up(self, path: Path) -> None:
         """Copy the memory file to the new file *path*, while others may write.
@@ -1147,6 +1179,7 @@ class AgentMemory:
         """
         self.note_exposures()
         self.store.admin.back_up(path)
+        self._exports.add(path, "backup")
 
     def import_archive(
         self,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.sessions import ItemFile
-    from contextgraph.learning import MemoryWriter, Repositories
+    from contextgraph.learning import Forgetting, MemoryWriter, Repositories
     from contextgraph.learning.consolidator import MemoryConsolidator
     from contextgraph.learning.statistics import StatisticsEngine
     from contextgraph.llm import Chat, ConflictJudge
@@ -267,6 +267,13 @@ class Parts:
         from contextgraph.learning import Repositories
 
         return Repositories(self.store, self.writer)
+
+    @CachedPart
+    def forgetting(self) -> "Forgetting":
+        """Remove all words of runs, sessions, sources and repositories."""
+        from contextgraph.learning import Forgetting
+
+        return Forgetting(self.store, self.writer, self.lessons, self.notes)
 
     @CachedPart
     def stats(self) -> "StatisticsEngine":

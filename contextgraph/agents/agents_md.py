@@ -51,13 +51,14 @@ def write_agents_md(
 ) -> str:
     """Write the section with *entries*, which *tasks* gave, into the file *path*.
 
-    Takes the place of the section of an earlier export; all other text stays. Returns what changed
+    Takes the place of the section of an earlier export, which goes where there are no entries; all
+    other text stays. Returns what changed
     as a diff; with *dry_run* nothing is written. Raises `SettingsError` where the file cannot be
     read or written.
     """
     head = f"## What earlier runs in {repo} show\n\nCounts are of {number_of(tasks, 'task')}.\n"
     listed = "\n".join(f"- {entry}" for entry in entries)
-    section = f"{_BEGIN}\n{head}\n{listed}\n{_END}\n"
+    section = f"{_BEGIN}\n{head}\n{listed}\n{_END}\n" if entries else ""
     path = inside(path.parent, path.name)
     try:
         before = path.read_text() if path.exists() else ""

@@ -6,7 +6,7 @@ bound of a day is counted by it, and no session is asked about twice with the sa
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -33,6 +33,7 @@ from contextgraph.llm.chat import MAKER, prompt_text
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Lesson, LessonStatus, RunFilter, Trajectory
 from contextgraph.model.values import replace
+from contextgraph.system.processes import replacing
 from contextgraph.text import count_tokens
 
 PROMPT = "lessons.v1"
@@ -91,6 +92,13 @@ class DistilLog:
             os.write(file, msgspec.json.encode(receipt) + b"\n")
         finally:
             os.close(file)
+
+    def forget(self, runs: Collection[str]) -> None:
+        """Remove the receipts of *runs*: they quote what was refused."""
+        kept = [one for one in self.entries() if one.run not in runs]
+        if self._path.exists():
+            with replacing(self._path) as part:
+                part.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in kept))
 
     @contextmanager
     def alone(self) -> Iterator[bool]:

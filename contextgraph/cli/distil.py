@@ -12,6 +12,7 @@ import click
 from contextgraph.cli.commands import Common, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, LEASE_HELD, PARTLY_DONE, emit, warn
 from contextgraph.config import Settings
+from contextgraph.exported import Exports
 from contextgraph.service.records import record_of
 from contextgraph.text import count_tokens, number_of, one_line
 
@@ -102,7 +103,8 @@ def _write(
     """Write each request into *folder*, or print it."""
     sessions, requests, tokens = 0, 0, 0
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Exports(common.settings()).add(folder, "requests")
     for _, session in islice(distiller.waiting(repo, since), limit):
         sessions += 1
         for part in range(len(session.parts)):

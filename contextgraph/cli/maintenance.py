@@ -34,11 +34,11 @@ from contextgraph.system.processes import replacing
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
+    from contextgraph.learning import Holdings
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Trajectory
-    from contextgraph.store.protocols import RunStore
+    from contextgraph.model import Json, Trajectory
 
 
 ExportFormat = Literal["archive", "graphml", "json", "atif"]
@@ -50,7 +50,6 @@ WithVectors = Annotated[
     ),
 ]
 _LISTED = 10
-_RUNS_AT_ONCE = 500
 
 Ids = Annotated[list[str] | None, argument("TRAJECTORY_ID", "Ids of runs.")]
 Instances = Annotated[list[str] | None, option("ID", "All runs of this instance (repeatable).")]
@@ -66,8 +65,11 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     *,
     instance: Instances = None,
     repo: Repos = None,
+    session: Annotated[
+        list[str] | None, option("ID", "The session, and its conversation (repeatable).")
+    ] = None,
     source: Annotated[
-        list[str] | None, option("NAME", "All runs and notes that this source supplied.")
+        list[str] | None, option("NAME", "All that this person or source supplied (repeatable).")
     ] = None,
     everything: Annotated[bool, described("--all", help="All runs.")] = False,
     older_than: Annotated[int | None, option("DAYS", "Only runs that are older.", min=1)] = None,
@@ -76,20 +78,22 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Remove runs and everything that only they support.
 
-    With --key a keyed entry is erased instead, also from its log and archive. Asks for
-    confirmation, unless --yes is given. Files that were exported before are named. The age of a run
-    counts from its time in the log, else from when it was learned. It is not an error if no run is
-    older than --older-than.
+    With --repo and --source notes go, too. Files that were exported on this machine lose what
+    is removed; those that cannot are named. With --key a keyed entry is erased instead, also from
+    its log and archive. Asks for confirmation, unless --yes is given. The age of a run counts from
+    its time in the log, else from when it was learned. It is not an error if no run is older
+    than --older-than.
 
     \b
     Example:
       contextgraph forget --instance owner__repo-12
       contextgraph forget --repo owner/repo --yes
+      contextgraph forget --session 0b6f2c1e-5a57-4d1e-9c1a-6d1f0c2b7a90
       contextgraph forget --source clone:github.com/owner/repo
       contextgraph forget --older-than 365 --yes
       contextgraph forget --key /user/preference/review
     """
-    named = [*(ids or ()), *(instance or ()), *(repo or ()), *(source or ())]
+    named = [*(ids or ()), *(instance or ()), *(repo or ()), *(session or ()), *(source or ())]
     if key is not None:
         if everything or named or older_than:
             raise click.BadParameter("--key cannot be combined with runs")
@@ -97,33 +101,39 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         return
     if not (everything or named or older_than):
         raise click.BadParameter(
-            "name what to forget: a trajectory id, --instance, --repo, --source, --older-than,"
-            " --all or --key"
+            "name what to forget: a trajectory id, --instance, --repo, --session, --source,"
+            " --older-than, --all or --key"
         )
+    from contextgraph.learning import Holdings
+
     with common.open(create=False) as memory:
         runs = memory.store.runs
+        held = memory.holdings(sessions=session or (), sources=source or (), repos=repo or ())
+        of_instances = (runs.ids(instance=masked_name(one)) for one in instance or ())
+        chosen = dict.fromkeys([*(ids or ()), *chain.from_iterable(of_instances), *held.runs])
         is_named = bool(named) and not everything
-        chosen = _named(runs, ids or (), instance or (), repo or ()) if is_named else runs.ids()
-        selected = [*runs.trajectories(chosen).values()]
-        selected += _supplied(memory, source or (), {run.id for run in selected})
+        selected = [*runs.trajectories(chosen if is_named else runs.ids()).values()]
+        notes = held.notes
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
-            selected = [run for run in selected if run.seen_at < oldest]
-        elif not selected:
+            selected, notes = [run for run in selected if run.seen_at < oldest], ()
+        elif not selected and not notes:
             of_them = "" if everything else f"of {', '.join(named)} "
             fail(f"no trajectory {of_them}in the memory")
-        if selected and not yes:
-            _confirm(selected)
+        if (selected or notes) and not yes:
+            _confirm(selected, len(notes))
         common.note_shown(memory, forgetting=True)
-        removed = memory.forget(run.id for run in selected)
-        if source:
-            memory.store.notes.delete(
-                [note.id for note in memory.store.notes.all() if note.contributor in source]
-            )
-    if kept := _exported_files(common):
+        gone = tuple(run.id for run in selected)
+        # What else a session or a source has is of no age.
+        whole: tuple[Sequence[str], ...] = ((), ()) if older_than else (session or (), source or ())
+        removed = memory.forget(gone, notes=notes, sessions=whole[0], sources=whole[1])
+        kept = _left_elsewhere(common, memory, Holdings(gone, notes))
+    if kept:
         warn(f"exported before, and not changed: {', '.join(map(plain, kept))}")
-    text = f"removed {number_of(removed, 'run')} and everything that only they support"
-    common.answer({"forgotten": removed, "trajectories": [*map(record_of, selected)]}, text)
+    noted = f" and {number_of(len(notes), 'note')}" if notes else ""
+    text = f"removed {number_of(removed, 'run')}{noted} and everything that only they support"
+    listed: list[Json] = [*map(record_of, selected)]
+    common.answer({"forgotten": removed, "notes": len(notes), "trajectories": listed}, text)
     if removed and not common.as_json:
         names = sorted({run.repo for run in selected if run.repo})
         warn(
@@ -144,57 +154,30 @@ def _forget_key(common: Common, key: str, *, yes: bool) -> None:
     common.answer({"forgotten": removed, "key": key}, text)
 
 
-def _supplied(
-    memory: "AgentMemory", sources: "Sequence[str]", known: "Collection[str]"
-) -> list["Trajectory"]:
-    """The runs that *sources* supplied, without those that are *known*."""
-    runs = memory.store.runs
-    ids = [run for run in runs.ids() if run not in known] if sources else []
-    found = (
-        run
-        for at in range(0, len(ids), _RUNS_AT_ONCE)
-        for run in runs.trajectories(ids[at : at + _RUNS_AT_ONCE]).values()
-    )
-    return [run for run in found if run.contributor in sources]
+def _left_elsewhere(common: Common, memory: "AgentMemory", gone: "Holdings") -> "Sequence[str]":
+    """Remove *gone* from files that the memory does not change; return those that keep it."""
+    from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
+    from contextgraph.agents.distilling import DistilLog
+    from contextgraph.exported import Exports
+
+    DistilLog(common.settings()).forget(gone.runs)
+    exports = Exports(common.settings())
+    if memory.is_service:  # which knows its own files alone
+        exports.forget(gone, memory.export_graph)
+    for one in exports.there():
+        if one.form == "agents-md":
+            tasks = memory.playbook(one.repo).tasks
+            write_agents_md(Path(one.path), one.repo, tasks, entries_of(memory, one.repo))
+    return [one.path for one in exports.there() if one.is_stale]
 
 
-def _note_export(common: Common, path: Path) -> None:
-    """Note that *path* holds what is in the memory, for when some of it is to be forgotten."""
-    settings = common.settings()
-    if settings.is_in_memory:
-        return
-    record = Path(f"{settings.companion}.exports.json")
-    names = dict.fromkeys([*_exported_files(common), str(path.absolute())])
-    record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # of a server there is none yet
-    with replacing(record) as part:
-        part.write_text(json.dumps([*names]))
-
-
-def _exported_files(common: Common) -> list[str]:
-    """Return the files and folders that were exported from the memory and are there."""
-    record = Path(f"{common.settings().companion}.exports.json")
-    try:
-        names = json.loads(record.read_bytes())
-    except (OSError, ValueError):
-        return []
-    return [name for name in names if Path(name).exists()]
-
-
-def _named(
-    runs: "RunStore", ids: "Sequence[str]", instances: "Sequence[str]", repos: "Sequence[str]"
-) -> list[str]:
-    """The ids of the runs that are named in any way."""
-    of_instances = (runs.ids(instance=masked_name(instance)) for instance in instances)
-    of_repos = (runs.ids(repo=masked_name(repo)) for repo in repos)
-    return list(dict.fromkeys(chain(ids, *of_instances, *of_repos)))
-
-
-def _confirm(runs: "Sequence[Trajectory]") -> None:
+def _confirm(runs: "Sequence[Trajectory]", notes: int) -> None:
     for run in runs[:_LISTED]:
         click.echo(f"  {run.id}  {plain(run.repo)}  {plain(run.name)}", err=True)
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
-    confirm(f"Forget {number_of(len(runs), 'run')}?", "nothing was removed")
+    noted = f" and {number_of(notes, 'note')}" if notes else ""
+    confirm(f"Forget {number_of(len(runs), 'run')}{noted}?", "nothing was removed")
 
 
 @common_options()
@@ -235,6 +218,8 @@ def export(
       contextgraph export graph.graphml --format graphml
       contextgraph export AGENTS.md --agents-md owner/repo --diff
     """
+    from contextgraph.exported import Exports
+
     if diff and not agents_md:
         raise click.BadParameter("--diff belongs to --agents-md")
     started = time.monotonic()
@@ -272,7 +257,8 @@ def export(
             memory.export_graph(path, file_format)
             graph = memory.graph()
             counts = {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
-    _note_export(common, path)
+    form = "agents-md" if agents_md else file_format
+    Exports(common.settings()).add(path, form, agents_md)
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"
@@ -329,7 +315,6 @@ def backup(
         common.open(read_only=True) as memory,
     ):
         memory.back_up(path)
-    _note_export(common, path)
     size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
     text = f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s"
     common.answer({"bytes": size, "seconds": seconds}, text)

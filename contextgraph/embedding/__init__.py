@@ -10,6 +10,7 @@ from contextgraph.embedding.fitting import (
     embedded as embedded,
     fit as fit,
     fit_due as fit_due,
+    forget_words as forget_words,
     is_fitted as is_fitted,
     refit as refit,
 )

@@ -3,12 +3,12 @@
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from math import hypot, log
 from operator import mul
 from struct import Struct as Layout, unpack_from
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import orjson
 from msgspec import Struct
@@ -31,7 +31,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Embedder, EmbedderSource, Store
+from contextgraph.store.protocols import ALL, Embedder, EmbedderSource, Store
 from contextgraph.text import TASK_CHARS, words
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ _DIRECTION = Layout(f"<{DIMENSIONS}f")
 class TfidfModel(Struct, frozen=True, eq=False):
     """A fitted model: an `Embedder` that needs no scikit-learn.
 
-    *rows*: word -> its row. *numbers* are little-endian float32: the rarity of each word, then the
-    direction of each, 384 numbers.
+    *rows*: word -> its row; a word that was forgotten has none. *numbers* are little-endian
+    float32: the rarity of each row, then the direction of each, 384 numbers.
     """
 
     space: str
@@ -76,6 +76,16 @@ class TfidfModel(Struct, frozen=True, eq=False):
     @property
     def is_remote(self) -> bool:
         return False
+
+    @property
+    def size(self) -> int:
+        """The number of its rows."""
+        return len(self.numbers) // (4 * (1 + DIMENSIONS))
+
+    def without(self, forgotten: Collection[str]) -> Self:
+        """Return the model without these words; the vectors of other texts stay as they are."""
+        rows = {word: row for word, row in self.rows.items() if word not in forgotten}
+        return replace(self, rows=rows)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for one without a word that the model knows."""
@@ -93,7 +103,7 @@ class TfidfModel(Struct, frozen=True, eq=False):
         """Return what `_vectors` does, in plain Python."""
         idf = [unpack_from("<f", self.numbers, 4 * row)[0] for row in counts]
         weights = [rare * (1 + log(n)) for rare, n in zip(idf, counts.values(), strict=True)]
-        first, size = 4 * len(self.rows), 4 * DIMENSIONS
+        first, size = 4 * self.size, 4 * DIMENSIONS
         directions = [_DIRECTION.unpack_from(self.numbers, first + size * row) for row in counts]
         sums = [sum(map(mul, weights, column)) for column in zip(*directions, strict=True)]
         length = hypot(*sums)
@@ -107,7 +117,7 @@ class TfidfModel(Struct, frozen=True, eq=False):
         if not counted:
             return []
         numbers = np.frombuffer(self.numbers, dtype="<f4")
-        idf, directions = numbers[: len(self.rows)], numbers[len(self.rows) :]
+        idf, directions = numbers[: self.size], numbers[self.size :]
         directions = directions.reshape(-1, DIMENSIONS)
         rows = np.fromiter(chain.from_iterable(counted), dtype=np.intp)
         # In double precision, so that rounded numbers are those of `_vector`.
@@ -126,8 +136,14 @@ class TfidfModel(Struct, frozen=True, eq=False):
         ]
 
     def to_bytes(self) -> bytes:
-        """The model to store: a line of JSON with the words by row, then its numbers."""
-        head = orjson.dumps({"space": self.space, "words": list(self.rows)})
+        """The model to store: a line of JSON with the words by row, then its numbers.
+
+        A word that was forgotten is empty.
+        """
+        listed = [""] * self.size
+        for word, row in self.rows.items():
+            listed[row] = word
+        head = orjson.dumps({"space": self.space, "words": listed})
         head += b" " * (-(len(head) + 1) % _ALIGNMENT) + b"\n"
         return head + self.numbers
 
@@ -137,9 +153,10 @@ class TfidfModel(Struct, frozen=True, eq=False):
         start = data.find(b"\n") + 1
         try:
             head = orjson.loads(data[:start])
-            space, rows = head["space"], _by_row(head["words"])
-            if (size := len(data) - start) != 4 * len(rows) * (1 + DIMENSIONS):
-                raise ValueError(f"{size} bytes of numbers for {len(rows)} words")
+            space, listed = head["space"], head["words"]
+            if (size := len(data) - start) != 4 * len(listed) * (1 + DIMENSIONS):
+                raise ValueError(f"{size} bytes of numbers for {len(listed)} words")
+            rows = _by_row(listed)
         except (ValueError, KeyError, TypeError) as error:
             raise EmbeddingError(f"a stored TF-IDF model is damaged: {error}") from error
         return cls(space, rows, memoryview(data)[start:])
@@ -198,7 +215,7 @@ def _model(known: Sequence[str], idf: "Floats", directions: "Floats") -> TfidfMo
 
 
 def _by_row(known: Sequence[str]) -> dict[str, int]:
-    return {word: row for row, word in enumerate(known)}
+    return {word: row for row, word in enumerate(known) if word}
 
 
 def embedded(
@@ -270,6 +287,23 @@ def refit(store: Store, progress: Progress = lambda runs: None) -> str:
     store.vectors.prepare(Space(model.space, text_count(store)), model.to_bytes())
     activate(store, model, progress)
     return model.space
+
+
+def forget_words(store: Store, texts: Iterable[str]) -> None:
+    """Remove from the fitted model the words of *texts* that no text of the memory has any more."""
+    active = store.vectors.active_space()
+    if active is None or not is_fitted(active.name):
+        return
+    stored = store.vectors.space_model(active.name)
+    if stored is None:
+        return
+    model = TfidfModel.from_bytes(stored)
+    lost = {word for text in texts for word in words(text)} & model.rows.keys()
+    for source in (store.vectors, store.notes):
+        for text in source.texts_to_embed(ALL).values() if lost else ():
+            lost -= {*words(text)}
+    if lost:
+        store.vectors.prepare(active, model.without(lost).to_bytes())
 
 
 def activate(store: Store, embedder: Embedder, progress: Progress = lambda runs: None) -> Usage:

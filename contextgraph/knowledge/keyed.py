@@ -417,17 +417,31 @@ class KeyedFiles:
             _sync_folder(self.root)
         return self._rebuild(position, compacted=True)
 
-    def erase(self, position: Position, key: str) -> int:
-        """Remove *key* from all files, the archive too; returns how many envelopes it had."""
+    def erase(self, position: Position, keys: Collection[str]) -> int:
+        """Remove *keys* from all files, the archive too; returns how many envelopes they had."""
         removed = 0
         for log in (*self.archive.glob("*.jsonl"), self.log):
             envelopes = [*_envelopes(log)]
-            others = [envelope for envelope in envelopes if envelope.key != key]
+            others = [envelope for envelope in envelopes if envelope.key not in keys]
             if len(others) < len(envelopes):
                 removed += len(envelopes) - len(others)
                 self._replace(log, b"".join(map(_line, others)), sync=True)
+        names = [orjson.dumps(key) for key in keys]
+        if self.damaged.exists():
+            lines = self.damaged.read_bytes().splitlines(keepends=True)
+            others_there = [line for line in lines if not any(name in line for name in names)]
+            self._replace(self.damaged, b"".join(others_there), sync=True)
+        for path in [*self.index.rglob("*.orig")]:
+            if any(name in path.read_bytes() for name in names):
+                path.unlink()
         self._rebuild(position, adopt=False)
         return removed
+
+    def set_by(self, sources: Collection[Json]) -> set[str]:
+        """Return the keys that any of *sources* has ever set."""
+        logs = (self.log, *self.archive.glob("*.jsonl"))
+        calls = chain.from_iterable(map(_envelopes, logs))
+        return {envelope.key for envelope in calls if envelope.source in sources}
 
     def differences(self) -> list[str]:
         """Where index and state differ from the log, in words; empty where they agree."""
@@ -906,7 +920,13 @@ class KeyedMemory:
     def forget(self, key: str) -> int:
         """Erase every trace of *key*, also in the archive; returns how many calls had set it."""
         with self._files.writing() as position:
-            return self._files.erase(position, normalised_key(key))
+            return self._files.erase(position, {normalised_key(key)})
+
+    def forget_sources(self, sources: Collection[str]) -> int:
+        """Erase the keys that agents of *sources* have set; returns how many calls had set them."""
+        with self._files.writing() as position:
+            keys = self._files.set_by([f"agent:{source}" for source in sources])
+            return self._files.erase(position, keys) if keys else 0
 
     def check(self) -> list[str]:
         """Where index and state differ from the log, a line each; `compact` repairs it."""

@@ -64,10 +64,21 @@ class ItemFile:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"items in {self._path}: {error}") from error
 
+    def forget(self, scopes: Sequence[str]) -> None:
+        """Erase the items of *scopes*, also from the file; nothing where there is none."""
+        if self._path and not self._path.exists():
+            return
+        with self.transaction() as connection:
+            connection.executemany("DELETE FROM item WHERE scope = ?", [(one,) for one in scopes])
+        with self.transaction() as connection:
+            connection.commit()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
 
 def _connected(path: Path | str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
     connection.execute(_TABLE)
     return connection
 

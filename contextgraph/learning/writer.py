@@ -409,6 +409,17 @@ class MemoryWriter:
         while some := list(islice(ids, RUNS_AT_ONCE)):
             yield from self._replaced(self._read_again(some, on_damaged)).values()
 
+    def correct(self, raws: Mapping[str, RawTrajectory]) -> None:
+        """Let stored runs, by their ids, be *raws*: what is known of their outcomes stays."""
+        before = self._store.runs.trajectories(raws)
+        self._replaced(
+            {
+                run: renewed(self._taught(raw), before[run])
+                for run, raw in raws.items()
+                if run in before
+            }
+        )
+
     def _read_again(
         self,
         ids: Sequence[str],

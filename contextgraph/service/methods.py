@@ -198,6 +198,7 @@ class OfService(OverHttp, AgentMemory):
     decided = requested(AgentMemory.decided, "", READ)
     explain = requested(AgentMemory.explain, "", READ)
     forget = requested(AgentMemory.forget, "", ADMIN)
+    holdings = requested(AgentMemory.holdings, "", ADMIN)
     maintain = requested(AgentMemory.maintain, "", ADMIN)
     quarantine = requested(AgentMemory.quarantine, "", ADMIN)
     release = requested(AgentMemory.release, "", ADMIN)

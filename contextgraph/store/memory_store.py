@@ -4,7 +4,7 @@ The docstrings of the methods are those of the protocols in `ports`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
@@ -244,7 +244,7 @@ class _Changes(rules.RunChanges[Removed]):
         port.put(tables.stale_rows("error", errors, port.revision()))
         port.put(tables.stale_rows("repo", places, port.revision()))
         derived = _one(port, Question(tables.DERIVED, [_keyed(own, TARGET)], wanted=(SOURCE,)))
-        _remove_methodologies(port, {methodology for (methodology,) in derived})
+        methodologies = _remove_methodologies(port, {methodology for (methodology,) in derived})
         port.delete(tables.FRAGMENT, own)
         port.delete(tables.PASSAGE, [passage for (passage,) in passages])
         port.delete(tables.RAW, ids)
@@ -253,7 +253,7 @@ class _Changes(rules.RunChanges[Removed]):
         port.delete(tables.RUN, ids)
         if forgotten:
             port.delete(tables.FORMER, [former for (former,) in recovered])
-            _forget_shown(port, {*ids, *own})
+            _forget_shown(port, {*ids, *own, *methodologies})
         return errors, places
 
     def remove_unused(self, removed: Removed) -> None:
@@ -287,6 +287,12 @@ def _forget_shown(port: Transaction, ids: set[str]) -> None:
             _put_contexts(port, [replace(shown, items=items, text="", said=())])
 
 
+def _without_text(shown: model.Exposure) -> model.Exposure:
+    """Return *shown* without words of the memory: its items keep their ids and outcomes."""
+    items = tuple(replace(item, patterns=(), why="") for item in shown.items)
+    return replace(shown, items=items, text="", said=())
+
+
 def _put_contexts(port: Transaction, contexts: Sequence[model.Exposure]) -> None:
     """Put contexts in place of those of their ids."""
     ids = [shown.context_id for shown in contexts]
@@ -295,8 +301,11 @@ def _put_contexts(port: Transaction, contexts: Sequence[model.Exposure]) -> None
     port.put(chain.from_iterable(map(tables.context_rows, contexts)))
 
 
-def _remove_methodologies(port: Transaction, ids: Iterable[str]) -> None:
-    """Remove methodologies and what they superseded; the errors of that are stale then."""
+def _remove_methodologies(port: Transaction, ids: Iterable[str]) -> Collection[str]:
+    """Remove methodologies and what they superseded; return their ids.
+
+    The errors of that are stale then.
+    """
     wanted = (KEY, "error_id", "superseded_by")
     found = _one(port, Question(tables.METHODOLOGY, [_keyed(ids)], wanted=wanted))
     removed: dict[str, rules.RemovedMethodology] = {}
@@ -308,6 +317,7 @@ def _remove_methodologies(port: Transaction, ids: Iterable[str]) -> None:
         stale = rules.made_stale(removed.values())
         port.put(tables.stale_rows("error", stale, port.revision()))
         port.delete(tables.METHODOLOGY, removed)
+    return removed
 
 
 def _relevant(
@@ -886,7 +896,7 @@ class MemoryVectors(_Part):
                 port, Question(tables.SPACE, [_equal(KEY, space.name)], wanted=("active",))
             )
             port.put([_space_row(space, bool(known and known[0][0]))])
-            if not known and model is not None:
+            if model is not None:
                 port.put([Row(tables.SPACE_MODEL, space.name, {}, model)])
 
         self._port.write(work)
@@ -1271,6 +1281,18 @@ class MemoryExposures(_Part):
         if shown:
             emptied = [replace(one, said=()) for one in shown]
             self._port.write(lambda port: _put_contexts(port, emptied))
+
+    def forget_texts(self, repos: Collection[str], since: datetime) -> None:
+        asked = Question(tables.CONTEXT, [Term("shown_at", Is.LEAST, since)])
+        shown = [_exposure(text) for (text,) in self._find(asked)]
+        told = [one.context_id for one in shown if one.repo.casefold() in repos]
+
+        def work(port: Transaction, some: Sequence[str]) -> int:
+            contexts = _values(port, tables.CONTEXT, some, _exposure).values()
+            _put_contexts(port, [*map(_without_text, contexts)])
+            return len(contexts)
+
+        self._in_batches(work, told, RUNS_AT_ONCE)
 
     def tally(self, since: datetime) -> model.ShownTally:
         terms = [Term("shown_at", Is.LEAST, since), _equal("withheld", False)]

@@ -8,7 +8,7 @@ raises `StoreUnavailableError` when the store cannot be reached and `StoreError`
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -227,7 +227,10 @@ class VectorStore(TextVectors, Protocol):
         """The model that was stored with the space of this name."""
 
     def prepare(self, space: model.Space, model: bytes | None) -> None:
-        """Let vectors of *space* be stored, with its *model*; of a known one its fields change."""
+        """Let vectors of *space* be stored, with its *model*.
+
+        Of a known one its fields change, and its model where one is given.
+        """
 
     def switch(self, space: str) -> None:
         """Make *space* the active one and drop all others; raises `StoreError` as `add` does."""
@@ -311,6 +314,9 @@ class ExposureStore(Protocol):
 
     def forget_session(self, session: str) -> None:
         """Empty `said` of the contexts of a session, whose agent no longer knows them."""
+
+    def forget_texts(self, repos: Collection[str], since: datetime) -> None:
+        """Remove the texts of contexts shown *since* then in these repositories ("": not known)."""
 
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
         """Return evidence about advice or items: of each its newest 100 reported contexts."""

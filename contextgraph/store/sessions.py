@@ -38,6 +38,7 @@ class SharedExposures:
         self._own, self._other, self._on_unavailable = own, other, on_unavailable
         self.report, self.record, self.decide = own.report, own.record, own.decide
         self.gate, self.newest, self.tally, self.all = own.gate, own.newest, own.tally, own.all
+        self.forget_texts = own.forget_texts
 
     def add(self, exposures: Sequence[Exposure]) -> None:
         self._own.add(exposures)

@@ -6,7 +6,7 @@ messages; of the others only what follows is kept. Where a session with an earli
 later, the others give up what it owns, so that the order of learning changes nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -74,6 +74,11 @@ class Session:
             content = f"{digest}\n{message.text}".encode("utf-8", "surrogatepass")
             chain[place] = digest = blake2b(content, digest_size=12).hexdigest()
         return chain
+
+    @property
+    def beginnings(self) -> Collection[str]:
+        """Return the digests of all its beginnings: a session that goes on has one of them."""
+        return self._chain.values()
 
     @cached_property
     def digests(self) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.readers import read
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
+from tests.marked import REPO, SESSION, marked_files, remember_marked
 
 
 @pytest.fixture
@@ -127,13 +129,48 @@ def test_nothing_is_written_of_a_repository_where_no_tasks_agree(
     assert not (tmp_path / "A.md").exists()
 
 
-def test_forgetting_a_source_names_the_files_that_were_exported(tmp_path: Path) -> None:
-    store, archive = tmp_path / "memory.db", tmp_path / "a.jsonl"
-    for number, source in enumerate(("ann", "eve")):
-        runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number)])
-        assert contextgraph("learn", runs, "--source", source, "--store", store).code == 0
-    contextgraph("export", archive, "--store", store)
-    done = contextgraph("forget", "--source", "eve", "--yes", "--store", store)
-    assert f"exported before, and not changed: {archive}" in done.err
+def test_forgetting_a_session_changes_the_files_that_were_exported(tmp_path: Path) -> None:
+    store, notes = tmp_path / "memory.db", tmp_path / "AGENTS.md"
+    with AgentMemory.open(store) as memory:
+        remember_marked(memory)
+    notes.write_text("# Ours\n")
+    for path, *options in (
+        ("a.jsonl",),
+        ("graph.graphml", "--format", "graphml"),
+        ("atif", "--format", "atif"),
+        ("AGENTS.md", "--agents-md", REPO),
+    ):
+        assert contextgraph("export", tmp_path / path, *options, "--store", store).code == 0
+    assert contextgraph("backup", tmp_path / "b.db", "--store", store).code == 0
+    assert len(marked_files(tmp_path)) == 8
+    gone = tmp_path / "unreadable.jsonl"
+    contextgraph("export", gone, "--store", store)
+    gone.write_text("changed by hand\n")
+
+    done = contextgraph("forget", "--session", SESSION, "--yes", "--store", store)
+    assert f"exported before, and not changed: {gone}\n" in done.err
+    assert marked_files(tmp_path) == []
+    assert notes.read_text().strip() == "# Ours"
     left = contextgraph("runs", "--store", store, "--json").records
-    assert [run["contributor"] for run in left] == ["ann"]
+    assert {run["repo"] for run in left} == {"acme/shop"}
+    assert len([*(tmp_path / "atif").iterdir()]) == len(left) == 16
+
+
+def test_forgetting_a_repository_takes_its_notes_and_what_distilling_wrote(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "memory.db"
+    with AgentMemory.open(store) as memory:
+        run = remember_marked(memory)[0]
+        memory.notes.remember("The zqmarker build needs tox", repo=REPO)
+    log = tmp_path / "memory.distil" / "log.jsonl"
+    log.parent.mkdir()
+    refused = [{"text": "zqmarker", "reason": "no such word"}]
+    receipt = {"at": "2026-03-01T12:00:00Z", "run": run, "status": "done", "refused": refused}
+    log.write_text(json.dumps(receipt) + "\n")
+    requests = tmp_path / "requests"
+    contextgraph("distil", "--write-requests", requests, "--store", store)
+    assert any(name.startswith("requests/") for name in marked_files(tmp_path))
+    done = contextgraph("forget", "--repo", REPO, "--yes", "--store", store)
+    assert "removed 3 runs and " in done.out
+    assert marked_files(tmp_path) == []

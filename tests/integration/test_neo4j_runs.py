@@ -17,6 +17,7 @@ from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle
+from tests.marked import MARKER, REPO as MARKED_REPO, SESSION, marked_files, remember_marked
 from tests.server import Neo4jServer
 from tests.unit.test_lessons import LATER, SHOP, amended_talk, export_talk, small_talk
 
@@ -101,6 +102,30 @@ def test_a_deleted_conversation_leaves_none_of_its_statements(
     assert not re.search(SAID, everything())
     assert not any(b"640 row" in path.read_bytes() for path in tmp_path.glob("copy.db*"))
     memory.close()
+
+
+@pytest.mark.parametrize(
+    "named", [{"sessions": [SESSION]}, {"repos": [MARKED_REPO]}], ids=["session", "repository"]
+)
+def test_what_is_forgotten_is_in_no_property(
+    named: dict[str, list[str]], neo4j_with_indexes: Neo4jServer, tmp_path: Path
+) -> None:
+    neo4j = neo4j_with_indexes
+
+    def known() -> str:
+        parts = ("MATCH (n) RETURN properties(n) AS known, labels(n) AS kind",
+                 "MATCH ()-[n]->() RETURN properties(n) AS known, type(n) AS kind")  # fmt: skip
+        with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+            found = [record.data() for one in parts for record in driver.execute_query(one).records]
+        return str(found).lower()
+
+    with AgentMemory(neo4j_uri=neo4j.uri, neo4j_auth=neo4j.auth) as memory:
+        remember_marked(memory)
+        memory.export(tmp_path / "all.jsonl")
+        assert MARKER in known()
+        assert memory.forget(**named) == 3
+    assert MARKER not in known()
+    assert marked_files(tmp_path) == []
 
 
 def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j_with_indexes: Neo4jServer) -> None:

@@ -26,6 +26,14 @@ from contextgraph.text import strip_fenced
 from contextgraph.trace import states_of
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
+from tests.marked import (
+    PERSON,
+    REPO as MARKED_REPO,
+    SESSION,
+    marked_files,
+    marked_run,
+    remember_marked,
+)
 
 STATE = State(
     repo="acme/shop",
@@ -459,25 +467,58 @@ def test_what_is_said_in_private_is_not_kept(tmp_path):
     assert not _files_with(tmp_path, "zqmarker")
 
 
-def test_what_is_forgotten_is_in_no_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+@pytest.mark.parametrize(
+    "named",
+    [{}, {"sessions": [SESSION]}, {"sources": [PERSON]}, {"repos": [MARKED_REPO]}],
+    ids=["runs", "a session", "a person", "a repository"],
+)
+def test_what_is_forgotten_is_in_no_file(named, tmp_path):
     with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
-        ids = []
-        for number in range(6):
-            given = recovering_run(number)
-            words = {"thought": "zqmarker thought", "observation": "zqmarker in the output"}
-            steps = [replace(step, **words) for step in given.steps]
-            steps[0] = replace(steps[0], user_message="We decided: use zqmarker, never make.")
-            given = replace(given, task=f"zqmarker prices {number}", steps=tuple(steps))
-            ids.append(memory.learn(given).trajectory_id)
-        memory.learn(recovering_run(9))
-        memory.consolidate()
-        state = State(repo=given.repo, task_description="zqmarker prices")
-        assert "zqmarker" in memory.render(memory.query(state))
-        memory.note_exposures()
-        assert _files_with(tmp_path, "zqmarker")
-        assert memory.forget(ids) == 6
-    assert not _files_with(tmp_path, "zqmarker")
+        ids = remember_marked(memory)
+        if "repos" in named:
+            memory.notes.remember("The zqmarker build needs tox", repo=MARKED_REPO)
+        if "sessions" in named:
+            memory.conversation(SESSION).add_message("user", "zqmarker")
+        if "sources" in named:
+            memory.keyed.set_memory("/user/name", {"text": "zqmarker"}, f"agent:{PERSON}")
+        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl.zst")
+        memory.export_graph(tmp_path / "graph.json", "json")
+        memory.back_up(tmp_path / "backup.db")
+        assert len(marked_files(tmp_path)) >= 5
+        assert memory.forget([] if named else ids, **named) == 3
+    assert not marked_files(tmp_path)
+    with AgentMemory.open(":memory:") as memory:
+        assert memory.import_archive(tmp_path / "all.jsonl", as_owner=True).created == 16
+
+
+def test_words_of_others_keep_their_vectors_where_some_are_forgotten(tmp_path):
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        ids = remember_marked(memory)
+        task = "Totals are wrong when a tariff is missing"
+        before = memory.embedder.embed([task]).vectors
+        memory.forget(ids)
+        assert memory.spaces.waiting() == 0
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        assert memory.embedder.embed([task]).vectors == before
+        assert memory.embedder.embed(["zqmarker"]).vectors == (None,)
+
+
+def test_what_a_fork_repeats_goes_with_the_session_that_said_it(tmp_path):
+    first = marked_run(1)
+    more = [replace(step, index=step.index + 4) for step in recovering_run(2).steps]
+    fork = replace(
+        first, session="the-fork", instance_id="fork", patch=None, steps=(*first.steps, *more)
+    )
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        memory.learn(first)
+        assert memory.learn(fork).copied == len(first.steps)
+        assert memory.forget(sessions=[SESSION]) == 1
+        (left,) = memory.store.runs.ids()
+        kept = memory.store.runs.raw(left)
+        assert kept
+        assert len(kept.steps) == len(more)
+    assert marked_files(tmp_path) == []
 
 
 def _files_with(folder, marker):

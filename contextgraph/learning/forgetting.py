@@ -1,0 +1,104 @@
+"""Forgetting: one operation for all words of runs, sessions, sources and repositories."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import Struct
+
+from contextgraph.embedding import forget_words
+from contextgraph.knowledge.lessons import Lessons
+from contextgraph.knowledge.notes import Notes
+from contextgraph.knowledge.pages import remove_filled
+from contextgraph.learning.writer import MemoryWriter
+from contextgraph.model import LinkType, Note, RawTrajectory, Trajectory, run_text
+from contextgraph.model.values import replace
+from contextgraph.store.protocols import Store
+from contextgraph.store.rules import note_text
+from contextgraph.text import masked_name
+from contextgraph.trace.owners import Session
+
+_AT_ONCE = 500
+
+
+class Holdings(Struct, frozen=True):
+    """The ids of the *runs* and *notes* of somebody or something."""
+
+    runs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Forgetting:
+    """Removes from a memory all that was said and done in runs."""
+
+    def __init__(self, store: Store, writer: MemoryWriter, lessons: Lessons, notes: Notes) -> None:
+        self._store, self._writer, self._lessons, self._notes = store, writer, lessons, notes
+
+    def holdings(
+        self, sessions: Collection[str], sources: Collection[str], repos: Collection[str]
+    ) -> Holdings:
+        """Return the runs and notes of *sessions*, of *sources*, and in *repos*.
+
+        Lessons go with the runs in which they were said.
+        """
+        runs, places = self._store.runs, {masked_name(repo).casefold() for repo in repos}
+        found = [run for repo in repos for run in runs.ids(repo=masked_name(repo))]
+        found += [run.id for run in self._runs() if run.contributor in sources] if sources else []
+        for run in runs.ids() if sessions else ():
+            raw = runs.raw(run)
+            if raw and (raw.session in sessions or raw.instance_id in sessions):
+                found.append(run)
+        notes = self._store.notes.all() if sources or places else ()
+        theirs = (one for one in notes if one.contributor in sources or one.repo in places)
+        noted = [note.id for note in theirs if not _is_said(note)]
+        return Holdings(tuple(dict.fromkeys(found)), tuple(noted))
+
+    def forget(self, held: Holdings) -> int:
+        """Remove *held* and all that only they taught, said or showed; return how many runs."""
+        runs = self._store.runs
+        known = [run.trajectory_id for run in runs.learned(held.runs).values()]
+        nodes = [*runs.trajectories(known).values()]
+        notes = self._store.notes.get(held.notes)
+        texts = [*map(run_text, nodes), *map(note_text, notes.values())]
+        texts += [note_text(note) for note in self._store.notes.linking(known)]
+        self._disinherit(known, {run.repo for run in nodes})
+        for run in known:
+            self._lessons.remove_run(run)
+        if notes:
+            self._notes.forget([*notes])
+        repos = {run.repo for run in nodes if run.repo}
+        remove_filled(self._store.notes, repos)
+        removed = runs.forget(known)
+        if since := min((run.learned_at for run in nodes), default=None):
+            self._store.exposures.forget_texts({*map(str.casefold, repos), ""}, since)
+        forget_words(self._store, texts)
+        return removed
+
+    def _disinherit(self, gone: Collection[str], repos: Iterable[str]) -> None:
+        """Remove what later sessions in *repos* repeat of the sessions *gone*."""
+        runs = self._store.runs
+        raws = (runs.raw(run) for run in gone)
+        beginnings = {digest for raw in raws if raw for digest in Session(raw).beginnings}
+        if not beginnings:
+            return
+        for repo in repos:
+            heirs = dict[str, RawTrajectory]()
+            for run in runs.ids(repo=repo):
+                raw = runs.raw(run) if run not in gone else None
+                if raw and raw.inherited and raw.inherited.digest in beginnings:
+                    heirs[run] = _without_inherited(raw)
+            self._writer.correct(heirs)
+
+    def _runs(self) -> Iterator[Trajectory]:
+        runs, ids = self._store.runs, self._store.runs.ids()
+        for at in range(0, len(ids), _AT_ONCE):
+            yield from runs.trajectories(ids[at : at + _AT_ONCE]).values()
+
+
+def _is_said(note: Note) -> bool:
+    return bool(note.targets(LinkType.SAID_IN))
+
+
+def _without_inherited(raw: RawTrajectory) -> RawTrajectory:
+    """Return *raw* without the words of the session that it goes on with."""
+    assert raw.inherited
+    task = "" if raw.inherited.with_request else raw.task
+    return replace(raw, task=task, inherited=replace(raw.inherited, before=""))
