@@ -722,6 +722,30 @@ def test_the_history_of_a_repository_gives_decisions_and_reasons(
     assert DECIDED not in {one.text for one in memory.lessons.of(repo)}
 
 
+def test_files_that_are_changed_together_are_a_checklist(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    for number in range(8):
+        commit(tmp_path, "Route", **{"routes.py": f"{number}", "docs__api.md": f"{number}"})
+        commit(tmp_path, "Other", **{"a.py": f"{number}", "b.py": "1", f"c{number}.py": "1"})
+    for name in ("ibex", "gaur", "kudu", "puku"):
+        new = {f"lib__providers__{name}__read.py": "1", "lib__registry.py": name}
+        commit(tmp_path, "Add a provider", **new)
+    assert memory.learn_history(str(tmp_path)) == 3
+    found = {one.text: one for one in memory.lessons.of(f"local/{tmp_path.name}")}
+    assert found.keys() == {
+        "`routes.py` is changed together with `docs/api.md`.",
+        "`docs/api.md` is changed together with `routes.py`.",
+        "A new folder in `lib/providers` goes with a change of `lib/registry.py`.",
+    }
+    first = next(iter(found.values()))
+    assert (first.kind, first.origin) == (LessonKind.CHECKLIST, Origin.COUNTED)
+    assert {one.evidence[0].quote.partition(":")[0] for one in found.values()} == {
+        "8 of 8",
+        "4 of 4",
+    }
+
+
 def test_what_an_agent_says_to_have_recorded_is_proposed(memory: AgentMemory) -> None:
     wrote = "Done. Recorded as **D9**: every report is made of the ledger, never of the cache."
     memory.learn(
