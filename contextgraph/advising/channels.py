@@ -408,15 +408,11 @@ def _search(query: Query, store: Store) -> Findings:
         (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
     if task is None:
         return Findings()
-    near = store.vectors.nearest(task, query.scope, NEAREST)
-    similarities = cosines(task, [neighbour.vector for neighbour in near])
-    # The highest first; ties as the store gave them.
-    pairs = sorted(zip(near, similarities, strict=True), key=lambda pair: -pair[1])
     threshold = embedder.similarity_threshold
     return Findings(
         cases=tuple(
-            case_hit(query, neighbour.trajectory, rescaled(cosine, threshold))
-            for neighbour, cosine in pairs
+            case_hit(query, near.trajectory, rescaled(near.cosine, threshold))
+            for near in store.vectors.nearest(task, query.scope, NEAREST)
         )
     )
 

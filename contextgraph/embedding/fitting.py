@@ -27,7 +27,6 @@ from contextgraph.model import (
     Trajectory,
     Usage,
     Vector,
-    cosines,
     run_text,
 )
 from contextgraph.model.values import replace
@@ -443,7 +442,4 @@ def _similarity_threshold(store: Store, embedder: Embedder) -> float | None:
 
 def _cosines_in_repository(store: Store, run: Trajectory, vector: Vector) -> list[float]:
     others = Scope(run.repo, frozenset({run.instance_id}))
-    return cosines(
-        vector,
-        [near.vector for near in store.vectors.nearest(vector, others, _NEAREST)],
-    )
+    return [near.cosine for near in store.vectors.nearest(vector, others, _NEAREST)]

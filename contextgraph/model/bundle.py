@@ -201,10 +201,10 @@ class EmbeddedRun(Struct, frozen=True, omit_defaults=True):
 
 
 class Near(Struct, frozen=True):
-    """A run near the vector of a query, and its own vector."""
+    """A run near the vector of a query, with the cosine of both vectors, to four decimals."""
 
     trajectory: Trajectory
-    vector: Vector
+    cosine: float
 
 
 def node_text(node: Fragment | Methodology) -> str:

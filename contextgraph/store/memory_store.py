@@ -326,8 +326,8 @@ def _relevant(
     """Return the keys of rows in *scope* with any of *words*, the most relevant first."""
     if limit < 1:
         return []
-    counts = port.word_counts(table, [*dict.fromkeys(words)])
-    weights = word_weights(_total(port, table), counts)
+    counts = port.word_counts(table, words)
+    weights = word_weights(counts.total, counts.by_word)
     return [key for key, _ in port.search(table, weights, _within(scope), limit)]
 
 
@@ -565,10 +565,7 @@ class MemoryRuns(_Part):
 
     @_of_one_state
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
-        counts = self._port.word_counts(tables.RUN, [*dict.fromkeys(words)])
-        return model.WordCounts(
-            _total(self._port, tables.RUN), {word: counts.get(word, 0) for word in words}
-        )
+        return self._port.word_counts(tables.RUN, words)
 
     @_of_one_state
     def archived(self, trajectory_id: str) -> model.Bundle | None:
@@ -938,9 +935,7 @@ class MemoryVectors(_Part):
             return []
         (near,) = self._port.nearest(tables.RUN, [vector], _within(scope), limit)
         runs = _runs(self._port, near)
-        stored = self._port.vectors(tables.RUN, vector.space, near)
-        own = ((runs[key], stored[key]) for key in near if key in runs)
-        return [model.Near(run, one) for run, one in own if one]
+        return [model.Near(runs[key], cosine) for key, cosine in near.items() if key in runs]
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
         terms, most = [Term(KEY, Is.NOT_EMBEDDED, space)], _most(limit)
@@ -1210,20 +1205,21 @@ class MemoryExposures(_Part):
 
     @_of_one_state
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
-        asked = [
-            Question(
-                tables.SHOWN,
-                [_equal("item", name), _equal("known", True)],
-                ("-shown_at", "-context"),
-                rules.REPORTS_USED,
-                ("context",),
-            )
-            for name in dict.fromkeys(advice)
-        ]
-        named = [Term("contributor", Is.ABOVE, "")]
+        is_known, named = _equal("known", True), [Term("contributor", Is.ABOVE, "")]
+        # Most advice was never shown.
+        ever = _groups(self._port, tables.SHOWN, [_keyed(advice, "item"), is_known], "item")
         *found, verdicts, first, last = self._port.find(
             [
-                *asked,
+                *(
+                    Question(
+                        tables.SHOWN,
+                        [_equal("item", name), is_known],
+                        ("-shown_at", "-context"),
+                        rules.REPORTS_USED,
+                        ("context",),
+                    )
+                    for name in ever
+                ),
                 Question(tables.VERDICT, (), (KEY,)),
                 Question(tables.RUN, named, ("contributor",), 1, ("contributor",)),
                 Question(tables.RUN, named, ("-contributor",), 1, ("contributor",)),
@@ -1444,11 +1440,9 @@ class MemoryPassages(_Part):
         found = self._find(Question(tables.PASSAGE, terms, wanted=tables.PASSAGE_COLUMNS))
         return sorted(map(tables.passage_of, found), key=lambda passage: passage.number)
 
+    @_of_one_state
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
-        counts = self._port.word_counts(tables.PASSAGE, [*dict.fromkeys(words)])
-        return model.WordCounts(
-            _total(self._port, tables.PASSAGE), {word: counts.get(word, 0) for word in words}
-        )
+        return self._port.word_counts(tables.PASSAGE, words)
 
     def for_text(
         self, weights: Mapping[str, int], scope: model.PassageScope, limit: int

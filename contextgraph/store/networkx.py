@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import networkx as nx
 
 from contextgraph.errors import StoreError
-from contextgraph.model import HealthCheck, Vector, matrix_of, products
+from contextgraph.model import HealthCheck, Vector, WordCounts, matrix_of, products
 from contextgraph.store.memory_store import MemoryStore
 from contextgraph.store.port import (
     COSINE_DECIMALS,
@@ -102,10 +102,11 @@ class NetworkxPort:
         found.sort(key=lambda one: -one[1])
         return [one for one in found if one[1]][: max(0, limit)]
 
-    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+    def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
         with self._lock:
-            counted = Counter(word for row in self._within(table, ()) for word in {*row.words})
-        return {word: counted[word] for word in words}
+            rows = [*self._within(table, ())]
+        counted = Counter(word for row in rows for word in {*row.words})
+        return WordCounts(len(rows), {word: counted[word] for word in words})
 
     def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
         with self._lock:

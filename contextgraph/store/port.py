@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from contextgraph.model import HealthCheck, Vector
+from contextgraph.model import HealthCheck, Vector, WordCounts
 
 Result = TypeVar("Result")
 Scalar: TypeAlias = str | int | float | bool | datetime | tuple[str, ...] | tuple[int, ...] | None
@@ -184,8 +184,8 @@ class Reads(Protocol):
         The heaviest come first, ties by *order* and key.
         """
 
-    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
-        """Return in how many rows each of *words* occurs."""
+    def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
+        """Return the number of rows, and in how many of them each of *words* occurs."""
 
     def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
         """Return the vectors of these rows in *space*; None for one that has no words."""

@@ -84,7 +84,7 @@ def test_a_run_learned_again_is_compared_by_its_new_vector(
     assert first(store, vector(9), scope)
     other.runs.replace({"run0001": embedded(1, by=9)})
     near = store.vectors.nearest(vector(9), scope, 1)[0]
-    assert (near.trajectory.id, near.vector) == ("run0001", vector(9))
+    assert (near.trajectory.id, near.cosine) == ("run0001", 1.0)
 
 
 def test_vectors_of_a_space_that_was_left_are_not_compared(
@@ -97,7 +97,7 @@ def test_vectors_of_a_space_that_was_left_are_not_compared(
     other.vectors.prepare(later, None)
     other.vectors.add(later.name, {"run0001": given})
     other.vectors.switch(later.name)
-    assert store.vectors.nearest(given, Scope(), 1)[0].vector == given
+    assert store.vectors.nearest(given, Scope(), 1)[0].cosine == 1.0
 
 
 def test_vectors_of_a_deleted_memory_are_not_compared_in_a_new_one(
@@ -111,7 +111,7 @@ def test_vectors_of_a_deleted_memory_are_not_compared_in_a_new_one(
     other.vectors.switch(SPACE.name)
     other.runs.add([embedded(1, by=9), embedded(3)])
     near = store.vectors.nearest(vector(9), Scope(), 3)
-    assert [one.trajectory.id for one in near if one.vector == vector(9)] == ["run0001"]
+    assert [one.trajectory.id for one in near if one.cosine == 1.0] == ["run0001"]
     assert {one.trajectory.id for one in near} == {"run0001", "run0003"}
 
 

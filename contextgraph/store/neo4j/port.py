@@ -18,7 +18,7 @@ from urllib.parse import quote
 import orjson
 
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.model import HealthCheck, Vector, dimensions_of
+from contextgraph.model import HealthCheck, Vector, WordCounts, dimensions_of
 from contextgraph.store.neo4j import statements
 from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
 from contextgraph.store.neo4j.health import checks
@@ -255,10 +255,11 @@ class _Reading:
         found = self._found(text, q=_parameters(where), words=words, limit=limit)
         return [(key, weight) for key, weight in found]
 
-    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+    def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
         asked = [{"word": word, "query": _quoted(self.tenant, [None], word)} for word in words]
         counted = dict(self._found(statements.words_counted(table), words=asked) if asked else ())
-        return {word: counted[word] for word in words}
+        ((total,),) = self.count([Count(table, ())])[0] or [(0,)]
+        return WordCounts(total, {word: counted[word] for word in words})
 
     def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
         named = [*keys]

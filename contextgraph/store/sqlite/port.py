@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import local
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import orjson
 
 from contextgraph.errors import StoreError
-from contextgraph.model import HealthCheck, Vector, dimensions_of
+from contextgraph.model import HealthCheck, Vector, WordCounts, dimensions_of
 from contextgraph.store.memory_store import MemoryStore
 from contextgraph.store.port import (
     CHANGES_LISTED,
@@ -49,6 +49,7 @@ MERGED_EVERY = 16
 _MERGED_AT_ONCE = 500
 # A row that was found is read in whole for less than going through the rows of a common word.
 _READ_WHOLE = 64
+_MOST_COUNTED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PLAIN = regex(r"[a-z0-9_]+")
@@ -62,6 +63,14 @@ _CONDITIONS = {
     Is.NULL: "n.{name} IS NULL",
 }
 _RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
+# Of rows that an index gives each is looked up; without one the rows of the text are taken first.
+_LOOKED_UP = (
+    "EXISTS (SELECT 1 FROM {table}_{name} m WHERE m.tenant = :tenant "
+    "AND m.text = :{value} ->> 0 AND m.owner = n.rowid)"
+)
+_TAKEN_FIRST = (
+    "n.rowid IN (SELECT owner FROM {table}_{name} WHERE tenant = :tenant AND text = :{value} ->> 0)"
+)
 _OF_SEVERAL = (
     "(SELECT count(DISTINCT m.text) FROM {table}_{name} m WHERE m.owner = n.rowid "
     "AND m.text IN (SELECT value FROM json_each(:{value})))"
@@ -105,16 +114,14 @@ def _index(table: Table, where: tuple[tuple[str, Is], ...], order: tuple[str, ..
 
 
 @lru_cache(1_000)
-def _condition(table: Table, where: tuple[tuple[str, Is], ...]) -> str:
+def _condition(table: Table, where: tuple[tuple[str, Is], ...], index: str | None = None) -> str:
+    """Return the SQL of *where* for rows that *index* gives; None: that SQLite chooses."""
     terms = ["n.tenant = :tenant"]
     for place, (column, how) in enumerate(where):
         named = {"table": table.name, "name": column, "value": f"w{place}"}
         if how is Is.HAS:
+            first = (_LOOKED_UP if index else _TAKEN_FIRST).format(**named)
             owned = _OF_SEVERAL.format(**named)
-            first = (
-                f"n.rowid IN (SELECT owner FROM {table.name}_{column} WHERE tenant = :tenant "
-                f"AND text = :w{place} ->> 0)"
-            )
             terms.append(f"({first} AND {owned} = json_array_length(:w{place}))")
         elif how is Is.HAS_ANY:
             terms.append(
@@ -139,7 +146,7 @@ def _select(
     index = _index(table, where, order)
     hint = f" INDEXED BY {index}" if index else ""
     columns = ", ".join(f'n."{column}"' for column in wanted)
-    sql = f"SELECT {columns} FROM {table.name} n{hint} WHERE {_condition(table, where)}"
+    sql = f"SELECT {columns} FROM {table.name} n{hint} WHERE {_condition(table, where, index)}"
     return f"{sql} ORDER BY {_order(order)} LIMIT :most"
 
 
@@ -193,14 +200,23 @@ def _place_token(tenant: int, scope: object) -> str:
     return f"@{tenant}_{digest.hexdigest()}"
 
 
+_Counted: TypeAlias = dict[str, dict[str | None, int]]
+"""Table -> word -> the number of rows with it; None -> of all rows."""
+
+
 class _Rows:
-    """Primitives in a transaction on a connection."""
+    """Primitives in a transaction on a connection; *counted* has what was counted in its state."""
 
     def __init__(
-        self, connection: sqlite3.Connection, tenant: int, revision: int, port: "SqlitePort"
+        self,
+        connection: sqlite3.Connection,
+        tenant: int,
+        revision: int,
+        port: "SqlitePort",
+        counted: _Counted,
     ) -> None:
         self._connection, self._tenant, self._revision = connection, tenant, revision
-        self._port = port
+        self._port, self._counted = port, counted
         # The keys of the rows that this change put or deleted, by table.
         self.changed: dict[str, set[str]] = {}
 
@@ -237,7 +253,7 @@ class _Rows:
         hint = f" INDEXED BY {index}" if index else ""
         sql = (
             f"SELECT {', '.join([*by, 'count(*)', *sums])} FROM {asked.table.name} n{hint} "
-            f"WHERE {_condition(asked.table, where)}"
+            f"WHERE {_condition(asked.table, where, index)}"
         )
         if by:
             listed = ", ".join(by)
@@ -315,18 +331,22 @@ class _Rows:
     def _first(
         self, table: Table, counts: Mapping[int, int], order: Sequence[str], limit: int
     ) -> list[tuple[str, int]]:
-        """Return the keys of the heaviest rows, ties in their *order*."""
-        by_weight: dict[int, list[int]] = {}
-        for row, weight in counts.items():
-            by_weight.setdefault(weight, []).append(row)
-        first: list[tuple[str, int]] = []
+        """Return the keys of the heaviest rows, ties in their *order*.
+
+        Fewer than *limit* are heavier than the lightest.
+        """
+        least = min(counts.values(), default=0)
         sql = (
-            f"SELECT n.key FROM json_each(?) named CROSS JOIN {table.name} n "
+            f"SELECT n.rowid, n.key FROM json_each(?) named CROSS JOIN {table.name} n "
             f"ON n.rowid = named.value ORDER BY {_order(order)} LIMIT ?"
         )
-        for weight in sorted(by_weight, reverse=True):
-            tied = str(by_weight[weight]), limit - len(first)
-            first += [(key, weight) for (key,) in self._execute(sql, tied)]
+        first: list[tuple[str, int]] = []
+        for rows in (
+            [row for row, weight in counts.items() if weight > least],
+            [row for row, weight in counts.items() if weight == least],
+        ):
+            found = self._execute(sql, (str(rows), limit - len(first))) if rows else ()
+            first += sorted(((key, counts[row]) for row, key in found), key=lambda one: -one[1])
         return first
 
     def _with(self, table: Table, word: str, places: Sequence[str] | None) -> list[int]:
@@ -339,16 +359,21 @@ class _Rows:
         ).fetchall()
         return orjson.loads(f"[{rows or ''}]")  # type: ignore[no-any-return]
 
-    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
-        tokens = {_token(self._tenant, word): word for word in words}
-        found = self._execute(
-            f"SELECT v.term, v.doc FROM json_each(?) named "
-            f"CROSS JOIN {table.name}_vocabulary v ON v.term = named.value",
-            (_given([*tokens]),),
-        )
-        counts = dict.fromkeys(words, 0)
-        counts |= {tokens[term]: count for term, count in found}
-        return counts
+    def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
+        known = self._counted.setdefault(table.name, {})
+        if None not in known:
+            groups = self._count(Count(table, ()))
+            known[None] = groups[0][0] if groups else 0
+        new = {_token(self._tenant, word): word for word in words if word not in known}
+        if new:
+            found = self._execute(
+                f"SELECT v.term, v.doc FROM json_each(?) named "
+                f"CROSS JOIN {table.name}_vocabulary v ON v.term = named.value",
+                (_given([*new]),),
+            )
+            known.update(dict.fromkeys(new.values(), 0))
+            known.update({new[term]: count for term, count in found})
+        return WordCounts(known[None], {word: known[word] for word in words})
 
     def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
         found = self._execute(
@@ -372,7 +397,7 @@ class _Rows:
         if where:
             ((listed,),) = self._execute(
                 f"SELECT group_concat(n.rowid) FROM {table.name} n{hint} "
-                f"WHERE {_condition(table, form)}",
+                f"WHERE {_condition(table, form, index)}",
                 self._parameters(where),
             ).fetchall()
             owners = orjson.loads(f"[{listed or ''}]")
@@ -468,6 +493,7 @@ class _Rows:
         self.delete(edges, [key for (key,) in found])
 
     def _note(self, table: Table, keys: Iterable[str]) -> None:
+        self._counted.clear()
         self.changed.setdefault(table.name, set()).update(keys)
 
     def list_change(self) -> None:
@@ -626,6 +652,9 @@ class SqlitePort:
         self._process = os.getpid()
         self._snapshot = _Snapshot()
         self._matrices: dict[tuple[str, str], Matrix] = {}
+        # The revision that words were counted at. Counting them takes half of a query about a task
+        # (`python -m benchmarks`), and most tasks of a memory share their words.
+        self._counted: tuple[int, _Counted] = (-1, {})
 
     def matrix(self, table: Table, space: str) -> Matrix:
         """Return the vectors of a table in a space that this process has read."""
@@ -646,7 +675,11 @@ class SqlitePort:
             yield self._snapshot.rows
             return
         with self._connections.reading() as connection:
-            yield _Rows(connection, *_tenant(connection, self.tenant), self)
+            tenant, revision = _tenant(connection, self.tenant)
+            counted = self._counted
+            if counted[0] != revision or sum(map(len, counted[1].values())) > _MOST_COUNTED:
+                counted = self._counted = (revision, {})
+            yield _Rows(connection, tenant, revision, self, counted[1])
 
     def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
         with self._reading() as rows:
@@ -667,7 +700,7 @@ class SqlitePort:
         with self._reading() as rows:
             return rows.search(table, weights, where, limit, order)
 
-    def word_counts(self, table: Table, words: Sequence[str]) -> dict[str, int]:
+    def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
         with self._reading() as rows:
             return rows.word_counts(table, words)
 
@@ -702,7 +735,7 @@ class SqlitePort:
                     (self.tenant,),
                 )
                 tenant, revision = _tenant(connection, self.tenant)
-            rows = _Rows(connection, tenant, revision + 1, self)
+            rows = _Rows(connection, tenant, revision + 1, self, {})
             result = work(rows)
             if rows.changed:
                 rows.list_change()
