@@ -106,13 +106,23 @@ def gives_instructions(text: str) -> bool:
     Characters of full width and without width do not hide one, nor does a name such as that of a
     file.
     """
-    plain_text = normalize("NFKC", visible(text))
+    plain_text = _lowered(text)
     return any(map(_INSTRUCTION.search, (plain_text, _JOINED.sub(" ", plain_text))))
 
 
 def addresses_reader(text: str) -> bool:
     """Return True for what `gives_instructions`, or speaks to a reader as a person might."""
-    return gives_instructions(text) or _ADDRESS.search(normalize("NFKC", visible(text))) is not None
+    return gives_instructions(text) or _ADDRESS.search(_lowered(text)) is not None
+
+
+def _lowered(text: str) -> str:
+    """Return *text* in lower case, without characters that hide a word or stand for another.
+
+    A pattern that ignores case takes twice as long as one of lower case.
+    """
+    if text.isascii():
+        return text.lower()
+    return normalize("NFKC", visible(text)).translate(_DOTTED_OR_NOT).lower()
 
 
 def is_plain(text: str) -> bool:
@@ -123,7 +133,8 @@ def is_plain(text: str) -> bool:
     return not _UNWANTED.search(_without_plain_ascii(text))
 
 
-# What a text would say to an agent, rather than about a program. English only.
+_DOTTED_OR_NOT = str.maketrans("\u0130\u0131", "ii")
+# What a text would say to an agent, rather than about a program. English only, in lower case.
 _INSTRUCTION = regex(
     r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,4}"
     r"(?:instructions?|prompts?|rules|guidelines|directions)\b"
@@ -140,15 +151,13 @@ _INSTRUCTION = regex(
     r"|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n|]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
     r"|\b(?:reveal|print|show|send|post|upload|email|leak|exfiltrate|copy|paste)\s+(?:\w+\s+){0,4}"
     r"(?:secrets?|tokens?|passwords?|credentials?|api[ _-]?keys?|private\s+keys?|ssh\s+keys?"
-    r"|environment\s+variables|system\s+prompt)\s+(?:to|at|in|into|on|via|here)\b",
-    re.IGNORECASE,
+    r"|environment\s+variables|system\s+prompt)\s+(?:to|at|in|into|on|via|here)\b"
 )
 # What people say to their agents, too, and no title of a task has.
 _ADDRESS = regex(
     r"\b(?:from\s+now\s+on|without\s+(?:asking|telling|informing|the\s+user)"
     r"|(?:act|respond|behave|answer)\s+(?:only\s+)?(?:as|in)\s"
-    r"|(?:do\s+not|don't|never)\s+(?:mention|reveal|disclose|report)\s+(?:this|it|that))\b",
-    re.IGNORECASE,
+    r"|(?:do\s+not|don't|never)\s+(?:mention|reveal|disclose|report)\s+(?:this|it|that))\b"
 )
 _JOINED = regex(r"(?<=\w)[_./-](?=\w)|_")
 _FENCE_NAME = "cg-memory"
@@ -282,11 +291,12 @@ def cut(text: str, width: int) -> str:
 
 _LONGEST = 64
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
-_IDENTIFIER = rf"\w{{2,}}|{_HAN}"
+_FIRST_HAN = "\u3400"
+_IDENTIFIER, _UNICODE_IDENTIFIER = rf"\w{{2,}}|{_HAN}", regex(r"\w{2,}")
 # The same for ASCII, in half the time, and what else it would not find: many texts have a dash or
 # quotes of another script, and no letter.
 _ASCII_IDENTIFIER, _FOREIGN = regex(r"[A-Za-z0-9_]{2,}"), regex(r"[^\W\x00-\x7f]")
-_SCRIPTS = rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+"
+_SCRIPTS, _NO_HAN = rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+", regex(r"(?P<han>(?!))|[^_]+")
 # Names whose capitals do not begin words.
 _CAMEL_NAMES = "SQLite|MySQL|GraphQL|GitHub|GitLab|YouTube|LaTeX|NumPy|SciPy|PyPI|OAuth|macOS|iOS"
 # HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
@@ -311,8 +321,10 @@ def words(text: str) -> list[str]:
     `getattr`, `static`. Chinese gives each pair of neighbouring characters, a single one itself.
     Numbers, single letters, common English words and words longer than 64 characters are left out.
     """
-    is_plain = text.isascii() or not _FOREIGN.search(text)
-    identifiers = _ASCII_IDENTIFIER if is_plain else compiled(_IDENTIFIER)
+    if text.isascii() or not _FOREIGN.search(text):
+        identifiers = _ASCII_IDENTIFIER
+    else:
+        identifiers = compiled(_IDENTIFIER) if _may_have_han(text) else _UNICODE_IDENTIFIER
     return list(chain.from_iterable(map(_words_of, identifiers.findall(text))))
 
 
@@ -326,9 +338,15 @@ def _words_of(identifier: str) -> tuple[str, ...]:
     return tuple(filter(_is_significant, candidates))
 
 
+def _may_have_han(text: str) -> bool:
+    """Return whether Chinese characters may be in *text*; their patterns take long to compile."""
+    return max(text) >= _FIRST_HAN
+
+
 def _foreign_words(identifier: str) -> Iterator[str]:
     """The words of an identifier with other characters than ASCII; Han runs as bigrams."""
-    segments = [*compiled(_SCRIPTS).finditer(identifier)]
+    scripts = compiled(_SCRIPTS) if _may_have_han(identifier) else _NO_HAN
+    segments = [*scripts.finditer(identifier)]
     if len(segments) > 1 and not any(segment["han"] for segment in segments):
         yield from filter(_is_significant, [identifier.strip("_").lower()])
     for segment in segments:

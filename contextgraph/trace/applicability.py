@@ -402,7 +402,8 @@ _GENERATED = regex(
     r"\.coverage|\.eggs|[^/]*\.egg-info|[^/]*\.(?:pyc|pyo|o|so|class|log|tmp|db-journal|lock))(?:/|$)"
 )
 # Names, and the words in them; words of sentences, the first of which no name needs.
-_NAMES = regex(r"[A-Za-z][\w-]*")
+# Names of more than one word, such as `read_this`.
+_NAMES = regex(r"(?<![A-Za-z])[A-Za-z][a-z]*+(?:[^\Wa-z]|-)[\w-]*")
 _WORD = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ADDRESSING = frozenset(
     "the you your yours please must always never everything everyone anything urgent me my i we our"
