@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
@@ -62,8 +61,7 @@ _FURTHER_TASKS, _LINE_COST, _PART_COST = 3, 0.06, 0.01
 _PINNED = 20
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
-# Each playbook looks at all commands of its runs again.
-_is_hazardous = lru_cache(1 << 14)(is_hazardous_command)
+_PLACEHOLDER = regex(r"<(?:tests|script|code)>")
 
 
 def seen_by(store: Store, agent: str) -> Callable[[Trajectory], bool]:
@@ -464,7 +462,7 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         (run, use)
         for run in runs
         for use in run.facts.commands
-        if use.kind is kind and not use.folder.startswith(OUTSIDE) and not _is_hazardous(use.text)
+        if use.kind is kind and not use.folder.startswith(OUTSIDE) and _is_harmless(use.form)
     ]
     forms = {use.form for _, use in uses}
 
@@ -473,6 +471,11 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
+
+
+def _is_harmless(form: str) -> bool:
+    """Return whether the *form* of a command, which is all that a record says, may be advised."""
+    return not is_hazardous_command(_PLACEHOLDER.sub("name.py", form))
 
 
 def _as_typed(use: CommandUse) -> str:
