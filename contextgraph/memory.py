@@ -1,6 +1,5 @@
 """`AgentMemory`, the façade of the library."""
 
-import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -109,7 +108,6 @@ MOST_SHOWN = 4096
 # Of the prompt, for what it says about the run.
 WORKING_TOKENS = 2_000
 
-_log = logging.getLogger(__name__)
 _RUNS_AT_ONCE = 500
 
 
@@ -1339,4 +1337,6 @@ def _raise(error: ReadError) -> None:
 
 
 def _leave_out(error: ReadError) -> None:
-    _log.warning("left out: %s", error)
+    import logging  # not for each query
+
+    logging.getLogger(__name__).warning("left out: %s", error)

@@ -1,7 +1,6 @@
 """Vectors from an API, cached on disk by the hash of the text."""
 
 import hashlib
-import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,8 +35,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS vector (
     key INTEGER PRIMARY KEY, space TEXT NOT NULL, text BLOB NOT NULL, data BLOB NOT NULL,
     UNIQUE (space, text))"""
 _SHRINK = "DELETE FROM vector WHERE key < (SELECT max(key) FROM vector) - ?"
-
-_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -98,7 +95,10 @@ class VectorCache:
                 connection.execute(_TABLE)
                 return work(connection)
         except (OSError, sqlite3.Error) as error:
-            _log.warning("the vector cache %s cannot be used: %s", self._path, error)
+            import logging  # not for each query
+
+            log = logging.getLogger(__name__)
+            log.warning("the vector cache %s cannot be used: %s", self._path, error)
             return otherwise
 
 
@@ -324,11 +324,14 @@ class RemoteEmbedder:
 
         A single text, a short one, and one without optional arguments show what it refuses.
         """
+        import logging  # not for each query
+
+        log = logging.getLogger(__name__)
         accepted, once = self.accepted, self._without_retries(client)
         longest = max(texts, key=count_tokens)
         if len(texts) > 1 and self._accepts(once, longest):
             accepted.texts = min(accepted.texts, len(texts) // 2)
-            _log.info("%s accepts at most %d texts a request", self.endpoint.name, accepted.texts)
+            log.info("%s accepts at most %d texts a request", self.endpoint.name, accepted.texts)
             return True
         short = clip_tokens(longest, _SHORT_TOKENS, at="end")
         if short != longest and self._accepts(once, short):
@@ -336,12 +339,12 @@ class RemoteEmbedder:
             while not self._accepts(once, clip_tokens(longest, tokens, at="end")):
                 tokens = max(tokens * 3 // 4, _SHORT_TOKENS)
             accepted.tokens = min(accepted.tokens, tokens)
-            _log.warning("%s: texts are cut at about %d tokens", self.endpoint.name, tokens)
+            log.warning("%s: texts are cut at about %d tokens", self.endpoint.name, tokens)
             return True
         for name in self._optional():
             if self._accepts(once, short, without=name):
                 accepted.refused |= {name}
-                _log.info("%s is asked without the argument %s", self.endpoint.name, name)
+                log.info("%s is asked without the argument %s", self.endpoint.name, name)
                 return True
         return False
 

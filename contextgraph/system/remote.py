@@ -1,6 +1,5 @@
 """Calls of servers, with the retries of their clients; of model APIs with a spending cap."""
 
-import logging
 import os
 import sqlite3
 import threading
@@ -261,8 +260,6 @@ DEFAULT_URL = "https://api.openai.com/v1"
 _MAX_REASON_CHARS = 300
 _NO_CREDIT = "insufficient_quota"
 
-_log = logging.getLogger(__name__)
-
 
 class Endpoint(Remote["OpenAI"]):
     """The API of models at *url* ("": OpenAI's own)."""
@@ -448,4 +445,7 @@ class UsageLog:
                 connection.execute(_TABLE)
                 work(connection)
         except (OSError, sqlite3.Error) as error:
-            _log.warning("model usage cannot be written to %s: %s", self._path, error)
+            import logging  # not for each query
+
+            log = logging.getLogger(__name__)
+            log.warning("model usage cannot be written to %s: %s", self._path, error)
