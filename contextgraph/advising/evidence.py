@@ -81,6 +81,8 @@ _ENOUGH_HERE = 2
 _Key: TypeAlias = tuple[str, str, int]
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
+# What a program does, where options and names of files say otherwise.
+_SUBCOMMAND = regex(r"[A-Za-z][A-Za-z_-]*")
 _IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE).target
 _WITH_PATH = frozenset(
     {RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE, RemedyKind.CREATE}
@@ -296,8 +298,8 @@ def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
         known = {*query.state.tools, *(line.partition(" ")[0] for line in named)}
         if tools.isdisjoint(known):
             return f"it needs the tool {min(tools)}, which this agent does not have"
-    is_of_another = is_near and any(_is_of_another_file(query, one) for one in wording.actions)
-    return "it was about another file" if is_of_another else ""
+    is_of_another = is_near and any(_is_of_another_task(query, one) for one in wording.actions)
+    return "it was for another task" if is_of_another else ""
 
 
 def _is_no_way(query: Query, action: RemedyAction) -> bool:
@@ -318,21 +320,24 @@ def _is_no_way(query: Query, action: RemedyAction) -> bool:
     return is_missing and not is_own_module(program, state.repo, state.open_file)
 
 
-def _is_of_another_file(query: Query, action: RemedyAction) -> bool:
-    """Whether *action* is a command that failed in another way, for files that this one is not for.
+def _is_of_another_task(query: Query, action: RemedyAction) -> bool:
+    """Return whether *action* is a command that failed in another way and does something else.
 
-    As reading another file, or other tests: what differs from the command that failed is its task.
+    As reading another file, other tests, or `git -C a/b diff` in place of `git -C b diff` where
+    `git -C b add` failed: what differs from the command that failed is its task.
     """
     attempt = query.state.last_action
     if action.kind is not RemedyKind.RUN or not action.replaced or action.replaced in attempt:
         return False
     program, *given = action.target.split() or ("",)
-    failed = attempt.split()
+    failed, replaced = attempt.split(), action.replaced.split()
+    if [program] != failed[:1]:
+        return False
     files = {posixpath.basename(word.rstrip("/")) for word in given if "/" in word or "." in word}
-    return (
-        program == "".join(failed[:1])
-        and bool(files)
-        and files.isdisjoint(posixpath.basename(word.rstrip("/")) for word in failed)
+    kept = [word for word in given if word in replaced and _SUBCOMMAND.fullmatch(word)]
+    is_other_use = [program] == replaced[:1] and bool(kept) and kept[0] not in failed
+    return is_other_use or (
+        bool(files) and files.isdisjoint(posixpath.basename(word.rstrip("/")) for word in failed)
     )
 
 

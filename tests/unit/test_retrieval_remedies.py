@@ -560,6 +560,19 @@ def test_another_subcommand_of_a_program_is_another_task(
     assert bool(remedies_of(query_of(state, store), [recovery(1, actions=(use,))])) is is_advised
 
 
+@pytest.mark.parametrize(
+    ("attempt", "is_advised"), [("git -C b diff --stat", True), ("git -C b add -A", False)]
+)
+def test_a_command_helps_one_that_does_the_same(store, attempt, is_advised):
+    pattern = RemedyPattern(RemedyKind.RUN, "git")
+    done = "git -C a/b diff --cached"
+    run = RemedyAction(RemedyKind.RUN, done, pattern, "git -C b diff --cached")
+    message = "fatal: cannot change to 'b': No such file or directory"
+    state = State(repo="acme/shop", current_error=message, last_action=attempt)
+    earlier = recovery(1, actions=(run,))._replace(message=message)
+    assert bool(remedies_of(query_of(state, store), [earlier])) is is_advised
+
+
 def test_the_same_command_is_not_said_again_in_place_of_another_one(store):
     pattern = RemedyPattern(RemedyKind.RUN, "pip install -e")
     run = RemedyAction(RemedyKind.RUN, "pip install -e .", pattern, "pip install -e shop")
