@@ -154,10 +154,27 @@ class _Changes(rules.RunChanges[Removed]):
 
     def insert(self, runs: Sequence[rules.PackedRun]) -> None:
         revision = self.port.revision()
-        self._add_to_repos(run.bundle.trajectory.repo for run in runs)
-        self._add_to_errors(runs)  # before the edges to them
-        self.port.put(chain.from_iterable(tables.bundle_rows(run, revision) for run in runs))
-        spaces = _one(self.port, Question(tables.SPACE, wanted=(KEY,)))
+        added = Counter(filter(None, (run.bundle.trajectory.repo for run in runs)))
+        met: dict[str, list[tuple[str, rules.MetError]]] = {}
+        for run in runs:
+            for one in rules.met_errors(run.bundle):
+                met.setdefault(one.error.id, []).append((run.bundle.trajectory.id, one))
+        described = (KEY, VALUE, "runs", "steps", "cleared", "described_by")
+        repos, errors, spaces = self.port.find(
+            [
+                Question(tables.REPO, (_keyed(added),), wanted=(KEY, "runs")),
+                Question(tables.ERROR, (_keyed(met),), wanted=described),
+                Question(tables.SPACE, wanted=(KEY,)),
+            ]
+        )
+        added.update(dict(repos))
+        self.port.put(
+            chain(
+                (tables.repo_row(repo, count) for repo, count in added.items()),
+                _error_rows(met, {row[0]: row for row in errors}),
+                chain.from_iterable(tables.bundle_rows(run, revision) for run in runs),
+            )
+        )
         for (space,) in spaces:
             embedded = {
                 one.bundle.trajectory.id: one.bundle.embedded.vector
@@ -166,39 +183,6 @@ class _Changes(rules.RunChanges[Removed]):
             }
             if embedded:
                 self.port.put_vectors(tables.RUN, space, embedded)
-
-    def _add_to_repos(self, repos: Iterable[str]) -> None:
-        added = Counter(filter(None, repos))
-        question = Question(tables.REPO, (_keyed(added),), wanted=(KEY, "runs"))
-        added.update(dict(_one(self.port, question)))
-        self.port.put(tables.repo_row(repo, count) for repo, count in added.items())
-
-    def _add_to_errors(self, runs: Sequence[rules.PackedRun]) -> None:
-        met: dict[str, list[tuple[str, rules.MetError]]] = {}
-        for run in runs:
-            for one in rules.met_errors(run.bundle):
-                met.setdefault(one.error.id, []).append((run.bundle.trajectory.id, one))
-        wanted = (KEY, VALUE, "runs", "steps", "cleared", "described_by")
-        known = {
-            row[0]: row
-            for row in _one(self.port, Question(tables.ERROR, (_keyed(met),), wanted=wanted))
-        }
-        rows = []
-        for error, of_runs in met.items():
-            by, first = min(of_runs, key=lambda one: one[0])
-            described, sums = first.error, (0, 0, 0)
-            if before := known.get(error):
-                sums = before[2:5]
-                if before[5] < by:
-                    described, by = _error(before[1]), before[5]
-            own = (
-                len(of_runs),
-                sum(one.steps for _, one in of_runs),
-                sum(one.cleared for _, one in of_runs),
-            )
-            total = (sums[0] + own[0], sums[1] + own[1], sums[2] + own[2])
-            rows.append(tables.error_row(described, by, *total))
-        self.port.put(rows)
 
     def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
         return [*_values(self.port, tables.CONTEXT, context_ids, _exposure).values()]
@@ -275,6 +259,27 @@ class _Changes(rules.RunChanges[Removed]):
             ]
         )
         port.put(tables.error_row(_error(text), by, *met[error]) for ((error, by, text),) in first)
+
+
+def _error_rows(
+    met: Mapping[str, Sequence[tuple[str, rules.MetError]]],
+    known: Mapping[str, tuple[Any, ...]],
+) -> Iterator[Row]:
+    """Yield the rows of errors as those *known* are once these runs have *met* them."""
+    for error, of_runs in met.items():
+        by, first = min(of_runs, key=lambda one: one[0])
+        described, sums = first.error, (0, 0, 0)
+        if before := known.get(error):
+            sums = before[2:5]
+            if before[5] < by:
+                described, by = _error(before[1]), before[5]
+        own = (
+            len(of_runs),
+            sum(one.steps for _, one in of_runs),
+            sum(one.cleared for _, one in of_runs),
+        )
+        total = (sums[0] + own[0], sums[1] + own[1], sums[2] + own[2])
+        yield tables.error_row(described, by, *total)
 
 
 def _forget_shown(port: Transaction, ids: set[str]) -> None:

@@ -354,23 +354,14 @@ def unlisted(table: Table, column: str) -> str:
 
 
 @lru_cache(100)
-def texts_listed(table: Table, column: str) -> str:
-    """Return the text that makes nodes of texts."""
-    label, _ = table.listed[column]
-    return (
-        f"UNWIND $texts AS text MERGE (o:{label} {{tenant: $tenant, id: text}}) "
-        "ON CREATE SET o.name = text"
-    )
-
-
-@lru_cache(100)
 def listed(table: Table, column: str) -> str:
-    """Return the text that relates rows to the texts of a column."""
+    """Return the text that relates rows to a node for each text of a column."""
     label, kind = table.listed[column]
     return (
         f"UNWIND $rows AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"CALL (row, n) {{ UNWIND row.texts AS text "
-        f"MATCH (o:{label} {{tenant: $tenant, id: text}}) CREATE (n)-[:{kind}]->(o) }}"
+        f"MERGE (o:{label} {{tenant: $tenant, id: text}}) ON CREATE SET o.name = text "
+        f"CREATE (n)-[:{kind}]->(o) }}"
     )
 
 
@@ -378,20 +369,23 @@ def listed(table: Table, column: str) -> str:
 def undrawn(table: Table) -> str:
     """Return the text that deletes the relations that rows have drawn."""
     return (
-        f"UNWIND $keys AS key MATCH (:{table.label} {{tenant: $tenant, id: key}})-[r]-() "
-        "WHERE r.drawn = $table + ' ' + key DELETE r"
+        f"UNWIND $keys AS key MATCH (n:{table.label} {{tenant: $tenant, id: key}})-[r]-() "
+        "WHERE r.from_its_start = (startNode(r) = n) DELETE r"
     )
 
 
 @lru_cache(100)
-def drawn(table: Table, other: str, is_incoming: bool) -> str:
+def drawn(table: Table, other: str, is_incoming: bool, has_properties: bool) -> str:
     """Return the text that draws relations between rows and those that they name."""
-    arrow = "(b)-[r:$(row.type)]->(a)" if is_incoming else "(a)-[r:$(row.type)]->(b)"
+    arrow = "(b)-[r:$(row.type) {from_its_start: false}]->(a)"
+    if not is_incoming:
+        arrow = "(a)-[r:$(row.type) {from_its_start: true}]->(b)"
+    properties = " SET r += row.properties" if has_properties else ""
     return (
         "UNWIND $rows AS row CALL (row) { "
         f"MATCH (a:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"MATCH (b:{other} {{tenant: $tenant, id: row.other}}) "
-        f"CREATE {arrow} SET r += row.properties }}"
+        f"CREATE {arrow}{properties} }}"
     )
 
 
