@@ -75,6 +75,7 @@ EXTRAS = {
 }
 OLDEST_PYTHON = (3, 11)
 _NAMED, _NAME_WIDTH = 10, 46
+_GONE = "installed, but the program is gone or fails"
 
 
 @common_options()
@@ -232,21 +233,35 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
 
 
 def _installed_hooks() -> "Iterator[HealthCheck]":
-    """Run the hook of each agent once with an event that asks only for its version."""
-    from contextgraph.agents.install import answer_of, chosen_agents
+    """Run the hooks of each agent once."""
+    from contextgraph.agents.install import chosen_agents
 
     for agent in chosen_agents([], all_known=True):
         try:
-            commands = hooks_of(agent).commands()
-            answers = [answer_of(command) for command in commands]
-        except (SettingsError, OSError, subprocess.SubprocessError) as error:
+            works, answer = _tried(hooks_of(agent))
+        except (SettingsError, OSError) as error:
             yield _check(f"hooks of {agent.name}", False, str(error), "contextgraph setup")
             continue
-        if commands:
-            works = all("ContextGraph" in answer for answer in answers)
-            detail = answers[0] if works else "installed, but the program is gone or fails"
+        if works is not None:
             again = "install contextgraph-memory where it stays, then run: contextgraph setup"
-            yield _check(f"hooks of {agent.name}", works, detail, again)
+            yield _check(f"hooks of {agent.name}", works, answer, again)
+
+
+def _tried(file: "SettingsFile") -> tuple[bool | None, str]:
+    """Run the hooks in *file* once each, with an event that asks for the version alone.
+
+    Return whether all work, None where there is none, and what the first has answered.
+    """
+    from contextgraph.agents.install import answer_of
+
+    try:
+        answers = [answer_of(command) for command in file.commands()]
+    except subprocess.SubprocessError as error:
+        return False, str(error)
+    if not answers:
+        return None, ""
+    works = all("ContextGraph" in answer for answer in answers)
+    return works, answers[0] if works else _GONE
 
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
@@ -445,20 +460,10 @@ def integrations(
       contextgraph integrations uninstall claude-code
       contextgraph integrations export my-plugins/contextgraph
     """
-    from contextgraph.agents.install import chosen_agents, hook_command, write_plugin
+    from contextgraph.agents.install import chosen_agents, hook_command
 
     if action == "export":
-        if len(agents or ()) != 1:
-            raise click.BadParameter("name the folder that the plug-in is written into")
-        (folder,) = map(Path, agents or ())
-        files = write_plugin(folder, version("contextgraph-memory"), common.store)
-        add = f"claude plugin marketplace add {shlex.quote(str(folder.absolute()))}"
-        names: list[Json] = [str(path) for path in files]
-        exported: dict[str, Json] = {"folder": str(folder), "files": names, "add": add}
-        install = "claude plugin install contextgraph@contextgraph"
-        common.answer(
-            exported, f"{folder}: a plug-in of Claude Code. Add it:\n  {add}\n  {install}"
-        )
+        _export_plugin(common, agents or [])
         return
     if action == "uninstall" and not agents and not auto:
         agents = _with_hooks(Path.cwd() if project else None)
@@ -478,15 +483,32 @@ def integrations(
             if action == "uninstall" and not project and agent.has_tools():
                 changed = _remove_tools(agent) or changed
         is_there, path = file.has_hooks(), str(file.path)
+        record: dict[str, Json] = {"agent": agent.name, "path": path, "installed": is_there}
+        record["changed"] = changed
         state = "installed" if is_there else "not installed"
-        common.answer(
-            {"agent": agent.name, "path": path, "installed": is_there, "changed": changed},
-            f"{agent.name}: {state}, {path}",
-        )
+        if action == "list" and not project:  # a folder may name any program
+            record["works"], record["answer"] = works, answer = _tried(file)
+            state = answer if works is False else state
+        common.answer(record, f"{agent.name}: {state}, {path}")
         if is_there and changed and agent.note and not common.as_json:
             warn(agent.note)
     if action == "install":
         HookFiles(settings).mark_used()
+
+
+def _export_plugin(common: Common, folders: Sequence[str]) -> None:
+    """Write a plug-in of Claude Code into the folder that *folders* name."""
+    from contextgraph.agents.install import write_plugin
+
+    if len(folders) != 1:
+        raise click.BadParameter("name the folder that the plug-in is written into")
+    (folder,) = map(Path, folders)
+    files = write_plugin(folder, version("contextgraph-memory"), common.store)
+    add = f"claude plugin marketplace add {shlex.quote(str(folder.absolute()))}"
+    names: list[Json] = [str(path) for path in files]
+    exported: dict[str, Json] = {"folder": str(folder), "files": names, "add": add}
+    install = "claude plugin install contextgraph@contextgraph"
+    common.answer(exported, f"{folder}: a plug-in of Claude Code. Add it:\n  {add}\n  {install}")
 
 
 def _remove_tools(agent: "Agent") -> bool:

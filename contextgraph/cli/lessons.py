@@ -84,6 +84,10 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     with common.open(read_only=True) as memory:
         listed = memory.lessons.of(where, status=status)
         waiting = 0 if every else len(memory.lessons.of(where, status=[LessonStatus.PROPOSED]))
+        if not (listed or waiting or repo or propose or common.as_json):
+            listed = memory.lessons.of(None, status=status)
+            if listed:
+                warn(f"no lessons of {where} yet; these are of other repositories")
     listed = tuple(one for one in listed if one.sessions > 1 or not recurring)
     if propose is not None:
         print(_proposed(propose, listed), end="")

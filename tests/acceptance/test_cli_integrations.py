@@ -950,21 +950,23 @@ def test_a_hook_whose_program_is_gone_says_so_once_a_day(
     assert run_hook(line, {"hook_event_name": "SessionStart"}) == ("", "")
 
 
-def test_doctor_runs_the_hooks_that_are_installed(
-    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_and_integrations_run_the_hooks_that_are_installed(store: Path) -> None:
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
-    checks = [f"hooks of {agent}" for agent in ("claude-code",)]
 
-    def found() -> dict[str, bool]:
+    def found() -> tuple[bool, bool, str]:
         (record,) = contextgraph("doctor", "--store", store, "--json").records
-        return {one["name"]: one["ok"] for one in record["checks"] if one["name"] in checks}
+        (check,) = [one for one in record["checks"] if one["name"] == "hooks of claude-code"]
+        listed = contextgraph("integrations", "--json").records
+        (works,) = [one["works"] for one in listed if one["works"] is not None]
+        return check["ok"], works, contextgraph("integrations").out
 
-    assert found() == {"hooks of claude-code": True}
+    assert found()[:2] == (True, True)
     assert given(store) == []
     (launch,) = Path.home().rglob("launch")
     launch.unlink()
-    assert found() == {"hooks of claude-code": False}
+    ok, works, out = found()
+    assert (ok, works) == (False, False)
+    assert "claude-code: installed, but the program is gone" in out
 
 
 RESULT_OF_CURSOR = json.dumps({"exitCode": 1, "stdout": NO_MODULE})

@@ -72,6 +72,41 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_hooks_that_uvx_installed_say_so_once_its_cache_is_gone(
+    uv: Path, distributions: Path, tmp_path: Path
+) -> None:
+    (wheel,) = distributions.glob("*.whl")
+    home = tmp_path / "home"
+    (home / ".claude").mkdir(parents=True)
+    environment = {
+        **ENVIRONMENT,
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "UV_CACHE_DIR": str(tmp_path / "cache"),
+    }
+
+    def run(*command: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, env=environment, input=given, capture_output=True, text=True, check=False
+        )
+
+    start: list[str | Path] = [uv.with_name("uvx"), "--python", sys.executable, "--from", wheel]
+    done = run(*start, "contextgraph-memory", "setup", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "uv tool install contextgraph-memory" in done.stderr
+    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    (hook,) = hooks["SessionStart"][0]["hooks"]
+    event = json.dumps({"hook_event_name": "SessionStart", "cwd": str(tmp_path)})
+    assert (
+        "program of ContextGraph is gone"
+        not in run("sh", "-c", hook["command"], given=event).stdout
+    )
+    assert run(uv, "cache", "clean").returncode == 0
+    ended = run("sh", "-c", hook["command"], given=event)
+    assert "contextgraph setup" in json.loads(ended.stdout)["systemMessage"]
+    assert ended.returncode == 0
+
+
 def test_wheel_and_source_distribution_are_complete_and_small(distributions: Path) -> None:
     (wheel,), (source,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
 
