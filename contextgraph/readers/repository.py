@@ -1,9 +1,11 @@
 """The name of a repository: from its git remote, else from the task, else from its folder."""
 
+import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path, PurePath
 from urllib.parse import unquote
@@ -16,19 +18,22 @@ from contextgraph.text import regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
 _REMOTE = regex(
-    r"(?:\w+://(?:[^@/\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
+    r"(?:[\w+]+://(?:[^@/\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
     r"|(?:[^@/:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)|(?P<bare>[\w.-]+\.\w+)/)"
     r"(?P<path>[^/\s]+(?:/[^/\s]+)+)"
 )
 _GITHUB = ("github.com", "www.github.com", "ssh.github.com")
 _AZURE = "dev.azure.com"
+_SSH_SETTINGS, _MOST_INCLUDED = ".ssh/config", 4
+_SSH_SETTING = regex(r"\s*(?P<key>[A-Za-z]+)(?:\s*=\s*|\s+)(?P<value>[^#\s].*?)\s*$")
 _ALIAS = regex(r"(?<=\.(?:com|org|net))-[\w-]+$")
 # Working trees that clients make for their sessions, and remove: of Claude Code below the root of
 # the repository, of others below a folder of their own, where one folder is named after it.
 _MADE_TREE = regex(
-    r"(?P<root>.+)[/\\]\.claude[/\\]worktrees[/\\][^/\\]+.*"
+    r"(?P<root>.+)[/\\](?:\.(?:claude|gemini)[/\\]|\.)worktrees[/\\][^/\\]+.*"
     r"|.*[/\\]\.codex[/\\]worktrees[/\\][^/\\]+[/\\](?P<codex>[^/\\]+).*"
-    r"|.*[/\\]\.cursor[/\\]worktrees[/\\](?P<cursor>[^/\\]+)[/\\].*"
+    r"|.*[/\\](?:\.(?:cursor|t3|superset)[/\\]worktrees|\.claude-worktrees|conductor[/\\]workspaces)"
+    r"[/\\](?P<cursor>[^/\\]+)[/\\].*"
 )
 _HOME = regex(r"/root|/(?:home|Users)/[^/]+|[A-Za-z]:[/\\]Users[/\\][^/\\]+")
 _NAMED_REPO = regex(r"^\s*[\"']?repo[\"']?\s*[:=]\s*[\"']?([\w.-]+/[\w.-]+)", re.MULTILINE)
@@ -87,17 +92,20 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
 
     The host is left out of GitHub's names, as in instance ids, and of those that no dot shows to be
     a host; with *with_host* of none. Names of other hosts have it, and all owners.
-    The three forms of a URL that Azure DevOps has for one repository give one name.
+    The three forms of a URL that Azure DevOps has for one repository give one name. A host of ssh
+    may be an alias, of this user's settings or such as github.com-work.
     """
     match = _REMOTE.fullmatch(url.strip().rstrip("/").removesuffix(".git"))
     if not match:
         return ""
     host = match["url"] or match["ssh"] or match["bare"]
-    host = _ALIAS.sub("", host)  # of ssh: github.com-work
+    if match["ssh"] or "ssh" in url.partition("://")[0]:
+        host = _host_named(host, str(Path.home())) or host
+    host = _ALIAS.sub("", host)
     *owners, name = unquote(match["path"]).split("/")
     if "_git" in owners or owners[0] == "v3":
         before = [owner for owner in owners if owner not in ("_git", "v3")]
-        in_host = "visualstudio" in host
+        in_host = "visualstudio" in host and owners[0] != "v3"
         organisation = host.partition(".")[0] if in_host else next(iter(before), "")
         is_named_as_project = not before or (before[-1:] == before[:1] and not in_host)
         host, owners = _AZURE, [organisation, name if is_named_as_project else before[-1]]
@@ -105,6 +113,40 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
         owners = owners[-1:]
         return "/".join((_GITHUB[0] if "." in host else host, *owners, name)[not with_host :])
     return "/".join((host.casefold(), *owners, name))
+
+
+@lru_cache(maxsize=256)
+def _host_named(alias: str, home: str) -> str:
+    """The host that *alias* stands for in the settings of ssh below *home*; empty if for none.
+
+    The first that names one counts, as for ssh. What they make dependent on programs is left out:
+    none is run.
+    """
+    is_meant, hosts = True, list[str]()
+    for key, value in _ssh_settings(os.path.join(home, _SSH_SETTINGS), _MOST_INCLUDED):
+        if key in ("host", "match"):
+            patterns = value.split() if key == "host" else []
+            refused = any(fnmatch(alias, name[1:]) for name in patterns if name[0] == "!")
+            is_meant = not refused and any(fnmatch(alias, name) for name in patterns)
+        elif key == "hostname" and is_meant:
+            hosts.append(value.replace("%h", alias))
+    return hosts[0] if hosts else ""
+
+
+def _ssh_settings(path: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The keys, in lower case, and values of a file of settings, and of those that it includes."""
+    for line in _text_of(path).splitlines():
+        setting = _SSH_SETTING.match(line)
+        if not setting:
+            continue
+        key, value = setting["key"].lower(), setting["value"].strip('"')
+        if key != "include":
+            yield key, value
+        elif depth:
+            for name in value.split():
+                folder = os.path.dirname(path)
+                for file in sorted(glob.glob(os.path.join(folder, os.path.expanduser(name)))):
+                    yield from _ssh_settings(file, depth - 1)
 
 
 def repo_in(task: str) -> str:

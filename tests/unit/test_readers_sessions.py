@@ -346,6 +346,8 @@ def test_a_fork_of_codex_that_names_its_parent_alone_begins_with_no_request(tmp_
         ("git@ssh.dev.azure.com:v3/acme/tea/kettle", "dev.azure.com/acme/tea/kettle"),
         ("https://acme@dev.azure.com/acme/tea/_git/kettle", "dev.azure.com/acme/tea/kettle"),
         ("https://acme.visualstudio.com/tea/_git/kettle", "dev.azure.com/acme/tea/kettle"),
+        ("acme@vs-ssh.visualstudio.com:v3/acme/tea/kettle", "dev.azure.com/acme/tea/kettle"),
+        ("git+ssh://git@github.com/acme/kettle.git", "acme/kettle"),
         ("https://dev.azure.com/acme/_git/kettle", "dev.azure.com/acme/kettle/kettle"),
         ("gitlab.com/acme/tea/kettle", "gitlab.com/acme/tea/kettle"),
         ("https://evil.example/acme/kettle", "evil.example/acme/kettle"),
@@ -359,6 +361,31 @@ def test_a_repository_has_one_name_in_each_form_of_its_url(url, name):
     assert remote_name(url) == name
 
 
+def test_aliases_of_ssh_are_those_of_its_settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = tmp_path / ".ssh" / "config"
+    settings.parent.mkdir()
+    settings.write_text(
+        "Include conf.d/*\n"
+        "Host lab !lab-old\n  HostName gitlab.example.org\n"
+        'host=gh *.gh\n\thostname "github.com"\n'
+        "Match exec false\n  HostName evil.example\n"
+        "Host *\n  User git\n"
+    )
+    (settings.parent / "conf.d").mkdir()
+    (settings.parent / "conf.d" / "work").write_text("Host work\n  HostName ssh.github.com\n")
+    names = {
+        "git@lab:acme/kettle.git": "gitlab.example.org/acme/kettle",
+        "ssh://git@lab/acme/kettle": "gitlab.example.org/acme/kettle",
+        "gh:acme/kettle": "acme/kettle",
+        "me.gh:acme/kettle": "acme/kettle",
+        "git@work:acme/kettle.git": "acme/kettle",
+        "git@lab-old:acme/kettle.git": "acme/kettle",
+        "https://lab/acme/kettle": "acme/kettle",
+    }
+    assert {url: remote_name(url) for url in names} == names
+
+
 @pytest.mark.parametrize(
     "folder",
     [
@@ -366,6 +393,11 @@ def test_a_repository_has_one_name_in_each_form_of_its_url(url, name):
         "/home/tea/kettle/.claude/worktrees/brisk-cup/src",
         "/home/tea/.codex/worktrees/1a4b/kettle",
         "/home/tea/.cursor/worktrees/kettle/qx7",
+        "/home/tea/kettle/.gemini/worktrees/brisk-cup",
+        "/home/tea/kettle/.worktrees/brisk-cup",
+        "/home/tea/.claude-worktrees/kettle/brisk-cup",
+        "/home/tea/.t3/worktrees/kettle/t3code-1a2b",
+        "/home/tea/conductor/workspaces/kettle/paris",
         r"C:\Users\tea\kettle\.claude\worktrees\brisk-cup",
     ],
 )
