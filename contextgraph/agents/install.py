@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from contextgraph.agents.commented_json import edited, plain
 from contextgraph.agents.hook_files import CHECK_EVENT
 from contextgraph.errors import SettingsError
 from contextgraph.text import regex
@@ -435,7 +436,7 @@ class SettingsFile:
     def _config(self, content: str | None) -> Config:
         """The object in *content*; raises `SettingsError` where hooks cannot be added to it."""
         try:
-            config = json.loads(content) if content and content.strip() else {}
+            config = json.loads(plain(content)) if content and content.strip() else {}
         except ValueError as error:
             raise SettingsError(
                 f"{self.path} is not valid JSON ({error}); repair it, nothing was changed"
@@ -506,7 +507,9 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _written(config: Config, before: str | None) -> str:
-    """*config* as JSON, indented as *before* was."""
+    """*config* as JSON, indented as *before* was; comments in it stay."""
+    if before and plain(before) != before:
+        return edited(before, config)
     indent = _INDENT.search(before or "")
     text = json.dumps(config, indent=indent[1] if indent else 2, ensure_ascii=False)
     return text if before and not before.endswith("\n") else f"{text}\n"

@@ -3,6 +3,7 @@
 import codecs
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.agents.commented_json import plain
 from contextgraph.agents.hook import HookEvent, answer, headlines
 from contextgraph.agents.hook_files import HookFiles, Queue
 from contextgraph.agents.install import hook_command
@@ -738,6 +740,42 @@ def test_a_settings_file_that_was_not_there_is_gone_afterwards(store: Path) -> N
     contextgraph("integrations", "uninstall", "claude-code", "--store", store)
 
     assert not path.exists()
+
+
+COMMENTED = """{
+  // What I like
+  "theme": "dark", /* "hooks": {} */
+  "url": "http://localhost",
+  "hooks": {
+    // mine
+    "AfterTool": [{"hooks": [{"type": "command", "command": "tidy"}]}],
+  },
+  "tools": ["a", "b",], // the last
+}
+"""
+
+
+@pytest.mark.parametrize("content", [COMMENTED, "// none yet\n{}\n", '{ /* none */ "a": 1 }'])
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_comments_in_settings_are_kept(content: str, *, is_changed: bool) -> None:
+    path = Path.home() / ".gemini" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    assert contextgraph("integrations", "install", "gemini-cli").code == 0
+    installed = path.read_text()
+    hooks = json.loads(plain(installed))["hooks"]
+    assert "contextgraph" in str(hooks["SessionStart"])
+    for comment in re.findall(r"// \w[\w ]*|/\*.*?\*/", content.replace("// mine", "")):
+        assert comment in installed
+    if is_changed:
+        path.write_text(installed.replace("{", '{\n  "later": true, // mine, too', 1))
+    assert contextgraph("integrations", "uninstall", "gemini-cli").code == 0
+    if not is_changed:
+        assert path.read_text() == content
+        return
+    before, after = (json.loads(plain(text)) for text in (content, path.read_text()))
+    assert after == {**before, "later": True}
+    assert "// mine, too" in path.read_text()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}'])
