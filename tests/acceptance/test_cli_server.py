@@ -89,7 +89,7 @@ def test_a_missing_password_is_an_error(
 def test_a_missing_database_is_an_error(server: Neo4jServer) -> None:
     result = contextgraph("query", "--error", "boom", "--store", f"{server.uri}/absent")
 
-    assert_unavailable(result, "has no such database; name one that exists")
+    assert_unavailable(result, "has no such database; end the address with /neo4j")
 
 
 def test_runs_are_spooled_while_the_server_cannot_be_reached(

@@ -22,7 +22,7 @@ def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
     ("path", "password", "message"),
     [
         ("", "not the password", "refuses the user or the password"),
-        ("/absent", None, "has no such database"),
+        ("/absent", None, "has no such database; end the address with /neo4j"),
     ],
 )
 def test_a_refusal_names_what_was_refused(
@@ -33,6 +33,17 @@ def test_a_refusal_names_what_was_refused(
     with pytest.raises(StoreUnavailableError, match=message):
         store.runs.ids()
     assert not store.admin.health()[0].ok
+    store.close()
+
+
+def test_a_database_of_another_name_is_found(
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Those of Aura have the name of their instance.
+    monkeypatch.setattr("contextgraph.store.neo4j.connection.DATABASE", "absent")
+    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
+    assert store.runs.ids() == []
+    assert store.admin.health()[0].ok
     store.close()
 
 

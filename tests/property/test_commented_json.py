@@ -12,7 +12,7 @@ leaf = st.sampled_from(['"a//b"', '"/* x */"', "1", "null", '"q\\"{"'])
 
 
 @st.composite
-def objects(draw: st.DrawFn, values: st.SearchStrategy[str]) -> str:
+def objects(draw: Any, values: st.SearchStrategy[str]) -> str:
     names = draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=4))
     parts = [
         f'{draw(between)}"{name}"{draw(between)}:{draw(between)}{draw(values)}{draw(between)}'

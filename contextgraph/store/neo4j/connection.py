@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # What the driver returns and takes has no narrower type.
 Row: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, object]
+_NO_DATABASE = "Neo.ClientError.Database.DatabaseNotFound"
 # By the server's code, the most specific first: the problem, and what to do.
 _CODES = (
     (
@@ -41,7 +42,7 @@ _CODES = (
         "set CONTEXTGRAPH_NEO4J_USER and CONTEXTGRAPH_NEO4J_PASSWORD",
     ),
     (
-        "Neo.ClientError.Database.DatabaseNotFound",
+        _NO_DATABASE,
         StoreUnavailableError,
         "has no such database",
         "name one that exists at the end of the address, as in /neo4j",
@@ -173,6 +174,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DATABASE = "neo4j"
+_HOME = "CALL db.info() YIELD name RETURN name"
 # A writer that hangs blocks all others: the server ends its transaction.
 WRITE_SECONDS = 120.0
 READ_SECONDS = 60.0
@@ -238,7 +240,8 @@ class Connection:
         self.address, self.tenant, self.read_only = address, tenant, read_only
         self.schema = schema
         parts = urlsplit(address)
-        self.database = parts.path.strip("/") or DATABASE
+        named = parts.path.strip("/")
+        self.database, self._is_named = named or DATABASE, bool(named)
         self._uri = urlunsplit(parts._replace(path=""))
         self._is_routed = parts.scheme.startswith("neo4j")
         self._auth = auth
@@ -296,8 +299,28 @@ class Connection:
         """Its version and edition, whatever the schema is."""
         with store_errors(self.address), self._new_driver() as driver:
             driver.verify_connectivity()
+            self._find_database(driver)
             row = driver.execute_query(SERVER, database_=self.database).records[0]
             return row["version"], row["edition"]
+
+    def _find_database(self, driver: "Driver") -> None:
+        """Take the database of this user where there is none of the usual name, as on Aura.
+
+        Raises `StoreUnavailableError`, with its name, where the address names one that is absent.
+        """
+        from neo4j.exceptions import ClientError
+
+        try:
+            driver.execute_query(_HOME, database_=self.database)
+        except ClientError as error:
+            if not (error.code or "").startswith(_NO_DATABASE):
+                raise
+            home = str(driver.execute_query(_HOME).records[0]["name"])
+            if self._is_named:
+                remedy = f"end the address with /{home}, the database of this user"
+                problem = f"{self.address} has no such database"
+                raise StoreUnavailableError(problem, remedy, error.message or "") from error
+            self.database = home
 
     def replan(self) -> None:
         """Let the server plan its queries by how much there is by now.
@@ -394,7 +417,9 @@ class Connection:
     def _connected_driver(self) -> "Driver":
         driver = self._new_driver()
         try:
-            driver.verify_connectivity()
+            with store_errors(self.address):
+                driver.verify_connectivity()
+                self._find_database(driver)
             self.schema.check(driver, self.database, self.address, read_only=self.read_only)
         except BaseException:
             driver.close()
