@@ -16,7 +16,7 @@ from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, 
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
 from contextgraph.model import Exposure, Recollection, Strategy
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Embedder, ExposureStore, Store, VectorIndex
+from contextgraph.store.protocols import Embedder, ExposureStore, Store, VectorIndex, current_name
 from contextgraph.store.sessions import Sessions, SharedExposures
 from contextgraph.system.processes import CachedPart, load
 
@@ -205,7 +205,8 @@ class Parts:
     def lessons(self) -> "Lessons":
         from contextgraph.knowledge.lessons import Lessons
 
-        return Lessons(self.notes, self.store.notes, self.now)
+        named = partial(current_name, self.store.runs)
+        return Lessons(self.notes, self.store.notes, self.now, named)
 
     @CachedPart
     def channels(self) -> "Mapping[str, Channel]":

@@ -127,8 +127,14 @@ class NewLesson(Struct, frozen=True):
 class Lessons:
     """The lessons of a memory."""
 
-    def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
-        self._notes, self._store, self._now = notes, store, clock
+    def __init__(
+        self,
+        notes: Notes,
+        store: NoteStore,
+        clock: Callable[[], datetime],
+        current_name: Callable[[str], str] = lambda repo: repo,
+    ) -> None:
+        self._notes, self._store, self._now, self._named = notes, store, clock, current_name
 
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Keep what was said or written down in *run*, which has the id *run_id*.
@@ -261,6 +267,7 @@ class Lessons:
         The subject with the newest lesson comes first, and of a subject the newest; as they were
         known at *as_of*.
         """
+        repo = repo and self._named(repo)
         wanted = {*status}
         is_every = not wanted <= {LessonStatus.ACTIVE, LessonStatus.PROPOSED}
         listed = self._store.all() if is_every else self._newest(repo)

@@ -296,6 +296,7 @@ def test_names_of_one_repository_are_joined_and_told_apart_again(memory: AgentMe
     memory.learn(of_repository("three", "local/lantern", day=2))
     assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 3}
     (rule,) = memory.lessons.of("dana/lantern")
+    assert memory.lessons.of("local/lantern") == (rule,)
     assert rule.sessions == 3
     memory.lessons.accept([rule.id], "dana")
 
