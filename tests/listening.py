@@ -22,7 +22,7 @@ def listening(app: FastAPI) -> Iterator[str]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
-        assert is_up.wait(30)
+        assert is_up.wait(60)
         (port,) = {socket.getsockname()[1] for one in server.servers for socket in one.sockets}
         yield f"http://127.0.0.1:{port}"
     finally:

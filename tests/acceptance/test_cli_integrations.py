@@ -156,7 +156,7 @@ def test_what_hooks_said_of_something_forgotten_does_not_come_back(
     learn(at[1], [RawTrajectory("claude-code", "a", "acme/shop", task, (step,))])
     assert contextgraph("integrations", "install", "claude-code", *at).code == 0
     asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
-    assert "640" in shown(asked, at[1])
+    assert "640 rows" in shown(asked, at[1])
     ids = [one["id"] for one in contextgraph("lessons", "all", "--all", *at, "--json").records]
 
     reject = ("lessons", *(it for id_ in ids for it in ("--reject", id_)))

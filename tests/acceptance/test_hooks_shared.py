@@ -166,7 +166,7 @@ def test_of_a_service_that_hangs_hooks_say_so_once_and_are_silent_for_five_minut
         again = hook(address, project)
 
     assert "no advice for 5 minutes" in first["message"]
-    assert seconds < 10  # a second of waiting, and a start on a busy machine
+    assert seconds < 30  # a second of waiting, and a start on a busy machine
     assert others == [{"text": "", "message": ""}] * 2
     assert "no advice for 5 minutes" in again["message"]
 

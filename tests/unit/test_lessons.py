@@ -410,7 +410,7 @@ def test_a_request_gets_the_decision_it_is_about(memory: AgentMemory) -> None:
     assert {one.note.session for one in context.lessons} == {"export"}
     text = memory.render(context)
     assert "2026-03-02" in text
-    assert "640" in text
+    assert "640 rows" in text
     assert memory.query(State(task_description=LATER, repo="bob/pump")).lessons == ()
 
 
@@ -472,9 +472,9 @@ def test_an_amended_decision_is_not_shown_any_more(
     assert not any(one.superseded_by for one in listed if one.id in later)
     # What was not changed holds.
     assert {one.text for one in listed if one.superseded_by in later} == {
-        one.text for one in listed if "640" in one.text
+        one.text for one in listed if "640 rows" in one.text
     }
-    assert not any("640" in one.note.content for one in recalled)
+    assert not any("640 rows" in one.note.content for one in recalled)
 
 
 def test_what_a_deleted_session_superseded_holds_again(memory: AgentMemory) -> None:
@@ -501,7 +501,7 @@ def test_forgetting_a_session_forgets_what_was_quoted_of_it(address: str, tmp_pa
         memory.forget([forgotten.trajectory_id])
         texts = [one.text for one in memory.store.exposures.all()]
         assert sorted(map(bool, texts)) == [False, True]
-        assert not any("640" in text for text in texts)
+        assert not any("640 rows" in text for text in texts)
 
 
 def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemory) -> None:
@@ -510,11 +510,11 @@ def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemor
         assert run.prompt("thanks") is None
         advice = run.prompt(LATER)
         assert advice is not None
-        assert "640" in advice
+        assert "640 rows" in advice
         assert run.prompt(LATER) is None
     edit = Action("Edit", "Edit", {"file_path": "/home/me/shop/export.py", "new_string": "x = 1"})
     with memory.live(repo=SHOP, instance_id="other", task="Something else entirely") as run:
-        assert "640" in (run.before(edit) or "")
+        assert "640 rows" in (run.before(edit) or "")
         assert run.before(edit) is None
         assert (
             run.before(Action("Edit", "Edit", {"file_path": "main.py", "new_string": ""})) is None
@@ -875,7 +875,7 @@ def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_open
     memory.notes.remember("The partner's importer is called Crane.", repo=SHOP)
     first, *others = memory.search("why does an export batch have a limit of rows", SHOP, limit=5)
     assert first.kind == "lesson"
-    assert "640" in first.text
+    assert "640 rows" in first.text
     assert first.command.startswith("contextgraph call explain ")
     assert {"reply", "lesson"} <= {one.kind for one in (first, *others)}
     assert memory.search("Crane importer")[0].kind == "note"

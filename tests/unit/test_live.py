@@ -300,14 +300,14 @@ def test_consolidation_does_not_keep_the_run_waiting(
 
     def slow(*arguments, **options):
         queried.set()
-        assert may_go_on.wait(20)
+        assert may_go_on.wait(60)
         return consolidate(*arguments, **options)
 
     monkeypatch.setattr(memory.consolidator, "consolidate", slow)
     for number in range(17):
         with replayed(memory, recovering_run(number)):
             pass
-    assert queried.wait(20)
+    assert queried.wait(60)
     assert begun(memory).start()
     may_go_on.set()
     memory._trigger.wait()
