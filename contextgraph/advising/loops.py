@@ -336,8 +336,8 @@ MAX_SUGGESTIONS = 3
 class LoopDetector:
     """Detects repeated predicaments, and suggests what led out of such loops in other runs.
 
-    Without a *store* and its *retriever* loops are detected and nothing is suggested. *min_repeat*
-    attempts make a loop; at least two.
+    Without *store* and *retriever* it detects loops and suggests nothing. *min_repeat* attempts, at
+    least two, make a loop.
     """
 
     min_repeat = MIN_REPEAT
@@ -355,9 +355,9 @@ class LoopDetector:
     def detect(
         self, state_history: Sequence[State], *, exclude_instances: frozenset[str] = frozenset()
     ) -> LoopInfo | None:
-        """Return the loop that the last of *state_history* is in; None where there is none.
+        """Return the loop at the end of *state_history*; None if there is none.
 
-        Nothing is suggested from runs of *exclude_instances*.
+        Runs of *exclude_instances* suggest nothing.
         """
         loop = loop_in(state_history, self.min_repeat)
         if loop is None:
@@ -366,11 +366,11 @@ class LoopDetector:
 
     @staticmethod
     def is_same_predicament(state1: State, state2: State) -> bool:
-        """Return whether two states are the same trouble: see `trace.is_same_predicament`."""
+        """Return True if two states are the same predicament; see `trace.is_same_predicament`."""
         return is_same_predicament(state1, state2)
 
     def detect_all(self, run: Trace) -> tuple[LoopInfo, ...]:
-        """The loops of a finished *run*, with suggestions from runs of other instances."""
+        """Return the loops of a finished *run*, with suggestions from runs of other instances."""
         if not run.loops:
             return ()
         states, own = tuple(states_of(run.raw)), frozenset({run.raw.instance_id})
@@ -381,10 +381,10 @@ class LoopDetector:
     ) -> tuple[EscapeSuggestion, ...]:
         """Return what led out of a loop in other runs: at most three suggestions, best first.
 
-        *loop_info* is one that `detect` returned, or the state that is in it. Where there is an
-        error: what cleared it, first where that ended the same loop, the same repository before
-        others. Without one: how others continued from the same place, and what several repositories
-        continued with after such a command.
+        *loop_info* is a result of `detect`, or the state in the loop. If the loop has an error, the
+        suggestions clear it: those that ended the same loop first, those of the same repository
+        before others. Otherwise they are how other runs continued from the same place, and what
+        runs of several repositories did after such a command.
         """
         if isinstance(loop_info, State):
             return self.escapes_from(loop_info, exclude_instances=exclude_instances)
@@ -396,9 +396,10 @@ class LoopDetector:
         return self.escapes_from(state, exclude_instances=exclude_instances)
 
     def alarm_after(self, agent: str) -> int:
-        """Return after how many repetitions a warning of a loop pays for *agent*.
+        """Return after how many repetitions a loop warning pays for *agent*.
 
-        That depends on how long its loops lasted; where that is not known, a loop has to be stuck.
+        It depends on how long loops of the agent lasted; if that is unknown, the loop must be
+        stuck.
         """
         gate = stored_gate(self._store) if self._store else None
         return (gate or SHIPPED).alarms.get(harness(agent), STUCK_AFTER)
@@ -406,7 +407,7 @@ class LoopDetector:
     def escapes_from(
         self, state: State, *, exclude_instances: frozenset[str] = frozenset()
     ) -> tuple[EscapeSuggestion, ...]:
-        """Return what led out of the loop of *state*: see `get_escape_suggestions`."""
+        """Return what led out of the loop of *state*; see `get_escape_suggestions`."""
         if self._store is None or self._retriever is None:
             return ()
         finder = EscapeFinder(

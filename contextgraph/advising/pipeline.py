@@ -110,7 +110,7 @@ def passed(remedies: Iterable[Remedy], *steps: Step) -> Iterator[Remedy]:
 
 
 class MemoryRetriever:
-    """Finds what a memory knows for a state."""
+    """Retrieves what a memory knows about a state."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class MemoryRetriever:
 
     @cached_property
     def playbooks(self) -> Playbooks:
-        """The agreement of the runs of a repository."""
+        """Counts what the runs of a repository agree on."""
         return Playbooks(self._store, self._clock)
 
     def retrieve(
@@ -143,10 +143,10 @@ class MemoryRetriever:
         as_of: datetime | None = None,
         error: ErrorSignature | None = None,
     ) -> MemoryContext:
-        """Return what fits *current_state*, at most *top_k* items of a kind.
+        """Return what fits *current_state*, at most *top_k* items of each kind.
 
-        A channel that fails is named. *error* is the error of the state where that is recognised
-        already. Raises `StoreError` where the store itself does not answer.
+        A channel that fails is named in `degraded`. *error* is the error of the state, if it is
+        already recognised. Raises `StoreError` if the store does not answer.
         """
         (context,) = self.retrieve_under(
             (self.gate,),
@@ -169,9 +169,9 @@ class MemoryRetriever:
         error: ErrorSignature | None = None,
         asked_at: datetime | None = None,
     ) -> tuple[MemoryContext, ...]:
-        """Answer as `retrieve` under each of *gates*, from one search of the memory.
+        """Return the answers of `retrieve` under each of *gates*, from one search of the memory.
 
-        *asked_at* is when the task came, where that is not now.
+        *asked_at* is the time of the task, by default now.
         """
         with self._store.snapshot():
             state = replace(state, repo=current_name(self._store.runs, state.repo))
@@ -313,7 +313,7 @@ class MemoryRetriever:
         return replace(context, warnings=command_warnings(history) if history.others else ())
 
     def only(self, channel: str) -> "MemoryRetriever":
-        """Return a retriever that asks *channel* alone: see `CHANNELS` for their names."""
+        """Return a retriever that uses only *channel*, one of `CHANNELS`."""
         single = {channel: self.channels.get(channel, CHANNELS[channel])}
         retriever = MemoryRetriever(
             self._store, self.embedder, channels=single, gate=self.gate, weights=self.weights
@@ -324,9 +324,9 @@ class MemoryRetriever:
     def by_error(
         self, error_type: str, error_msg: str = "", top_k: int = 5
     ) -> tuple[Methodology, ...]:
-        """Return methodologies against an error, highest success rate first.
+        """Return methodologies for an error, highest success rate first.
 
-        *error_type* is such as ``ImportError``, *error_msg* the rest of its message.
+        *error_type* is for example ``ImportError``, *error_msg* the rest of its message.
         """
         store = self._store.methodologies
         error = signature_of(f"{error_type}: {error_msg}") or signature_of(error_msg)
@@ -340,10 +340,10 @@ class MemoryRetriever:
     def by_task(
         self, task_type: str, repo_context: str = "", top_k: int = 20
     ) -> tuple[Fragment, ...]:
-        """Return fragments of solved runs of a type of task, the most informative of each first.
+        """Return fragments of solved runs with a task type, the most informative of each run first.
 
-        *task_type* is a `TaskType` or its value, another raises `ValueError`. *repo_context* is the
-        repository (``owner/repo``), or empty for all.
+        *task_type* is a `TaskType` or its value; raises `ValueError` for another. *repo_context* is
+        the repository (``owner/repo``), or empty for all.
         """
         runs = self._store.runs.for_task(TaskType(task_type), Scope(repo_context or None), top_k)
         solved = [run.id for run in runs if run.success]
@@ -354,8 +354,8 @@ class MemoryRetriever:
     def by_state(self, state: State, top_k: int = 5) -> tuple[Methodology, ...]:
         """Return methodologies for *state*, most confident first.
 
-        At an error those against it; else those against errors that runs met in this phase, in the
-        repository of the state where it names one.
+        If the state has an error, those for it; otherwise those for errors that runs met in this
+        phase, in the repository of the state if it names one.
         """
         store, scope = self._store.methodologies, Scope(state.repo or None)
         if error := error_of(state) if state.current_error else None:
@@ -371,11 +371,11 @@ class MemoryRetriever:
         node_type: str = "Fragment",
         top_k: int = 5,
     ) -> tuple[Node, ...]:
-        """Return the nodes nearest in meaning to a text, or to a vector, the nearest first.
+        """Return the nodes nearest in meaning to a text or a vector, nearest first.
 
-        *node_type* is ``Fragment``, ``Methodology``, ``Trajectory`` or ``State``, each with its
-        `embedding`; states are read again from the nearest runs. A text is compared by words
-        while the memory has no embedding space; a vector then raises `SpaceMismatchError`.
+        *node_type* is ``Fragment``, ``Methodology``, ``Trajectory`` or ``State``; each node has its
+        `embedding`. States are read from the nearest runs. A text is compared by words while the
+        memory has no embedding space; a vector then raises `SpaceMismatchError`.
         """
         return nearest_nodes(self._store, self.embedder, query_embedding, node_type, top_k)
 

@@ -37,7 +37,7 @@ def in_thread(
 
 
 class AsyncLiveRun(InThreads[LiveRun]):
-    """A `LiveRun` for asyncio: each call is awaited, and runs in a thread.
+    """A `LiveRun` for asyncio: every method is awaited and runs in a thread.
 
     ``async with AsyncLiveRun(memory.live(…)) as run:`` has the methods `start`, `observe`,
     `before`, `check_submit` and `finish`, with the same parameters.

@@ -72,11 +72,11 @@ _FILE_KINDS = frozenset({ActionKind.VIEW, ActionKind.EDIT, ActionKind.CREATE})
 
 
 class WorkingMemory:
-    """The run of one agent in at most *max_tokens* of prompt, at constant cost for each call.
+    """The run of one agent in at most *max_tokens* of prompt, at constant cost per call.
 
-    Fixed: rules, trigger, focus, the open error and the files of the run, clipped only beyond their
-    share. Sliding: the last three rounds, clipped in the middle, and a line for each older one, the
-    latest first.
+    Fixed parts are rules, trigger, focus, the open error and the files of the run, clipped only
+    beyond their share. Sliding parts are the last three rounds, clipped in the middle, and one line
+    for each older round, latest first.
     """
 
     def __init__(self, max_tokens: int = WORKING_TOKENS) -> None:
@@ -95,12 +95,12 @@ class WorkingMemory:
     def add_trigger(
         self, trigger_type: str, payload: "Mapping[str, Json] | str", focus: str = ""
     ) -> None:
-        """Set what started the run, such as an issue, and what to attend to."""
+        """Set what started the run, for example an issue, and its focus."""
         text = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False)
         self._trigger, self._focus = f"{trigger_type}: {text}", focus
 
     def inject(self, instruction: str) -> None:
-        """Add a rule that stays in the prompt until the end of the run."""
+        """Add a rule that stays in the prompt until the run ends."""
         self._rules.append(instruction)
 
     def add_llm_response(self, content: str) -> None:
@@ -110,7 +110,7 @@ class WorkingMemory:
     def add_function_call(
         self, name: str, args: "Mapping[str, Json]", result: "Mapping[str, Json] | str"
     ) -> None:
-        """Add a call of the tool *name* and its *result*: its text, or fields with an exit code."""
+        """Add a call of the tool *name* with its *result*: text, or fields with an exit code."""
         fields = {"output": result} if isinstance(result, str) else dict(result)
         codes = [fields.pop(field) for field in _EXIT_CODES if isinstance(fields.get(field), int)]
         self.add_step(
@@ -124,13 +124,13 @@ class WorkingMemory:
         )
 
     def add_step(self, step: Step) -> None:
-        """Add a step of a run as readers give it."""
+        """Add a step of a run, as readers return it."""
         read = self._reader.push(step)
         self.states.push(read)
         self.add_read(read)
 
     def add_read(self, read: StepTrace, advice: str = "") -> None:
-        """Add a step that was read already, and *advice* that the agent was shown after it."""
+        """Add a traced step, and the *advice* that the agent was shown after it."""
         if read.reading.kind in _FILE_KINDS and read.reading.targets:
             self._file = read.reading.targets[0]
         if read.succeeded:
@@ -143,7 +143,7 @@ class WorkingMemory:
         self._thought = ""
 
     def to_prompt_section(self) -> str:
-        """The prompt text, empty where nothing was added."""
+        """Return the prompt text; empty if nothing was added."""
         fixed = self._fixed()
         left = self._max_tokens - _cost(fixed)
         older = self._lines[: -len(self._recent)] if self._recent else []
@@ -236,15 +236,15 @@ def _omitted(count: int) -> str:
 
 
 class LiveRun:
-    """A run of an agent in progress, as `AgentMemory.live` begins it.
+    """A run of an agent in progress; `AgentMemory.live` begins it.
 
-    The memory is queried at the start, at an error that this run had not met, and once in each loop
-    that has become stuck. All other steps cost the same, however long the run is. Nothing is shown
-    twice. Where the store does not answer, the agent goes on without advice, and that is logged.
-    *working* is the working memory of the run: its steps, with the advice, for a short prompt.
+    The memory is queried at the start, at each error that is new in this run, and once in each loop
+    that is stuck. All other steps take constant time. Nothing is shown twice. If the store does not
+    answer, the agent continues without advice and the failure is logged. *working* is the working
+    memory of the run: its steps and advice, for a short prompt.
 
-    Leaving the ``with`` block learns the run: its outcome is unknown, unless `finish` was called.
-    For one thread at a time.
+    Leaving the ``with`` block learns the run, with an unknown outcome unless `finish` was called.
+    Use it from one thread at a time.
     """
 
     def __init__(
@@ -282,9 +282,9 @@ class LiveRun:
         self._is_finished = False
 
     def start(self) -> str:
-        """Advice for the first prompt; empty where nothing is known.
+        """Return advice for the first prompt; empty if nothing is known.
 
-        Of a run that goes on, also what clears the error that is still open: see `resume`.
+        For a resumed run it includes what clears the error that is still open; see `resume`.
         """
         begun = replace(state_at(self._raw, 0), environment=self._states.state.environment)
         text = self._shown(lambda: self._query(begun), START_TOKENS, "start")
@@ -308,10 +308,10 @@ class LiveRun:
         exit_code: int | None = None,
         thought: str = "",
     ) -> str | None:
-        """Take in a step; advice where it met a new error or got stuck in a loop, else None.
+        """Record a step, and return advice if it met a new error or is stuck in a loop, else None.
 
-        *action* is a command line, or the call of another tool. *observation* is None where the
-        action was never answered. Show the advice to the agent as it is, after the observation.
+        *action* is a command line or a call of another tool. *observation* is None if the action
+        got no answer. Append the advice unchanged to the observation that the agent sees.
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
@@ -319,7 +319,7 @@ class LiveRun:
         return self.take(step)
 
     def take(self, step: Step) -> str | None:
-        """Take in *step*, as `observe` does; its index is the number of earlier steps."""
+        """Record *step* as `observe` does; its index is the number of earlier steps."""
         if self._is_finished:
             raise ValueError("the run is finished: begin another one")
         state, read, loop = self._push(step)
@@ -331,7 +331,7 @@ class LiveRun:
         return advice or None
 
     def resume(self, steps: Iterable[Step]) -> None:
-        """Take in *steps* that the agent took before, without advice on them."""
+        """Record *steps* that the agent took earlier, without giving advice on them."""
         for step in steps:
             _, read, _ = self._push(step)
             self._steps.append(step)
@@ -348,9 +348,9 @@ class LiveRun:
         return state, read, loop
 
     def prompt(self, text: str) -> str | None:
-        """Return what is known of the request *text* of a person; None for nothing new.
+        """Return what is known about the request *text* of a person; None if there is nothing new.
 
-        That is: what people decided about it, and what clears an error that is pasted into it.
+        This is what people decided about it, and what clears an error that is pasted into it.
         """
         pasted = replace(self._states.state, current_error=text)
         remedy = ""
@@ -360,11 +360,11 @@ class LiveRun:
         return "\n".join(filter(None, (remedy, decided))) or None
 
     def before(self, action: str | Action) -> str | None:
-        """Return a warning before this *action* is taken; None for nothing new.
+        """Return a warning to show before *action* is taken; None if there is nothing new.
 
-        That is: what people decided about the file that it edits or about this command, or that no
-        run of the repository got it to run. There is no such warning for a command that has run in
-        this run, and none is given twice.
+        It says what people decided about the edited file or about the command, or that no run of
+        the repository got the command to run. A command that has run in this run is not warned
+        about, and no warning is given twice.
         """
         if isinstance(action, str):
             action = Action("bash", action, {"command": action})
@@ -379,12 +379,12 @@ class LiveRun:
         return "\n".join(filter(None, (decided, warning))) or None
 
     def check_submit(self) -> str | None:
-        """Return what seems to be missing before the agent submits; None for nothing new.
+        """Return what seems to be missing before the agent submits; None if there is nothing new.
 
-        That is: no existing file was edited, nothing was run since the last edit, no test of an
-        edited module was run, or the run is stuck in a loop. Only where significantly fewer of the
-        runs in this memory that ended so were solved than of the others. The first call with such a
-        sign takes about a second.
+        Signs are: no existing file was edited, nothing was run since the last edit, no test of an
+        edited module was run, or the run is stuck in a loop. A sign is reported only if
+        significantly fewer of the runs that ended with it were solved. The first call with a sign
+        takes about a second.
         """
         signs = self._signs.signs - self._warned
         return self._shown(lambda: self._missing(signs), STEP_TOKENS, "submit") or None
@@ -396,9 +396,10 @@ class LiveRun:
         exit_status: str | None = None,
         patch: str | None = None,
     ) -> LearnReceipt | None:
-        """Learn the run; None where it has no steps, or *never_learn* names it.
+        """Learn the run and return its receipt; None if it has no steps or is excluded.
 
-        Consolidation follows in the background. Raises as `AgentMemory.learn` else.
+        The setting *never_learn* excludes runs. Consolidation runs in the background. Raises the
+        errors of `AgentMemory.learn`.
         """
         raw = self.end(outcome, exit_status=exit_status, patch=patch)
         if not raw.steps:
@@ -415,14 +416,14 @@ class LiveRun:
         exit_status: str | None = None,
         patch: str | None = None,
     ) -> RawTrajectory:
-        """The finished run, for a caller that learns it another way than `finish` does."""
+        """Return the finished run, for a caller that learns it by other means than `finish`."""
         self._is_finished = True
         raw = replace(self.raw, outcome=outcome, exit_status=exit_status, patch=patch)
         return with_content_hashes(raw, self._tree) if self._tree else raw
 
     @property
     def raw(self) -> RawTrajectory:
-        """The run so far, with the advice that it was given."""
+        """The run so far, including the advice that was given."""
         return replace(self._raw, steps=tuple(self._steps))
 
     def __enter__(self) -> Self:

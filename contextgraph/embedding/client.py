@@ -10,9 +10,9 @@ from contextgraph.system.remote import INTERACTIVE, Budget, Endpoint, UsageLog
 
 
 class EmbeddingClient(RemoteEmbedder):
-    """Embeds texts by the API of OpenAI, with a key and a model: `embed` returns vectors.
+    """Client of the embeddings API of OpenAI, for a key and a model; `embed` returns vectors.
 
-    As an `EmbedderSource` it is the embedder that it returns.
+    It can be passed as an `EmbedderSource`: calling it returns the client.
     """
 
     def __init__(self, api_key: str = "", model: str = "text-embedding-3-small") -> None:

@@ -101,28 +101,28 @@ class EvictionPolicy(Protocol):
     """A rule by which items are evicted; no policy means that none is."""
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
-        """The ids of those of *items* that go, those that are worth least first."""
+        """Return the ids of the *items* to evict, least valuable first."""
         ...
 
 
 class Ttl(Struct, frozen=True):
-    """Evicts what is older than *ttl*."""
+    """Evicts items older than *ttl*."""
 
     ttl: timedelta
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
-        """The expired ones, the oldest first."""
+        """Return the ids of expired items, oldest first."""
         expired = [item for item in items if now - item.created_at > self.ttl]
         return [item.id for item in sorted(expired, key=_age)]
 
 
 class Capacity(Struct, frozen=True):
-    """Keeps the newest *max_items*."""
+    """Keeps the *max_items* newest items."""
 
     max_items: int
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
-        """The oldest ones beyond *max_items*."""
+        """Return the ids of the items beyond *max_items*, oldest first."""
         return [item.id for item in sorted(items, key=_age)[: _excess(items, self.max_items)]]
 
 
@@ -142,7 +142,7 @@ class RecallValue(Struct, frozen=True):
     information: float = 2.0
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
-        """Return the items beyond *max_items*, least valuable first, then oldest first."""
+        """Return the ids of the items beyond *max_items*, least valuable first, then oldest."""
         says_more = shares_below({item.id: item.words for item in items})
         ranked = sorted(
             items, key=lambda item: (self.worth(item, now, says_more[item.id]), *_age(item))
@@ -150,7 +150,10 @@ class RecallValue(Struct, frozen=True):
         return [item.id for item in ranked[: _excess(items, self.max_items)]]
 
     def worth(self, item: Evictable, now: datetime, says_more: float) -> float:
-        """Return the value of *item*, from 0, which says more than this share of the others."""
+        """Return the value of *item*, at least 0.
+
+        *says_more* is the share of items that have fewer distinct words.
+        """
         stats = item.recalls
         days = max(now - (stats.last or item.created_at), timedelta()) / timedelta(days=1)
         return (
@@ -162,13 +165,13 @@ class RecallValue(Struct, frozen=True):
 
 
 class Hybrid(Struct, frozen=True):
-    """First what is older than *ttl*, then by *limit* among the rest; either may be left out."""
+    """Evicts items older than *ttl*, then applies *limit* to the rest; either may be None."""
 
     ttl: timedelta | None = None
     limit: Capacity | RecallValue | None = None
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
-        """The expired ones, then those beyond the limit."""
+        """Return the ids of expired items, then of those beyond the limit."""
         expired = Ttl(self.ttl).chosen(items, now) if self.ttl is not None else []
         gone = set(expired)
         rest = [item for item in items if item.id not in gone]

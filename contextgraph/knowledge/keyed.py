@@ -662,9 +662,9 @@ _HALF_LIFE = timedelta(days=7)
 
 
 class Briefing(Struct, frozen=True):
-    """The *text* for a prompt, and the *keys* in it, best first.
+    """The *text* for a prompt, and its *keys*, best first.
 
-    *omitted* is how many current entries did not fit.
+    *omitted* counts current entries that did not fit.
     """
 
     text: str
@@ -753,7 +753,7 @@ def _summary(content: Json) -> str:
 
 
 class CurrentEntry(Struct, frozen=True):
-    """An entry that is in force: its *line* in a brief, all its *text*, and its file."""
+    """A live entry: its *line* in a brief, its whole *text*, and its file."""
 
     key: str
     path: Path
@@ -771,7 +771,7 @@ _log = logging.getLogger(__name__)
 class SetReceipt(Struct, frozen=True):
     """Result of `set_memory`: *status* is ``set``, ``removed`` or ``isolated``.
 
-    *path* is the file of the entry, None where it was removed.
+    *path* is the file of the entry, None if it was removed.
     """
 
     key: str
@@ -781,7 +781,7 @@ class SetReceipt(Struct, frozen=True):
 
 
 class CompactionReport(Struct, frozen=True):
-    """How many lines the log had and has, how many live keys there are, how many had expired."""
+    """Counts of a compaction: log lines before and after, live keys, and expired keys."""
 
     lines_before: int
     lines_after: int
@@ -790,10 +790,10 @@ class CompactionReport(Struct, frozen=True):
 
 
 class KeyedMemory:
-    """Entries under keys in the folder *root*; processes and threads may share it.
+    """Values under keys in the folder *root*, which processes and threads may share.
 
-    The log is the truth: a call is in it, durably, before `set_memory` returns. Log and state are
-    compacted when the log has *max_log_lines*, and has doubled since the last time.
+    The log is authoritative: it has each call, durably, before `set_memory` returns. Log and state
+    are compacted when the log has *max_log_lines* lines and has doubled since the last time.
     """
 
     def __init__(
@@ -813,7 +813,7 @@ class KeyedMemory:
         return self._files.root
 
     def check_exists(self) -> None:
-        """Raise `MemoryNotFoundError` where nothing was set yet; `brief` is empty then."""
+        """Raise `MemoryNotFoundError` if nothing was set yet."""
         self._files.check_exists()
 
     def set_memory(
@@ -825,13 +825,13 @@ class KeyedMemory:
         untrusted: Literal["refuse", "isolate"] = "refuse",
         only_of: str | None = None,
     ) -> SetReceipt:
-        """Store *json_content* under *key*, in place of what was there; None removes the key.
+        """Store *json_content* under *key*, replacing the earlier value; None removes the key.
 
-        *source* is a name or an object with ``kind``, ``name``, ``retrieved_at`` and ``locator``;
-        all four are needed for what comes from the web, a tool or a file, and below ``/kb/``. What
-        lacks them is refused, or stored below ``/untrusted``, which no brief shows. Secrets are
-        masked. With *only_of* a key that another source has set stays as it is. Raises
-        `InvalidEntryError`, and `StoreError` where nothing could be stored.
+        *source* is a name, or an object with ``kind``, ``name``, ``retrieved_at`` and ``locator``;
+        all four are required for content from the web, a tool or a file, and below ``/kb/``.
+        Content without them is refused, or stored below ``/untrusted``, which no brief shows.
+        Secrets are masked. With *only_of*, a key that another source has set stays unchanged.
+        Raises `InvalidEntryError`, and `StoreError` if nothing could be stored.
         """
         normalised = normalised_key(key)
         content = checked_content(json_content)
@@ -856,18 +856,18 @@ class KeyedMemory:
         )
 
     def get(self, key: str) -> Envelope | None:
-        """The latest entry of *key*, None where it was removed or never set."""
+        """Return the latest entry of *key*; None if it was removed or never set."""
         with self._files.reading():
             return self._files.get(normalised_key(key))
 
     def keys(self, prefix: str = "/") -> list[str]:
-        """The live keys that start with *prefix*, sorted."""
+        """Return the live keys that start with *prefix*, sorted."""
         with self._files.reading(adopt=True):
             keys = [str(envelope["key"]) for envelope in self._files.live()]
         return sorted(key for key in keys if key.startswith(prefix))
 
     def current(self) -> list[CurrentEntry]:
-        """The entries that a brief may show, in the order in which they were set."""
+        """Return the entries that a brief may show, in the order in which they were set."""
         with self._files.reading(adopt=True):
             records = self._files.live()
         now = self._now()
@@ -891,10 +891,10 @@ class KeyedMemory:
         *,
         newest_first: bool = False,
     ) -> Briefing:
-        """The entries to start a prompt with, best first, within *token_limit*.
+        """Return the entries to start a prompt with, best first, within *token_limit* tokens.
 
         Expired entries (``expired_at`` before *now*) and those below ``/untrusted`` are left out.
-        With *newest_first* only ties go by importance and matching *tags*.
+        With *newest_first*, importance and matching *tags* only break ties.
         """
         with self._files.reading(adopt=True):
             records = self._files.live()
@@ -904,21 +904,24 @@ class KeyedMemory:
         return briefing
 
     def for_prompt(self, max_tokens: int = START_TOKENS) -> str:
-        """The brief for the start of a prompt, fenced as data; empty where nothing is set."""
+        """Return the brief for the start of a prompt, fenced as data; empty if nothing is set."""
         text = self.brief(max_tokens - count_tokens(fence("", _FENCE))).text
         return fence(text, _FENCE) if text else ""
 
     def compact(self) -> CompactionReport:
-        """Shorten the log to the live entries, archive the rest, and repair index and state.
+        """Reduce the log to the live entries, archive the rest, and repair index and state.
 
         Expired entries are removed. The archive keeps every call until `forget`. Raises
-        `MemoryNotFoundError` where nothing was set yet, as `forget` does.
+        `MemoryNotFoundError` if nothing was set yet.
         """
         with self._files.writing(adopt=True) as position:
             return self._compact(position, self._now())
 
     def forget(self, key: str) -> int:
-        """Erase every trace of *key*, also in the archive; returns how many calls had set it."""
+        """Erase every trace of *key*, also in the archive; return how many calls had set it.
+
+        Raises `MemoryNotFoundError` if nothing was set yet.
+        """
         with self._files.writing() as position:
             return self._files.erase(position, {normalised_key(key)})
 
@@ -929,7 +932,10 @@ class KeyedMemory:
             return self._files.erase(position, keys) if keys else 0
 
     def check(self) -> list[str]:
-        """Where index and state differ from the log, a line each; `compact` repairs it."""
+        """Return the differences of index and state from the log, one line each.
+
+        `compact` repairs them.
+        """
         with self._files.reading():
             return self._files.differences()
 

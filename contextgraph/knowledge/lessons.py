@@ -111,10 +111,10 @@ _CARRIED_OUT = regex(
 
 
 class NewLesson(Struct, frozen=True):
-    """A lesson to keep: its sentence, its *facts* with at least one piece of evidence.
+    """A lesson to keep: its sentence, and its *facts* with at least one piece of evidence.
 
-    *supersedes* are the ids of lessons whose place it takes, *title* the request with which its
-    session began, *importance* is 0 to 1.
+    *supersedes* are the ids of lessons that it replaces, *title* is the request that began its
+    session, *importance* is 0 to 1.
     """
 
     text: str
@@ -137,12 +137,11 @@ class Lessons:
         self._notes, self._store, self._now, self._named = notes, store, clock, current_name
 
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
-        """Keep what was said or written down in *run*, which has the id *run_id*.
+        """Keep the lessons that were said or written in *run*, which has the id *run_id*.
 
-        *contributor* supplied it.
-
-        Nobody speaks to a sub-agent but the agent of its session, as a part of which it counts:
-        what was learned of it before that was known goes.
+        *contributor* supplied it. A sub-agent, to which only the agent of its session speaks,
+        belongs to that session: lessons that were learned from it before this was known are
+        deleted.
         """
         if is_subagent(run.agent):
             self.remove_run(run_id)
@@ -177,7 +176,7 @@ class Lessons:
         return len(kept)
 
     def move(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
-        """Keep what people said in *run* as of another repository; a review goes with its words."""
+        """Move the lessons of *run* to its present repository, with their reviews."""
         reviewed = {
             _words_in(note): note
             for note in self._store.linking([run_id])
@@ -206,10 +205,11 @@ class Lessons:
     def keep(
         self, new: Sequence[NewLesson], repo: str, contributor: str = ""
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Keep *new* lessons of *repo*; the ids of those that are new, and of those known before.
+        """Keep *new* lessons of *repo*; return the ids of new ones, and of those known before.
 
-        What says the same as a known one is evidence for it. Doing it again changes nothing but the
-        rating of what nobody reviewed; what was rejected stays rejected. Secrets are masked.
+        A lesson that says the same as a known one becomes evidence for it. A repeated call changes
+        only the rating of lessons that nobody reviewed; rejected lessons stay rejected. Secrets are
+        masked.
         """
         made: dict[str, Note] = {}
         for one in new:
@@ -239,9 +239,9 @@ class Lessons:
         return tuple(note.id for note in fresh), tuple(before)
 
     def remove_run(self, run_id: str) -> int:
-        """Delete what was said in a run; returns how many lessons are gone.
+        """Delete what was said in a run; return how many lessons were deleted.
 
-        A lesson that was said elsewhere, too, stays with what was said there.
+        A lesson that was also said elsewhere stays, with that evidence.
         """
         said = [
             note
@@ -262,10 +262,10 @@ class Lessons:
         status: Sequence[LessonStatus] = (LessonStatus.ACTIVE, LessonStatus.PROPOSED),
         as_of: datetime | None = None,
     ) -> tuple[Lesson, ...]:
-        """The lessons of *repo* (None: all) with this *status*, grouped by subject.
+        """Return the lessons of *repo* (None: of all) with this *status*, grouped by subject.
 
-        The subject with the newest lesson comes first, and of a subject the newest; as they were
-        known at *as_of*.
+        The subject with the newest lesson is first, and in it the newest lesson; as known at
+        *as_of*.
         """
         repo = repo and self._named(repo)
         wanted = {*status}
@@ -291,9 +291,9 @@ class Lessons:
         return self._store.newest(_scope(repo), _LISTED)
 
     def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
-        """The lessons of *repo* that people had to give again, as many as fit into a few lines.
+        """Return the lessons of *repo* that people gave repeatedly, as many as fit a few lines.
 
-        They matter to any work there: the most frequent first, of these what names no file.
+        They apply to any work there: most frequent first, then those that name no file.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         superseded = superseded_in(self._store, notes, as_of)
@@ -311,11 +311,11 @@ class Lessons:
         return tuple(rules)
 
     def accept(self, ids: Collection[str], by: str = "") -> int:
-        """Mark these lessons as right (*by* whom); returns how many there were."""
+        """Mark these lessons as right, reviewed by *by*; return how many there were."""
         return self._review(ids, f"accepted{_by(by)}", is_active=True, archived_at=None)
 
     def edit(self, id_: str, text: str, by: str = "") -> bool:
-        """Put *text* in the place of a lesson, reviewed *by* whom; false where it is unknown.
+        """Replace the text of a lesson, reviewed by *by*; return False if it is unknown.
 
         Raises `InvalidNoteError` for a text that is empty or too long.
         """
@@ -325,7 +325,7 @@ class Lessons:
         return self._review([id_], f"edited{_by(by)}", is_active=True, content=content) > 0
 
     def reject(self, ids: Collection[str], by: str = "") -> int:
-        """Never show these lessons again, nor what says the same; returns how many there were."""
+        """Never show these lessons again, nor any that say the same; return how many there were."""
         now = self._now()
         found = self._review(ids, f"rejected{_by(by)}", is_active=False, archived_at=now)
         # Texts in which they were shown go as well; the lesson stays, so that it does not return.
@@ -335,14 +335,14 @@ class Lessons:
         return found
 
     def supersede(self, id_: str, successor: str, by: str = "") -> bool:
-        """Let the lesson *successor* take the place of *id_*; false where one is unknown."""
+        """Replace the lesson *id_* by the lesson *successor*; return False if one is unknown."""
         if id_ == successor or len(self._lessons([id_, successor])) < 2:
             return False
         what = f"superseded by {successor}{_by(by)}"
         return self._review([id_], what, is_active=False, superseded_by=successor) > 0
 
     def undo(self, ids: Collection[str]) -> int:
-        """Take back the last review of these lessons; returns how many had one."""
+        """Undo the last review of these lessons; return how many had one."""
         reviewed = [
             note.id for note in self._lessons(ids).values() if note.lesson and note.lesson.before
         ]
@@ -438,7 +438,7 @@ class Lessons:
     def for_command(
         self, line: str, *, repo: str | None = None, as_of: datetime | None = None
     ) -> tuple[Recollection, ...]:
-        """The lessons that say how, or that not, a command of the shell *line* is to be run."""
+        """Return the lessons on how, or whether, to run the shell command *line*."""
         typed = [word for one in commands_in(line) for word in stems(one.text)]
         # "Linter" has another stem than `eslint`: those that say how to run something, too.
         words = [*dict.fromkeys((*typed[:REQUEST_WORDS], *_RUNNING))]

@@ -87,9 +87,9 @@ Raises `RemoteError` where it does not answer.
 
 
 class NoteProperties(TypedDict, total=False):
-    """Options of `remember` beside text, repository, source and tags.
+    """Options of `remember` besides text, repository, source and tags.
 
-    *locator* is where the source says it: a source of the kind web needs one. *importance* is 0 to
+    *locator* is where the source says it; a source of the kind web needs one. *importance* is 0 to
     1. *caused_by* are ids of notes. The other fields are those of `Note`.
     """
 
@@ -113,8 +113,8 @@ class Notes:
     """The notes of a memory.
 
     *clock* gives the time. *embedder* embeds notes, *questions* embeds questions. *judge* decides
-    how a statement relates to an earlier one; where it cannot say, their words decide. *keyed*
-    gives the entries of keyed files, which are recalled as well.
+    how a statement relates to an earlier one; if it cannot say, their words decide. *keyed* gives
+    the entries of keyed files, which are recalled as well.
     """
 
     def __init__(
@@ -147,15 +147,14 @@ class Notes:
         credibility: float | None = None,
         **properties: Unpack[NoteProperties],
     ) -> NoteReceipt:
-        """Store what *source* says about *repo* (empty: about anything); secrets are masked.
+        """Store what *source* says about *repo* (empty: about anything), with secrets masked.
 
-        The same statement of another source is confirmed. A statement that says otherwise about
-        the same subject is superseded, if it is older and of the same source or clearly less
-        credible; else both stay and are marked. *source* is a kind (user, file, tool, system,
-        agent, web), or one with a name (``user:chat``), by which *credibility* (0 to 1) is chosen
-        where it is not given.
-        *properties* are those of `NoteProperties`. Raises `InvalidNoteError` for a text that is
-        empty or has more than 2,000 characters, and for properties that cannot be.
+        A statement that another source made already is confirmed. A statement that contradicts an
+        earlier one on the same subject supersedes it if it is from the same source or clearly more
+        credible; otherwise both stay and are marked. *source* is a kind (user, file, tool, system,
+        agent, web), or a kind with a name (``user:chat``); it determines the *credibility*, 0 to 1,
+        unless that is given. *properties* are `NoteProperties`. Raises `InvalidNoteError` for a
+        text that is empty or longer than 2,000 characters, and for invalid properties.
         """
         self.count_recalls()
         stated = note_of(text, repo or "", source, self._now(), credibility)
@@ -193,16 +192,17 @@ class Notes:
         min_probability: float = 0.0,
         strategy: str = "hybrid",
     ) -> tuple[Recollection, ...]:
-        """The notes, lessons, pages, entities and keyed entries that answer *question* best.
+        """Return the notes, lessons, pages, entities and keyed entries that best answer *question*.
 
-        Best first: those of *repo* and those about anything; without it, all. With *tags* only what
-        has all of them. What is archived, superseded or not valid now is not recalled, nor is what
-        answers with less than *min_probability*. Where the question cannot be embedded, only words
-        decide, with a warning.
+        They are of *repo* or about anything; of all repositories without *repo*. With *tags*, each
+        has all of them. Notes that are archived, superseded or not valid now are left out, as are
+        those that answer with less than *min_probability*. If the question cannot be embedded,
+        words alone decide and a warning is logged.
 
-        "What happened recently" gives the newest, "why did we …" also causes, the name of an entity
-        what is linked to it. *strategy* is ``hybrid``, ``knowledge`` (no entities, no links),
-        ``graph`` (entities and what is linked to them) or ``notes`` (notes and lessons alone).
+        "What happened recently" returns the newest notes, "why did we …" includes causes, and the
+        name of an entity includes what is linked to it. *strategy* is ``hybrid``, ``knowledge`` (no
+        entities or links), ``graph`` (entities and what is linked to them) or ``notes`` (only notes
+        and lessons).
         """
         chosen = Strategy(strategy)
         scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
@@ -214,9 +214,9 @@ class Notes:
         return recollections
 
     def rank(self, question: str, note_id: str, *, repo: str | None = None) -> int | None:
-        """The place, from 1, at which this note answers *question*, or what superseded it.
+        """Return the rank, from 1, of this note or of its successor for *question*.
 
-        None where neither is recalled. It does not count as a recall.
+        Returns None if neither is recalled. It does not count as a recall.
         """
         while (note := self._store.get([note_id]).get(note_id)) and note.superseded_by:
             note_id = note.superseded_by
@@ -278,20 +278,20 @@ class Notes:
         return snapshot_of(valid, max_tokens, later_of(related))
 
     def count_recalls(self) -> None:
-        """Store how often notes were recalled, which is else put off until one is remembered."""
+        """Store how often notes were recalled; otherwise that waits for the next `remember`."""
         recalled, self._recalled = self._recalled, deque(maxlen=_COUNTED)
         if recalled:
             ids = [recollection.note.id for recollection in recalled]
             self._store.change(ids, partial(_with_recalls, recalled=recalled, now=self._now()))
 
     def without_counts(self) -> "Notes":
-        """Return the same notes for callers that may only read: their recalls do not count."""
+        """Return these notes for callers that may only read: their recalls are not counted."""
         notes = copy(self)
         notes._recalled = deque(maxlen=0)
         return notes
 
     def link(self, source: str, target: str, type_: str = "related", weight: float = 1.0) -> bool:
-        """Link two notes, replacing a link of that type; false where one of them is unknown."""
+        """Link two notes, replacing a link of the same type; return False if one is unknown."""
         if not {source, target} <= self._store.get([source, target]).keys():
             return False
         link = Link(masked_name(type_), target, weight)
@@ -299,13 +299,13 @@ class Notes:
         return True
 
     def causes(self, note_id: str, depth: int = 5) -> tuple[Note, ...]:
-        """The notes that led to this one, the nearest first, up to *depth* steps back."""
+        """Return the notes that led to this one, nearest first, up to *depth* steps back."""
         ids = walk(self._store, note_id, depth, (LinkType.CAUSED_BY,))
         notes = self._store.get([*ids])
         return tuple(notes[id_] for id_ in ids)
 
     def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
-        """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
+        """Return the notes of *repo* (None: of all), newest first; the *archived* ones if set."""
         chosen = [
             note
             for note in self._store.all()
@@ -316,17 +316,17 @@ class Notes:
         return tuple(sorted(chosen, key=lambda note: (note.created_at, note.id), reverse=True))
 
     def pin(self, ids: Collection[str], *, pinned: bool = True) -> int:
-        """Pin these notes, or no longer; a pinned one is in every snapshot and never pruned."""
+        """Pin or unpin these notes; pinned ones are in every snapshot and are never pruned."""
         return len(self._store.change([*ids], lambda note: replace(note, pinned=pinned)))
 
     def archive(self, ids: Collection[str]) -> int:
-        """Recall these notes no more; they stay. Returns how many were live."""
+        """Archive these notes, which are stored but not recalled; return how many were live."""
         now = self._now()
         changed = self._store.change([*ids], partial(archived_at, now=now))
         return sum(note.archived_at == now for note in changed)
 
     def restore(self, ids: Collection[str]) -> int:
-        """Recall archived notes again; returns how many were archived."""
+        """Restore archived notes, so that they are recalled; return how many were archived."""
         archived = [note.id for note in self._store.get([*ids]).values() if note.archived_at]
         return len(self._store.change(archived, lambda note: replace(note, archived_at=None)))
 
@@ -338,9 +338,9 @@ class Notes:
         tags: Collection[str] = (),
         max_recalls: int | None = None,
     ) -> int:
-        """Archive live notes that meet all given conditions; returns how many.
+        """Archive live notes that meet all given conditions; return how many.
 
-        Those of *repo*, remembered *before* a time, with all of *tags*, recalled at most
+        Conditions: of *repo*, remembered *before* a time, with all of *tags*, recalled at most
         *max_recalls* times. Pinned notes stay. Raises `InvalidNoteError` without a condition.
         """
         if repo is None and before is None and not tags and max_recalls is None:
@@ -359,7 +359,7 @@ class Notes:
         )
 
     def reset(self, *, repo: str | None = None, source: str | None = None) -> int:
-        """Delete all notes, or those of *repo* and *source*; returns how many."""
+        """Delete all notes, or those of *repo* and *source*; return how many."""
         return self.forget(
             [
                 note.id
@@ -370,7 +370,7 @@ class Notes:
         )
 
     def forget(self, ids: Collection[str]) -> int:
-        """Delete these notes, also from texts that were shown; returns how many were known."""
+        """Delete these notes, also from recorded answers; return how many were known."""
         self.before_forgetting()
         return self._store.delete([*ids])
 
@@ -405,7 +405,7 @@ class Notes:
         return NoteReceipt(note.id, NoteStatus.CREATED)
 
     def vector_of(self, question: str) -> Vector | None:
-        """Return the vector of *question*; None where there is no space, or it fails."""
+        """Return the vector of *question*; None if there is no space or embedding fails."""
         try:
             embedder = self._questions()
             return embedder.embed([question]).vectors[0] if embedder else None
@@ -491,11 +491,10 @@ class Notes:
         return most_similar_notes(notes, among)
 
     def judge_waiting(self, check: Callable[[], None] = lambda: None) -> MaintenanceReport:
-        """Let the judge compare what is stored with what was said earlier, each pair once.
+        """Compare stored notes and lessons with earlier ones by the judge, each pair once.
 
-        Notes, and lessons: at most 200 that have something to compare, the
-        oldest first; the others wait, also where the judge does not answer. *check*, called before
-        each request and write, may end it by raising.
+        Compares at most 200 that have a candidate, oldest first; the rest waits, also if the judge
+        does not answer. *check* is called before each request and write, and may raise to stop.
         """
         if self._judge is None:
             return MaintenanceReport()
@@ -843,10 +842,10 @@ _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
 
 
 class MaintenancePolicy(Struct, frozen=True):
-    """Policy of `maintain`.
+    """Limits that `maintain` applies.
 
-    A note is archived when it is weak, was not recalled for *retention*, and fewer than three times
-    in all; beyond *max_notes* those worth least.
+    A note is archived if it is weak, was not recalled for *retention*, and was recalled fewer than
+    three times; beyond *max_notes* the least valuable are archived.
     """
 
     retention: timedelta = timedelta(days=365)

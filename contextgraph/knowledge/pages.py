@@ -49,7 +49,7 @@ class Page(Struct, frozen=True):
 
 
 class PageFound(Struct, frozen=True):
-    """A page with its *score*: its BM25 over that of the best page of its repository or of all."""
+    """A page with its *score*: its BM25 relative to the best page of its repository, or of all."""
 
     page: Page
     score: float
@@ -63,17 +63,17 @@ class Pages:
         self._now = clock
 
     def add_page(self, page: Page) -> None:
-        """Store a new page; secrets are masked.
+        """Store a new page, with secrets masked.
 
-        Raises `AlreadyExistsError` where there is one with its id, `InvalidNoteError` for a page
-        without id or title, or with more than 100,000 characters.
+        Raises `AlreadyExistsError` if its id is taken, and `InvalidNoteError` for a page without id
+        or title, or with more than 100,000 characters.
         """
         if self._find(page.id) is not None:
             raise AlreadyExistsError(f"there is a page {page.id!r} already; update it")
         self._put(_note_of(page, self._now()))
 
     def update_page(self, page: Page) -> None:
-        """Replace the page with this id; raises `NotFoundError` where there is none."""
+        """Replace the page with the same id; raises `NotFoundError` if there is none."""
         before = self._find(page.id)
         if before is None:
             raise NotFoundError(f"no page {page.id!r}")
@@ -81,34 +81,34 @@ class Pages:
         self._put(replace(_note_of(page, now), created_at=before.created_at))
 
     def get_page(self, page_id: str) -> Page:
-        """The page with this id; raises `NotFoundError`."""
+        """Return the page with this id; raises `NotFoundError`."""
         note = self._find(page_id)
         if note is None:
             raise NotFoundError(f"no page {page_id!r}")
         return _page_of(note)
 
     def remove_page(self, page_id: str) -> bool:
-        """Delete a page; false where there is none. References to it stay and lead nowhere."""
+        """Delete a page; return False if there is none. References to it are kept."""
         return bool(self._store.delete([page_note(page_id)]))
 
     def get_index(self, repo: str | None = None) -> tuple[Page, ...]:
-        """All pages, or those of *repo*, by id and without their content."""
+        """Return all pages, or those of *repo*, by id and without their content."""
         repos = None if repo is None else (repo_name(repo),)
         notes = self._store.newest(NoteScope(repos, (NoteKind.PAGE,)), _INDEXED)
         pages = (replace(_page_of(note), content="") for note in notes)
         return tuple(sorted(pages, key=lambda page: page.id))
 
     def references(self, page_id: str, depth: int = 1) -> dict[str, int]:
-        """The pages to which this one leads, with the number of steps, up to *depth*."""
+        """Return the ids of pages that this one leads to, each with its distance, up to *depth*."""
         distances = walk(self._store, page_note(page_id), depth, (LinkType.REFERENCES,))
         return {page_of_note(id_): distance for id_, distance in distances.items()}
 
     def search(
         self, question: str, *, repo: str | None = None, limit: int = 5
     ) -> tuple[PageFound, ...]:
-        """Pages that share most words with *question* (BM25; titles and summaries count more).
+        """Return the pages that share most words with *question*, those of *repo* first.
 
-        Those of *repo* first, then those of others.
+        They are ranked by BM25, in which titles and summaries count more.
         """
         terms = [*dict.fromkeys(stems(question))][:_MOST_WORDS]
         results = self._ranked(terms, None if repo is None else (repo_name(repo),), limit)
@@ -197,9 +197,9 @@ _PLURAL = regex(r"(?<=[a-z]{3})(?<![suix])s\Z")
 
 
 class Entity(Struct, frozen=True):
-    """A thing with a *name*, unique in its *repo*, or among those of none, whatever its case.
+    """A thing with a *name*, unique in its *repo* (or among those of no repository) in any case.
 
-    Without *tags* it gets those of its name; more than eight are cut.
+    Without *tags* it gets the words of its name; more than eight are cut.
     """
 
     name: str
@@ -211,9 +211,9 @@ class Entity(Struct, frozen=True):
 
 
 class RelatedEntity(Struct, frozen=True):
-    """An entity with its *distance* in relations, and its *score*: 1 / (1 + distance).
+    """An entity with its *distance* in relations, and its *score*, 1 / (1 + distance).
 
-    *pages* are the ids of those that mention it.
+    *pages* are the ids of pages that mention it.
     """
 
     entity: Entity
@@ -222,7 +222,7 @@ class RelatedEntity(Struct, frozen=True):
 
     @property
     def score(self) -> float:
-        """From 0 to 1."""
+        """1 / (1 + distance)."""
         return 1 / (1 + self.distance)
 
 
@@ -235,9 +235,9 @@ class Entities:
         self._runs = runs
 
     def add_entity(self, entity: Entity) -> None:
-        """Store a new entity; secrets are masked.
+        """Store a new entity, with secrets masked.
 
-        Raises `AlreadyExistsError` where there is one of its name, `InvalidNoteError` without one.
+        Raises `AlreadyExistsError` if its name is taken, and `InvalidNoteError` without a name.
         """
         if not entity.name.strip():
             raise InvalidNoteError("an entity needs a name")
@@ -247,21 +247,22 @@ class Entities:
         self._store.change(new=[note])
 
     def fill(self, repo: str) -> int:
-        """Store files, symbols, tests and commands of *repo* that its runs worked with; how many.
+        """Store the files, symbols, tests and commands that runs of *repo* used; return how many.
 
-        Consolidation does so when a repository has two runs, and then half as many again. Of the 32
-        runs that solved their task, or are the newest: the 200 that most of them share. A symbol
-        and a test are *defined_in* their file, files are *changed_with* each other, a command
-        *names* a file. What people stored or changed stays.
+        Consolidation calls this when a repository has two runs, and each time it has half as many
+        again. It reads the 32 best runs, solved ones first, then the newest, and stores the 200
+        items that most of them share. A symbol and a test are *defined_in* their file, files are
+        *changed_with* each other, a command *names* a file. Items that people stored or changed
+        stay.
         """
         return fill_entities(self._store, self._runs, repo, self._now())
 
     def get_entity(self, name: str, repo: str = "") -> Entity:
-        """The entity of this name, of *repo* or of none; raises `NotFoundError`."""
+        """Return the entity with this name, in *repo* or in none; raises `NotFoundError`."""
         return _entity_of(self._note(name, repo))
 
     def remove_entity(self, name: str, repo: str = "") -> bool:
-        """Delete an entity with all relations to it; false where there is none."""
+        """Delete an entity and all its relations; return False if there is none."""
         id_ = entity_id(name, repo)
         linking = [note.id for note in self._store.linking([id_])]
         self._store.change(linking, lambda note: _without(note, id_))
@@ -270,16 +271,16 @@ class Entities:
     def add_relation(
         self, source: str, target: str, type_: str, weight: float = 1.0, repo: str = ""
     ) -> None:
-        """Relate two entities, replacing a relation of that type between them.
+        """Relate two entities, replacing a relation of the same type between them.
 
-        *weight* is 0 to 1. Raises `NotFoundError` where one of them is unknown.
+        *weight* is 0 to 1. Raises `NotFoundError` if one of them is unknown.
         """
         link = Link(masked_name(type_), self._note(target, repo).id, max(0.0, min(1.0, weight)))
         ids = [self._note(source, repo).id]
         self._store.change(ids, lambda note: replace(with_link(note, link), source="user"))
 
     def remove_relation(self, source: str, target: str, type_: str) -> bool:
-        """Remove a relation; false where there is none."""
+        """Delete a relation; return False if there is none."""
         note, gone = self._note(source), (masked_name(type_), entity_id(target))
         if all((link.type, link.target) != gone for link in note.links):
             return False
@@ -313,7 +314,7 @@ class Entities:
         )
 
     def find_by_keywords(self, question: str) -> tuple[Entity, ...]:
-        """Entities whose name begins with a word of *question*, or that have it as tag or type."""
+        """Return entities with a word of *question* as start of the name, as tag or as type."""
         terms = {*words(question), *(tag for word in words(question) for tag in tags_of(word))}
         return tuple(
             entity
@@ -323,13 +324,13 @@ class Entities:
         )
 
     def find_tags(self, prefix: str = "") -> dict[str, int]:
-        """Tags that begin with *prefix* (in the form of a tag), with the number of entities."""
+        """Return the tags that begin with *prefix*, each with its number of entities."""
         wanted = "-".join(normalized_tags([prefix])) if prefix else ""
         counts = Counter(tag for entity in self._all() for tag in entity.tags)
         return {tag: counts[tag] for tag in sorted(counts) if tag.startswith(wanted)}
 
     def set_entity_tags(self, name: str, tags: Sequence[str]) -> tuple[str, ...]:
-        """Replace the tags of an entity; those that it has now. Raises `NotFoundError`."""
+        """Replace the tags of an entity, and return them; raises `NotFoundError`."""
         given, now = normalized_tags(tags), self._now()
         ids = [self._note(name).id]
         self._store.change(

@@ -30,7 +30,7 @@ _STATISTICS = "id, created_at, words, recalls, score, recalled_at"
 
 
 class Item(Struct, frozen=True):
-    """A text under an id, with what the caller wants to know about it."""
+    """A text stored under an id, with the metadata of the caller."""
 
     id: str
     content: str
@@ -102,7 +102,7 @@ class Items:
         self._now = clock
 
     def save(self, item_id: str, content: str, metadata: Mapping[str, Json] | None = None) -> None:
-        """Store *content*, with secrets masked, in place of what *item_id* had; no recalls yet."""
+        """Store *content*, with secrets masked, under *item_id*, and reset its recalls."""
         now = self._now()
         masked = mask_secrets(content)
         row = (
@@ -118,26 +118,26 @@ class Items:
             self._evict(connection, now)
 
     def get(self, item_id: str) -> Item | None:
-        """The item of *item_id*; None where there is none, or it has expired."""
+        """Return the item *item_id*; None if there is none or it has expired."""
         items = self._select("id = ?", (item_id,))
         return items[0] if items else None
 
     def list(
         self, prefix: str = "", since: datetime | None = None, limit: int | None = None
     ) -> tuple[Item, ...]:
-        """The items whose id starts with *prefix*, saved from *since* on, the latest first."""
+        """Return items whose id starts with *prefix*, latest first, saved at or after *since*."""
         earliest = since.astimezone(UTC).isoformat() if since else ""
         condition = "substr(id, 1, ?) = ? AND created_at >= ?"
         items = self._select(condition, (len(prefix), prefix, earliest))
         return items[:limit]
 
     def delete(self, item_id: str) -> bool:
-        """Remove the item of *item_id*; False where there was none."""
+        """Delete the item *item_id*; return False if there is none."""
         with self._file.transaction() as connection:
             return self._delete(connection, [item_id]) > 0
 
     def record_recall(self, item_id: str, score: float) -> None:
-        """Note that the item of *item_id* was recalled with *score*, 0 to 1."""
+        """Record that the item *item_id* was recalled with *score*, 0 to 1."""
         with self._file.transaction() as connection:
             connection.execute(
                 f"{_RECALL} WHERE scope = ? AND id = ?",
@@ -244,7 +244,7 @@ class Conversation:
             self._evict(self._max_turns)
 
     def get_history(self) -> tuple[Message, ...]:
-        """The messages, the oldest first, with tool results shortened where they do not fit."""
+        """Return the messages, oldest first; tool results are shortened if they do not fit."""
         messages = [_message(item) for item in self._stored()]
         excess = sum(count_tokens(message.content) for message in messages) - self._max_tokens
         for index in range(_start_of_last(messages, self._keep_recent)):

@@ -52,11 +52,11 @@ Progress = Callable[[int, int], None]
 
 
 class MemoryConsolidator:
-    """Abstracts, merges, measures and cleans up; one process at a time for each memory.
+    """Derives, merges and scores methodologies and cleans up, in one process per memory at a time.
 
-    It works on the errors of what changed since the last time, and for each of these on the newest
-    runs, so that the cost does not grow with the memory. Of what was said it keeps *max_said*
-    megabytes and the last *said_retention* (0 and None: all).
+    It visits the errors that changed since the last time, and for each of them the newest runs, so
+    that the cost does not grow with the memory. Of what was said it keeps *max_said* megabytes and
+    the last *said_retention*; 0 and None keep everything.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class MemoryConsolidator:
         self._max_said, self._said_retention = max_said, said_retention
 
     def is_due(self) -> bool:
-        """True where enough trajectories were learned since the last time.
+        """Return True if enough runs were learned since the last consolidation.
 
-        That is counted in the memory, which several processes share.
+        The number is stored in the memory, so that processes share it.
         """
         return self._store.admin.unconsolidated().trajectories >= self.policy.interval
 
     def health(self) -> Iterator[HealthCheck]:
-        """Check that no consolidation is due: one that was interrupted waits for the next batch."""
+        """Check that no consolidation is overdue, as after an interruption."""
         try:
             waiting = self._store.admin.unconsolidated().trajectories
         except MemoryNotFoundError:  # nothing was written yet
@@ -99,7 +99,10 @@ class MemoryConsolidator:
         )
 
     def embed_waiting(self) -> None:
-        """Embed what an interrupted command stored without vectors; raises `EmbeddingError`."""
+        """Embed runs that an interrupted command stored without a vector.
+
+        Raises `EmbeddingError`.
+        """
         embedder = self._embedder()
         if embedder is not None:
             embed_missing(self._store, embedder)
@@ -111,13 +114,12 @@ class MemoryConsolidator:
         progress: Progress | None = None,
         interactive: bool = False,
     ) -> ConsolidationReport:
-        """Bring the methodologies up to date; does nothing where another process holds the lease.
+        """Update the methodologies; do nothing if another process holds the lease.
 
-        Errors are worked through *batch_size* at a time, each batch in one transaction.
-        *interactive*: do not wait long for a language model. What was written before an
-        interruption stays, and the next consolidation continues. Raises `StoreError` where the
-        store fails, `LeaseLostError` where another process took over. Entities are filled from the
-        runs of repositories that have grown.
+        Errors are processed *batch_size* per transaction. With *interactive* a language model gets
+        little time to answer. After an interruption the next consolidation continues where this one
+        ended. Entities are filled from runs of repositories that have grown. Raises `StoreError` if
+        the store fails, and `LeaseLostError` if another process took the lease.
         """
         load("contextgraph.learning.gate_fitting", "numpy")
         began, lease, counts = time.perf_counter(), Lease(self._store, self._now), Counts()
@@ -148,7 +150,7 @@ class MemoryConsolidator:
         )
 
     def plan_wording(self) -> WordingPlan:
-        """Plan what `consolidate` would send to a language model; nothing is sent or written."""
+        """Return what `consolidate` would send to a language model; nothing is sent or written."""
         if self.model is None:
             return WordingPlan("", (), NO_USAGE)
         return Rewriter(self._store, self._abstraction().derive, self.model).plan()

@@ -479,13 +479,13 @@ _RUNS_AT_ONCE = 256
 
 
 class MemoryStats(Struct, frozen=True):
-    """Counts of the memory, and how runs fail.
+    """Counts of the memory, and how its runs fail.
 
-    *transitions* gives, after an error type, the probability of each next one in the same run.
-    *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
-    *usage* is what models cost for this memory, by space. *withholding* compares answers at errors
-    that were shown with those that were withheld. *notes* are live ones by kind, None
-    where they are in a database that is away. *gate* is the one fitted on the memory, if any.
+    *transitions* maps an error type to the probability of each next type in the same run.
+    *common_mistakes* is a function of a situation; see `StatisticsEngine.get_common_mistakes`.
+    *usage* is what models cost, by space. *withholding* compares shown with withheld answers to
+    errors. *notes* counts live notes by kind; it is None if their database is away. *gate* is the
+    gate fitted on this memory, if any.
     """
 
     error_frequency: Mapping[str, int]
@@ -524,8 +524,8 @@ class Interventions(Struct, frozen=True):
 class StatisticsEngine:
     """Error frequencies, transitions, common mistakes and failure patterns.
 
-    All of it is counted on request: a cache could be out of date, in this process or in another.
-    Only how each run ended is kept, by its id, which its commands decide.
+    They are counted on each request, because a cache could be stale in this or another process.
+    Only how each run ended is cached, by the id of the run.
     """
 
     def __init__(self, store: Store, usage: Callable[[], Mapping[str, Usage]] = dict) -> None:
@@ -534,7 +534,7 @@ class StatisticsEngine:
         self._endings: Mapping[str, Ending | None] = {}
 
     def get_stats(self) -> MemoryStats:
-        """All of it."""
+        """Return all statistics."""
         met = self._store.recoveries.error_steps()
         return MemoryStats(
             counts=self._store.admin.counts(),
@@ -555,10 +555,10 @@ class StatisticsEngine:
             return None
 
     def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:
-        """The statistics with *trajectories* in them.
+        """Return the statistics, which include *trajectories*.
 
-        Learning a run counts it, so nothing is added here. Raises `StoreError` naming a run that
-        the memory does not hold: it was not learned, or is forgotten.
+        Learning a run counts it, so nothing is added here. Raises `StoreError` for a run that is
+        not in the memory.
         """
         ids = [trajectory.id for trajectory in trajectories]
         known = self._store.runs.learned(ids)
@@ -568,20 +568,20 @@ class StatisticsEngine:
         return self.get_stats()
 
     def get_error_frequency(self) -> Mapping[str, int]:
-        """Error type -> number of fragments that met it, most frequent first."""
+        """Return the number of fragments that met each error type, most frequent first."""
         return type_frequency(self._store.recoveries.error_steps())
 
     def get_error_transitions(self) -> Mapping[str, Mapping[str, float]]:
-        """Error type -> next error type in the same run -> probability; each row sums to 1."""
+        """Return the probability of each next error type in a run, by error type; rows sum to 1."""
         return _shares(type_transitions(self._store.recoveries.error_steps()))
 
     def get_common_mistakes(
         self, situation: str = "", repo: str = ""
     ) -> tuple[MistakePattern, ...]:
-        """The errors that most runs met in *situation*, within *repo* where one is given.
+        """Return the errors that most runs met in *situation*, in *repo* if given.
 
-        A situation is a phase, a type of task, a repository, a file name, or else free text, which
-        stands for the runs whose tasks are about its words; "" is any.
+        A situation is a phase, a type of task, a repository or a file name; other text stands for
+        runs whose tasks are about its words. "" is any situation.
         """
         return tuple(
             MistakePattern(error_text(tally.error), tally.runs, tally.cleared_runs)
@@ -589,16 +589,16 @@ class StatisticsEngine:
         )
 
     def get_failure_patterns(self, repo: str = "") -> tuple[FailurePattern, ...]:
-        """Errors of at least three runs that a third of them never resolved, worst first.
+        """Return errors of at least three runs of which a third never resolved them, worst first.
 
-        Each has the phase in which most runs met it, and what most runs did that resolved it.
+        Each has the phase in which most runs met it, and what resolved it in most runs.
         """
         return failure_patterns(self._store, Scope(repo or None))
 
     def get_interventions(self, repo: str = "") -> Interventions:
-        """Return how often people stepped in, in *repo* where one is given.
+        """Return how often people intervened, in *repo* if given.
 
-        This reads every step of the runs: some milliseconds for each run.
+        Reads every step of the runs, which takes some milliseconds per run.
         """
         steps, runs, total = Counter[str](), 0, 0
         for run_id in self._store.runs.ids(repo or None):
@@ -613,19 +613,18 @@ class StatisticsEngine:
     def get_friction(
         self, repo: str = "", limit: int = COMMON, *, runs: int = _RUNS
     ) -> tuple[Friction, ...]:
-        """Return errors that recur across tasks (of *repo*), those that cost most first.
+        """Return errors that recur across tasks, in *repo* if given, the most costly first.
 
-        At most *limit* errors, each of at least two tasks among the newest *runs* that met it.
+        Returns at most *limit* errors, each met in at least two tasks of the newest *runs* with it.
         """
         return friction(self._store, repo, limit, runs)
 
     def get_steps_saved(self, shown: ShownTally, tokens: int = 0) -> float:
-        """Estimate the steps that advice saved, net, by the convention of the evaluation.
+        """Return an estimate of the steps that advice saved, net of its cost.
 
-        Advice that was followed and cleared its error saves the median of the steps that the error
-        took in the newest runs that cleared it, without the one that follows the advice. Each item
-        costs a step where something else cleared the error, and so do 500 *tokens* of what was
-        shown.
+        Advice that was followed and cleared its error saves the median number of steps that the
+        error took in the newest runs that cleared it, less the step that follows the advice. Each
+        item costs a step if something else cleared the error, and so do 500 *tokens* of shown text.
         """
         from statistics import median
 
@@ -641,10 +640,10 @@ class StatisticsEngine:
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()
     ) -> Mapping[SubmissionSign, SolveRates]:
-        """Return how runs that ended with each sign went, of at most 400 whose outcome is known.
+        """Return, by sign before submitting, how many runs were solved, of at most 400 runs.
 
-        Runs of *exclude_instances* do not count. The first call reads the steps of these runs,
-        which takes about a second; later ones read only runs that are new among them.
+        Only runs with a known outcome count, and none of *exclude_instances*. The first call reads
+        the steps of these runs, which takes about a second; later calls read only new runs.
         """
         # Ids are digests: the first ones are a random sample.
         known = self._store.runs.learned(self._store.runs.ids(limit=_RUNS_LISTED)).values()
@@ -657,7 +656,7 @@ class StatisticsEngine:
         return solve_rates(outcomes, self._endings, frozenset(exclude_instances))
 
     def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
-        """Return how runs ended, from the oldest to the newest."""
+        """Return counts of outcomes by period, oldest first."""
         return outcomes_over_time(self._runs())
 
     def _runs(self) -> Iterator[Trajectory]:

@@ -65,9 +65,9 @@ class Prepared(Struct, frozen=True):
 
 
 class MemoryWriter:
-    """Writes what runs teach into a store; *source* names who supplies them.
+    """Learns runs into a store; *source* names who supplies them.
 
-    *embedder* gives the model for their vectors. No run waits for a server to be stored.
+    *embedder* gives the model of their vectors. A run is stored without waiting for a model server.
     """
 
     def __init__(
@@ -89,8 +89,7 @@ class MemoryWriter:
     def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
         """Prepare *raw* for `take` in another process; a *known* run is not traced.
 
-        Its secrets are masked, but for those of a known run. It has its vector, unless that needs
-        a server.
+        Secrets are masked, except in a known run. It has its vector, unless that needs a server.
         """
         ids = run_ids(raw)
         if ids.id in known:
@@ -100,27 +99,27 @@ class MemoryWriter:
         return Prepared(made.bundle.raw, ids, made.bundle)
 
     def take(self, prepared: Prepared) -> RawTrajectory:
-        """The run that was *prepared*, which is to be written later, as the same object."""
+        """Register a *prepared* run and return it; write this same object later."""
         self._prepared[id(prepared.raw)] = prepared
         return prepared.raw
 
     def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
-        """Learn *raw* from *source*; on return it is stored durably, or nothing is and it raises.
+        """Learn *raw* from *source* in one durable transaction; an error means nothing was stored.
 
-        A run that is known costs next to nothing: an interrupted batch goes on where it was.
+        A known run costs next to nothing, so an interrupted batch can be repeated.
         """
         return self.write_all([raw], source)[0]
 
     def write_trajectory(self, trajectory: RawTrajectory) -> str:
-        """Learn *trajectory* as `write` does; return its id."""
+        """Learn *trajectory* as `write` does, and return its id."""
         return self.write(trajectory).trajectory_id
 
     def write_all(self, raws: Sequence[RawTrajectory], source: str = "") -> Sequence[LearnReceipt]:
-        """Learn *raws* in one transaction: all are stored, or an error was raised and none is.
+        """Learn *raws* in one transaction: all are stored, or none and an error is raised.
 
-        *source* names who supplies them, in place of that of the writer; raises `SettingsError` for
-        a name with other characters than letters, digits and ``_.:-``. Where one goes on with
-        another, or with a stored run, each is a transaction of its own.
+        *source* replaces the source of the writer; raises `SettingsError` if it has characters
+        other than letters, digits and ``_.:-``. If a run continues another one, or a stored one,
+        each run is a transaction of its own.
         """
         matched = self._matched(raws, checked_source(source))
         if len(raws) > 1 and _go_on(matched):
@@ -161,7 +160,7 @@ class MemoryWriter:
         run: str = "",
         only_of: str | None = None,
     ) -> Sequence[str]:
-        """Set by hand whether the runs of an instance solved it: see `AgentMemory.set_outcome`."""
+        """Set whether the runs of an instance solved it; see `AgentMemory.set_outcome`."""
         runs = self._store.runs
         stored = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
         chosen = [
@@ -393,9 +392,10 @@ class MemoryWriter:
         self,
         on_damaged: Callable[[str, DamagedRunError], None] | None = None,
     ) -> Iterator[LearnReceipt]:
-        """Read all stored runs again, some to a transaction.
+        """Read all stored runs again, several per transaction; yield a receipt for each.
 
-        *on_damaged* gets the id of each run that cannot be read; without it the first is raised.
+        *on_damaged* is called with the id of each run that cannot be read; without it the error is
+        raised.
         """
         yield from self.rewrite(self._store.runs.ids(), on_damaged)
 
@@ -404,7 +404,7 @@ class MemoryWriter:
         ids: Iterable[str],
         on_damaged: Callable[[str, DamagedRunError], None] | None = None,
     ) -> Iterator[LearnReceipt]:
-        """Read the stored runs *ids* again, as `rewrite_all` does all."""
+        """Read the stored runs *ids* again, as `rewrite_all` does; yield a receipt for each."""
         ids = iter(ids)
         while some := list(islice(ids, RUNS_AT_ONCE)):
             yield from self._replaced(self._read_again(some, on_damaged)).values()

@@ -275,14 +275,14 @@ class LearnStatus(StrEnum):
 
 
 class LearnReceipt(Struct, frozen=True, omit_defaults=True):
-    """A run is safely stored.
+    """Confirmation that a run is stored.
 
-    *fragments* and *error_patterns* count what it consists of; *to_embed* is 1 while it
-    has no vector, for the reason in *not_embedded* where it is a failure. *usage* is what its
-    vector took; of runs that were embedded together, the first one's receipt has it all.
-    *outcome* is that in the memory, from *outcome_source*; see `precedes`. So many of its steps are
-    *copied* from sessions that own them, and were not learned again: all of them where the receipt
-    is that of their owner. *corrected* are former ids of runs that gave up what this one owns.
+    *fragments* and *error_patterns* count its parts. *to_embed* is 1 while it has no vector, with
+    the reason in *not_embedded* if embedding failed. *usage* is the cost of its vector; for runs
+    that were embedded together, the first receipt has the sum. *outcome* is the one in the memory,
+    from *outcome_source*; see `precedes`. *copied* counts steps that other sessions own and that
+    were not learned again; if all were copied, the receipt is that of the owner. *corrected* are
+    former ids of runs that gave up steps which this run owns.
     """
 
     trajectory_id: str
@@ -345,7 +345,10 @@ class MistakePattern(Struct, frozen=True):
 
 
 class FailurePattern(Struct, frozen=True):
-    """In which *condition* *what* goes wrong, in how many runs, and what *prevented* it."""
+    """A frequent failure: *what* goes wrong under *condition*, in *count* runs.
+
+    *prevented* is what prevented it.
+    """
 
     condition: str
     what: str

@@ -117,14 +117,14 @@ class MachineFact(Struct, frozen=True):
 
 
 class RepositoryPlaybook(Struct, frozen=True):
-    """Facts that the runs of a repository agree on, each list best first; false where empty.
+    """Facts that the runs of a repository agree on, each list best first; false if empty.
 
-    *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
-    Python with the imports of the project, *setup* are installations. *package* is the folder that
-    *package_tasks* changed files in. *notes* are those that people pinned, the newest first;
-    *degraded* says why they could not be read. *facts* are those of the machine and the harness,
-    the most costly first; *environment* is the one whose runs were looked at. *quarantined* are the
-    ids of lines that are never shown.
+    *runs* is the number of runs that were read, *tasks* that of their tasks. *tests* are test
+    commands, *scripts* ways to run Python with the imports of the project, *setup* are
+    installations. *package* is the folder in which *package_tasks* changed files. *notes* are
+    pinned notes, newest first; *degraded* says why they could not be read. *facts* are those of the
+    machine and the harness, most costly first; *environment* is the one of these runs.
+    *quarantined* are the ids of lines that are never shown.
     """
 
     repo: str
@@ -175,13 +175,13 @@ class CommandHistory(Struct, frozen=True):
 class State:
     """The situation of an agent at one moment; every field is optional.
 
-    *current_error* is the text of the latest error that is not cleared; *last_outcome* the
-    observation that *last_action* returned. *failed_actions* are earlier actions of the run that
-    failed or found nothing, its searches, and listings of the folder of the shell: they are not
-    advised again. *repo* is ``owner/repo``, *agent* the name under which runs of the agent that
-    asks are learned, *environment* its machine: what holds on another is not shown to it.
-    *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
-    text. *embedding* is the vector of the task, in the space of the memory, where that is known.
+    *current_error* is the text of the latest error that is not cleared; *last_outcome* is the
+    observation of *last_action*. *failed_actions* are earlier actions of the run that failed or
+    found nothing, its searches, and listings of its working directory: they are not advised again.
+    *repo* is ``owner/repo``, *agent* the name of the agent in its logs, *environment* its machine:
+    facts of other machines are not shown. *phase* may be given by its value, for example
+    ``"testing"``; raises `ValueError` for another text. *embedding* is the vector of the task in
+    the space of the memory, if known.
     """
 
     tools: tuple[str, ...] = ()
@@ -467,7 +467,7 @@ class Remedy(Struct, frozen=True):
         return self.silence is not None and self.silence.step is PipelineStep.CHANCE
 
     def silenced(self, step: PipelineStep, reason: str) -> "Remedy":
-        """The same, silenced at *step*."""
+        """Return this remedy silenced at *step* for *reason*."""
         return replace(self, silence=Silence(step, reason))
 
 
@@ -505,14 +505,13 @@ class FailureWarning(Struct, frozen=True):
 
 
 class MemoryContext(Struct, frozen=True, eq=False):
-    """The answer to one query, best first in every list; equal to one that says the same.
+    """The answer to a query, best first in every list; equal to an answer that says the same.
 
-    *remedies* are all that were found, also those that are silenced: they say at which step and
-    why. *error* is the error of the query, as it was recognised. *degraded* says which parts did
-    not answer and why, *failed* names them. *loop*: the answer is about it, as the agent is stuck
-    in it. *playbook*: the run has only begun. *warnings* are those of `LiveRun.check_submit`,
-    *notes* what people said about the task. *id* identifies this answer when its effect is
-    reported.
+    *remedies* has all that were found, including silenced ones, which name the step and the reason.
+    *error* is the error as recognised in the query. *degraded* lists the parts that did not answer,
+    with the reason, and *failed* their names. *loop* is set if the agent is stuck in one,
+    *playbook* if the run has only begun. *warnings* are those of `LiveRun.check_submit`, *notes*
+    what people said about the task. *id* identifies this answer when its effect is reported.
     """
 
     id: str
@@ -540,13 +539,13 @@ class MemoryContext(Struct, frozen=True, eq=False):
 
     @property
     def ranked(self) -> tuple[Remedy, ...]:
-        """The remedies that passed the gate, in their order."""
+        """The remedies that passed the gate, in order."""
         passed = (remedy for remedy in self.remedies if remedy.rank and not remedy.is_withheld)
         return tuple(sorted(passed, key=lambda remedy: remedy.rank))
 
     @property
     def shown(self) -> tuple[Remedy, ...]:
-        """The remedies that are shown, in their order."""
+        """The remedies that are shown, in order."""
         return tuple(remedy for remedy in self.ranked if remedy.silence is None)
 
     @property
@@ -556,7 +555,7 @@ class MemoryContext(Struct, frozen=True, eq=False):
 
     @property
     def suggestions(self) -> tuple[Remedy, ...]:
-        """The `ranked` remedies that have a methodology."""
+        """The `ranked` remedies with a methodology."""
         return tuple(remedy for remedy in self.ranked if remedy.methodology)
 
     @property
@@ -566,12 +565,12 @@ class MemoryContext(Struct, frozen=True, eq=False):
 
     @property
     def methodologies(self) -> tuple[Remedy, ...]:
-        """The suggestions: each is a methodology with its rank."""
+        """The same as `suggestions`: each is a methodology with its rank."""
         return self.suggestions
 
     @property
     def similar_fragments(self) -> tuple[Fragment, ...]:
-        """The fragments of similar cases, best case first."""
+        """The fragments of the similar cases, best case first."""
         return tuple(fragment for case in self.similar_cases for fragment in case.fragments)
 
     def __bool__(self) -> bool:

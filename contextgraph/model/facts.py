@@ -27,9 +27,9 @@ class Environment:
     versions: tuple[tuple[str, str], ...] = ()
 
     def agrees(self, other: "Environment") -> bool:
-        """Return whether both may be the same machine: nothing that is known of both differs.
+        """Return True if both may be the same machine: no known value differs.
 
-        The folder may differ: each task may have its own.
+        The folder may differ, because each task may have its own.
         """
         ours, theirs = dict(self.versions), dict(other.versions)
         is_same = not (self.system and other.system) or self.system == other.system

@@ -64,10 +64,9 @@ class LoopInfo(Struct, frozen=True):
     """A series of steps in the same predicament, *start* to *end* inclusive.
 
     *length* counts all steps of the span, *repetitions* the attempts with the same outcome.
-    *signatures* describe the repeated step or cycle in words; *command* is the verb that is
-    repeated, *error_types* are what its attempts met, *message* is the first of these errors,
-    *repo* where it happened, where that is known. *escape_suggestions* are empty where the memory
-    knows none.
+    *signatures* describe the repeated step or cycle in words; *command* is the repeated verb,
+    *error_types* are the errors that its attempts met, *message* is the first of them, and *repo*
+    the repository, if known. *escape_suggestions* is empty if the memory knows none.
     """
 
     kind: LoopKind
@@ -84,7 +83,7 @@ class LoopInfo(Struct, frozen=True):
 
     @property
     def length(self) -> int:
-        """Steps from the first attempt to the last, both counted."""
+        """The number of steps from the first attempt to the last, inclusive."""
         return self.end - self.start + 1
 
 

@@ -78,12 +78,12 @@ class Note(Struct, frozen=True, omit_defaults=True):
     """A statement about a repository (``""``: about anything), with its *source*.
 
     *locator* is where the source says it (a URL, path or message). *confirmed* counts others who
-    said the same, *confirmed_by* are the sources. A note that another supersedes, or that is
-    archived, stays, but is not recalled; nor is one before *valid_from* or after *valid_until*.
-    *contradicts* are the ids of notes that say otherwise. *recall_score* is the sum of its scores
-    over all *recalls*. A page or an entity has a *title*. *history* says in lines who reviewed or
-    changed it, when, and what it said before. *is_judged*: a language model, the judge of
-    conflicts, has compared it with earlier ones. *lesson* has what only a lesson has.
+    said the same, *confirmed_by* are the sources. A note that is superseded or archived is stored
+    but not recalled, as is one before *valid_from* or after *valid_until*. *contradicts* are the
+    ids of notes that say otherwise. *recall_score* is the sum of its scores over all *recalls*. A
+    page or an entity has a *title*. *history* lists who reviewed or changed it, when, and what it
+    said before. *is_judged* says that a language model has compared it with earlier notes. *lesson*
+    is set for lessons.
     """
 
     id: str
@@ -119,16 +119,16 @@ class Note(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_live(self) -> bool:
-        """True where it is recalled, in the time in which it is valid."""
+        """True if it is neither archived nor superseded."""
         return self.superseded_by is None and self.archived_at is None
 
     def is_valid(self, now: datetime) -> bool:
-        """Return True where it is valid at the time *now*."""
+        """Return True if it is valid at the time *now*."""
         begun = self.valid_from is None or self.valid_from <= now
         return begun and (self.valid_until is None or now < self.valid_until)
 
     def targets(self, type_: LinkType) -> tuple[str, ...]:
-        """The ids to which its links of this type lead."""
+        """Return the ids to which its links of this type lead."""
         return tuple(link.target for link in self.links if link.type == type_)
 
     @property
@@ -190,7 +190,7 @@ class MaintenanceReport(Struct, frozen=True):
 class Snapshot(Struct, frozen=True, omit_defaults=True):
     """Notes for the start of a run, pinned ones first, and their prompt *text*.
 
-    *keyed* is that of keyed files.
+    *keyed* is the prompt text of keyed files.
     """
 
     notes: tuple[Note, ...]
@@ -208,9 +208,10 @@ class NoteStatus(StrEnum):
 
 
 class NoteReceipt(Struct, frozen=True, omit_defaults=True):
-    """The *id* under which it is remembered; *others* are the notes it supersedes or contradicts.
+    """Result of `remember`: the *id* of the note, and *others* that it supersedes or contradicts.
 
-    *confidence* is that of the relation to them, 0 to 1. *to_embed*: it could not be embedded now.
+    *confidence* is that of the relation to them, 0 to 1. *to_embed* is True if it has no vector
+    yet.
     """
 
     id: str
@@ -248,12 +249,12 @@ class Found(Struct, frozen=True):
 
 
 class Recollection(Struct, frozen=True):
-    """A recalled note with its *score*, 0 to 1; *why* is what the score is made of, by name.
+    """A recalled note with its *score*, 0 to 1, and the parts of the score by name in *why*.
 
-    Shared *words* and *meaning*, the same of *neighbours*, *recency* and *credibility*; more for a
-    *reason*, a named *file*, and nearness in the *graph*.
-    *probability* is how likely it answers the question, 0 to 1. *later* is the later note, if any,
-    that is about the same, and may say otherwise: the two are most similar to each other.
+    The parts are shared *words* and *meaning*, the same of *neighbours*, *recency* and
+    *credibility*, and for some questions a *reason*, a named *file*, and nearness in the *graph*.
+    *probability* is how likely it answers the question, 0 to 1. *later* is the most similar later
+    note, if any, which may say otherwise.
     """
 
     note: Note

@@ -51,9 +51,9 @@ class ActionKind(StrEnum):
 
 
 class Action(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An action of the agent: the *tool*, the *text* as a person would type it, its *arguments*.
+    """An action of an agent: the *tool*, its *text* as a person would type it, and its *arguments*.
 
-    For a shell the text is the command line; for other tools, tool name and arguments.
+    The text is the command line for a shell, and tool name and arguments for other tools.
     """
 
     tool: str
@@ -62,14 +62,14 @@ class Action(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
 
 class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One turn: thought, action, and what came back.
+    """One turn: thought, action, and observation.
 
-    *observation* is None where the log ends before the answer. *exit_code* and *is_error* are what
-    the log itself says, None where it is silent. *timestamp* is timezone-aware.
+    *observation* is None if the log ends before it. *exit_code* and *is_error* are what the log
+    says, None if it does not. *timestamp* is timezone-aware.
 
-    Of a person at the keyboard: *user_message* is what they wrote after this step and before the
-    next, at *messaged_at*, *interrupted* that they stopped it, *denied* that they refused the tool
-    call. What programs wrote into their turn is left out.
+    What a person did: *user_message* is what they wrote between this step and the next, at
+    *messaged_at*; *interrupted* and *denied* say that they stopped the step or refused the tool
+    call. Text that programs wrote into their turn is left out.
     """
 
     index: int

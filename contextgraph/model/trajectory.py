@@ -170,7 +170,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
     @property
     def misnumbered(self) -> str:
-        """Why its steps are in no order; empty where they are numbered from 0."""
+        """The reason why its steps are not in order; empty if they are numbered from 0."""
         for position, step in enumerate(self.steps):
             if step.index != position:
                 return f"step {position} has the index {step.index}"
@@ -190,9 +190,9 @@ class Trajectory:
     *success* may be given in place of *outcome*. *embedding* is the vector by which the run was
     found (`MemoryRetriever.by_semantic`), else empty.
 
-    *repo* is in lower case. *files* are those the run changed, repository-relative, by its patch
-    where there is one, but for files that the run itself made. *contributor* names who supplied the
-    run (``learn --source``), empty where that was not given.
+    *repo* is in lower case. *files* are the repository-relative files that the run changed, by its
+    patch if there is one, without files that the run created. *contributor* names who supplied the
+    run (``learn --source``), or is empty.
     """
 
     id: str
@@ -225,12 +225,12 @@ class Trajectory:
 
     @property
     def success(self) -> bool | None:
-        """True solved, False failed, None unknown."""
+        """True if solved, False if failed, None if unknown."""
         return None if self.outcome is Outcome.UNKNOWN else self.outcome is Outcome.SOLVED
 
     @property
     def seen_at(self) -> datetime:
-        """When the run happened; for a log without times, when it was learned."""
+        """The time of the run; of a log without times, the time at which it was learned."""
         return self.run_at or self.learned_at
 
 
