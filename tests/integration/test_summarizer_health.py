@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from contextgraph import AgentMemory, remote as model_api
+from contextgraph import AgentMemory
 from contextgraph.model import HealthCheck
+from contextgraph.system import remote as model_api
 from tests.acceptance.command_line import contextgraph
 from tests.model_server import KEY, Handler, Server, serving
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from contextgraph import AgentMemory
 from contextgraph.model import LessonStatus
+from tests.profiles import examples
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 ERROR = "Error: Cannot find module 'wickparser'"
@@ -200,6 +201,8 @@ def learned(files: Sequence[tuple[str, str]]) -> tuple[dict[str, int], tuple[int
         return rules, (why.instances, why.support), runs
 
 
+# Each example learns every file twice.
+@settings(max_examples=examples(0.3))
 @given(st.data(), talks())
 def test_a_copy_is_no_second_voice(data: st.DataObject, talks: Sequence[Talk]) -> None:
     files = [*files_of(talks)]
