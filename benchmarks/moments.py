@@ -6,7 +6,7 @@ edits, commands, ends of turns; each is learned when it is over. With ``--model`
 readers, checked as `contextgraph distil` does, are accepted after each session.
 ``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
-reader.
+reader, ``--fit`` prints the model `lessons about` of ``fitted.json``.
 """
 
 import argparse
@@ -16,10 +16,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from math import log
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from sklearn.linear_model import LogisticRegression
+
 from benchmarks.lessons import sessions_of
+from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
 from contextgraph.model import Note, NoteKind, Origin, is_subagent
@@ -28,7 +32,7 @@ from contextgraph.model.values import replace
 Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
 
 _JUDGED = Path(__file__).parent / "judged" / "turns.jsonl"
-_REPO, _TUNED = "team/project", 2 / 3
+_REPO, _TUNED, _SHOWN = "team/project", 2 / 3, 3
 _START = -1
 
 
@@ -174,6 +178,7 @@ class Counts:
     def __init__(self) -> None:
         self.right: list[tuple[Moment, bool, bool]] = []
         self.searched: list[bool] = []
+        self.rated: list[tuple[float, bool]] = []
         self.lines, self.texts = Counter[str](), Counter[str]()
         self.prompts, self.controls = 0, 0
         self.sheet: list[str] = []
@@ -215,6 +220,29 @@ class Counts:
                 f"> {about}\n\n{one.text}\n"
             )
 
+    def rate(
+        self, memory: AgentMemory, run: RawTrajectory, labelled: Sequence[Moment],
+        steps: Mapping[str, Sequence[int]],
+    ) -> None:  # fmt: skip
+        """Add how close lessons are to the prompts of *run*, and whether they apply there."""
+        for turn, prompt in enumerate(prompts_of(run)):
+            meant = [
+                lesson
+                for moment in labelled
+                if turn <= moment.turn - moment.is_corrected
+                for lesson in moment.lessons
+            ]
+            for one in memory.lessons.for_request(prompt, repo=run.repo)[:_SHOWN]:
+                applies = any(lesson.is_said_by(one.note, steps) for lesson in meant)
+                self.rated.append((log(one.score), applies))
+
+    def fitted(self) -> str:
+        """Return the model of the probability that a lesson applies to a prompt."""
+        scores, applies = zip(*self.rated, strict=True)
+        model = LogisticRegression().fit([[score] for score in scores], applies)
+        weights = {"score": round(float(model.coef_[0][0]), 2)}
+        return model_line("lessons about", float(model.intercept_[0]), weights)
+
     def report(self) -> str:
         """Return the figures."""
         right = sum(is_right for _, is_right, _ in self.right)
@@ -236,20 +264,24 @@ class Counts:
         return "\n".join(lines)
 
 
-def main() -> None:
-    """Measure and print."""
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.moments", description=__doc__)
     parser.add_argument("--sessions", type=Path, required=True)
     parser.add_argument("--read", type=Path, required=True)
     parser.add_argument("--model", action="store_true", help="with the lessons of readers")
     parser.add_argument("--held", action="store_true", help="measure the last third alone")
     parser.add_argument("--sheet", type=Path)
+    parser.add_argument("--fit", action="store_true", help="fit the probability of a lesson")
     parser.add_argument("--missed", action="store_true", help="list the moments that were missed")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
     labelled, answers = moments(), answers_in(options.read)
     runs = [replace(run, repo=_REPO) for run in sessions_of(options.sessions)]
-    order = [run.instance_id for run in runs if run.instance_id in answers]
-    order = [*dict.fromkeys(order)]
+    order = [*dict.fromkeys(run.instance_id for run in runs if run.instance_id in answers)]
     tuned = {*order[: int(len(order) * _TUNED)]}
     counts, steps, kept = Counts(), dict[str, list[int]](), 0
     began = time.process_time()
@@ -258,6 +290,8 @@ def main() -> None:
             is_first = run.instance_id not in steps and not is_subagent(run.agent)
             is_measured = run.instance_id in answers and is_first
             if is_measured and (run.instance_id in tuned) != options.held:
+                if options.fit:
+                    counts.rate(memory, run, labelled.get(run.instance_id, ()), steps)
                 shown = [*replay(memory, run)]
                 counts.add(run, shown, labelled.get(run.instance_id, ()), steps, memory)
             if is_first:
@@ -269,6 +303,13 @@ def main() -> None:
             print(f"{kept} lessons of readers")
     print(counts.report())
     print(f"{time.process_time() - began:.0f} s of CPU")
+    _print(counts, options)
+
+
+def _print(counts: Counts, options: argparse.Namespace) -> None:
+    """Print and write what was asked for beside the figures."""
+    if options.fit:
+        print(counts.fitted())
     if options.sheet:
         options.sheet.write_text("\n".join(counts.sheet), "utf-8")
     if options.missed:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from contextgraph.knowledge.fitted import fitted
-from contextgraph.knowledge.ranking import PROBABLE
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -146,7 +145,7 @@ class Gate(Struct, frozen=True):
     # most of the others are about the same issue (docs/measurements.md).
     close_case_precision: float = 0.65
     min_note_precision: float = 0.4
-    min_lesson_precision: float = PROBABLE
+    min_lesson_precision: float = 0.07
 
     def refusal(self, remedy: Remedy) -> str:
         """Return why *remedy* is not worth showing; empty where it is."""

@@ -28,14 +28,16 @@ from contextgraph.knowledge.notes import (
     with_evidence,
 )
 from contextgraph.knowledge.ranking import (
-    CONVERSATIONS,
     FEWEST_WRITTEN,
     PROPOSED,
     REQUEST_WORDS,
     SAME_SUBJECT,
-    QuotedSession,
+    Close,
+    Worded,
+    closest,
+    in_turns,
     quote_of,
-    quotes_about,
+    rated,
     request_words,
     similarities,
 )
@@ -96,6 +98,8 @@ _STAYS = regex(
     re.IGNORECASE,
 )
 _CHANGES, _SAME_REST = 0.5, 0.6
+# Two conversations are nearly as close to a request from this share of the score on.
+_NEARLY = 0.8
 # A symbol that so many sessions speak of is the project's, not a subject.
 _OF_THE_PROJECT = 3
 # "the rule of export.py", "export.py never", but not "session.go then main.go".
@@ -388,26 +392,81 @@ class Lessons:
     def for_request(
         self, request: str, *, repo: str | None = None, as_of: datetime | None = None
     ) -> tuple[Recollection, ...]:
-        """The lessons that *request* is about, those that say most first; often none.
+        """The lessons that *request* is about, the closest first, each with its probability.
 
-        They are of the one conversation whose words the request shares most, or of a later one
-        that superseded it. Nothing newer than *as_of*, nothing that was superseded by then.
+        Of a talk that came to something, what it came to. What was superseded leaves its place to
+        its successor. Nothing newer than *as_of*, nothing that was superseded by then.
         """
         words = request_words(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
-        runs = [*dict.fromkeys(map(_session_of, proposed))][:CONVERSATIONS]
-        found, notes = self._conversations(runs, as_of)
+        notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
+        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()})
+        chosen = self._successors(ranked, notes, as_of)
+        of_source: dict[str, list[tuple[Note, Close]]] = {}
+        for id_, close in chosen.items():
+            of_source.setdefault(notes[id_].contributor, []).append((notes[id_], close))
+        found = list[Recollection]()
+        for listed in of_source.values():
+            best, close = _newest_of(listed)
+            talk = [(note, close) for note in self._talk(words, best, as_of)]
+            # Of what people said, one conversation: another one was about something else.
+            alone = [
+                (note, one)
+                for note, one in listed
+                if not (waits(note) or (_is_said(note) and _session_of(note) != _session_of(best)))
+            ]
+            found += [
+                Recollection(
+                    note, one.score, {"words": one.words, "share": one.share}, one.probability
+                )
+                for note, one in talk or alone
+            ]
+        return tuple(in_turns(found, lambda one: one.note.contributor))
 
-        def load(run: str) -> QuotedSession | None:
-            later, said = self._conversations([run], as_of)
-            notes.update(said)
-            return later.get(run)
+    def _successors(
+        self, ranked: Sequence[Close], notes: dict[str, Note], as_of: datetime | None
+    ) -> dict[str, Close]:
+        """Id -> what *ranked* it: the lessons that hold, closest first.
 
-        rated, probability = quotes_about(words, found, load)
-        return tuple(
-            Recollection(notes[quote.id], score, {"weight": quote.weight}, probability)
-            for score, quote in rated
-        )
+        A successor that was not proposed is added to *notes*.
+        """
+        superseded = superseded_in(self._store, notes, as_of)
+        while new := {*superseded.values()} - notes.keys():
+            notes |= self._store.get([*new])
+            superseded |= superseded_in(self._store, new, as_of)
+        said = _said_again(notes.values())
+        chosen: dict[str, Close] = {}
+        for close in ranked:
+            id_, seen = close.id, {close.id}
+            while id_ in superseded and superseded[id_] not in seen:
+                id_ = superseded[id_]
+                seen.add(id_)
+            if id_ not in said:
+                chosen.setdefault(id_, close)
+        return chosen
+
+    def _talk(self, words: Sequence[str], best: Note, as_of: datetime | None) -> list[Note]:
+        """The lessons of the talk of *best* that hold, those that say most of *words* first.
+
+        Or of the one that amended it. None where it is not one that came to something or was
+        amended: what a person only told an agent to do stands by itself.
+        """
+        run, is_amended, seen = _session_of(best), False, set[str]()
+        said = dict[str, Note]()
+        while _is_said(best) and run not in seen:
+            seen.add(run)
+            of_run = self._sessions([run], as_of).get(run, [])
+            said = {note.id: note for note in of_run if _is_said(note)}
+            superseded = superseded_in(self._store, said, as_of)
+            said = {id_: note for id_, note in said.items() if id_ not in superseded}
+            later = self._store.get([*{*superseded.values()}]).values()
+            amending = [note for note in later if _is_said(note) and _session_of(note) not in seen]
+            if amending:
+                newest = max(amending, key=lambda note: (note.created_at, note.id))
+                run, is_amended = _session_of(newest), True
+        quotes = [quote_of(note) for note in said.values()]
+        is_talk = is_amended or any(quote.is_agreed for quote in quotes)
+        return [said[quote.id] for quote in rated(words, quotes)] if is_talk else []
 
     def naming(
         self,
@@ -459,23 +518,6 @@ class Lessons:
         current = [it for it in proposed if it.id not in superseded and not waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         return tuple(Recollection(note, note.importance, {}) for note in newest)
-
-    def _conversations(
-        self, runs: Collection[str], as_of: datetime | None
-    ) -> tuple[dict[str, QuotedSession], dict[str, Note]]:
-        """The conversations of *runs*, by run, and their lessons, by id."""
-        sessions = self._sessions(runs, as_of)
-        notes = {note.id: note for said in sessions.values() for note in said}
-        superseded = superseded_in(self._store, notes, as_of)
-        later = self._store.get([*{*superseded.values()}])
-        return {
-            run: _conversation(
-                run,
-                said,
-                {one.id: later[superseded[one.id]] for one in said if one.id in superseded},
-            )
-            for run, said in sessions.items()
-        }, notes
 
     def _sessions(self, runs: Collection[str], as_of: datetime | None) -> dict[str, list[Note]]:
         """The lessons of *runs*, by run."""
@@ -792,23 +834,42 @@ def _last_part(name: str) -> str:
     return re.split(r"[/\\]", name.rstrip("/()"))[-1].casefold()
 
 
-def _conversation(run: str, notes: Sequence[Note], superseded: Mapping[str, Note]) -> QuotedSession:
-    """The lessons *notes* of *run*; *superseded* has the successors of those that have one."""
-    later = [superseded[note.id] for note in notes if note.id in superseded]
-    newest = max(later, key=lambda note: (note.created_at, note.id), default=None)
-    replaced_by = _session_of(newest) if newest else ""
-    return QuotedSession(
-        run,
-        replaced_by if replaced_by != run else "",
-        [*stem_counts(notes[0].title)],
-        _words_of(notes),
-        [
-            quote_of(note, is_shown=note.id not in superseded, is_proposed=waits(note))
-            for note in notes
-        ],
-        notes[0].contributor,
-        len(stem_counts(notes[0].title.partition("\n")[0])),
-    )
+def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
+    """Return the newest of those that are nearly as close as the first: what was said later holds.
+
+    Only of what people said: other lessons say what they supersede.
+    """
+    first, best = listed[0]
+    near = [
+        (note, close)
+        for note, close in listed
+        if close.score >= _NEARLY * best.score and _is_said(note) and _is_said(first)
+    ]
+    return max(near, key=lambda pair: pair[0].created_at, default=listed[0])
+
+
+def _is_said(note: Note) -> bool:
+    return note.lesson is not None and note.lesson.origin is Origin.SAID
+
+
+def _said_again(notes: Collection[Note]) -> set[str]:
+    """The ids of sentences from which another active lesson of *notes* was made."""
+    quoted = {
+        (one.run, one.step, " ".join(one.quote.split()))
+        for note in notes
+        if note.lesson and not _is_said(note) and not waits(note)
+        for one in note.lesson.evidence
+    }
+    return {
+        note.id
+        for note in notes
+        if note.lesson and _is_said(note)
+        for one in note.lesson.evidence
+        if any(
+            (one.run, one.step) == (run, step) and (one.quote in quote or quote in one.quote)
+            for run, step, quote in quoted
+        )
+    }
 
 
 def _words_of(notes: Sequence[Note]) -> Counter[str]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from contextgraph.knowledge.fitted import fitted
-from contextgraph.model import LessonKind, Note
+from contextgraph.model import LessonKind, Note, Origin
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import overlap, rarity
 
@@ -98,23 +98,15 @@ def fused(
     return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 
-# Words of a request that are looked up, and statements that are proposed for it, of at most so
-# many conversations; of those that share less of it than the best, how many are compared.
-REQUEST_WORDS, PROPOSED, CONVERSATIONS, _RIVALS = 48, 120, 24, 3
-# From here on a conversation is taken to be what a request is about.
-PROBABLE, _FEWEST_MATCHED = 0.5, 2
-# Rarities of words that a request shares with a quote, and with how a conversation began; the
-# probability from which on the second is enough. Chosen on the prompts of a team.
-_SAID, _SAME_OPENING, _SURE = 8.0, 18.0, 0.93
-# A sentence of it is shown only if it shares so much itself: else the session is meant, not it.
-_OWN = 5.0
-# A short request shares less: the least for each word, and the fewest words of such a request.
-_DENSE, _FEWEST_DENSE = 0.95, 8
+# Words of a request that are looked up, and lessons that are proposed for it.
+REQUEST_WORDS, PROPOSED = 48, 120
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
-# A request that says again much of one quote is about it, whatever else was said there: from so
-# many words on, and from such a product of their rarities and their share of the quote.
-_FEWEST_SAID, _CLOSE = 3, 4.0
+# What a word counts that stands beside a lesson, or in the request that its session began with;
+# how much it matters that the words of a lesson are in the request. Chosen on the earlier sessions
+# of a team, and on talks of another project.
+_BESIDE, _OPENING, _WHOLE = 0.5, 0.6, 0.75
+_OPENING_WORDS = 60
 # A statement that names a file in passing matters to an edit that puts in so many of its words.
 FEWEST_WRITTEN = 2
 # Folders say where somebody works, not what a request is about.
@@ -129,56 +121,6 @@ _CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-â€“â€
 _FEWEST_TEXTS = 50
 
 
-def shares(words: Collection[str], texts: Mapping[Key, Counter[str]]) -> list[tuple[float, Key]]:
-    """Return the share of *words* in each of *texts*, 0 to 1, weighted by rarity, best first."""
-    met = Counter(word for counts in texts.values() for word in counts.keys() & {*words})
-    number = max(_FEWEST_TEXTS, len(texts))
-    weights = {word: rarity(met[word], number) for word in words}
-    scores = [(overlap(weights, counts), key) for key, counts in texts.items()]
-    shared = [pair for pair in scores if pair[0] > 0]
-    return sorted(shared, key=lambda pair: (-pair[0], str(pair[1])))
-
-
-def share_probability(share: float, rival: float, matched: int) -> float:
-    """Return the probability that a request is about a conversation.
-
-    *share* of the request's rare words stand in it, *rival* in the next one; *matched* words do.
-    Most of "run the tests" stands in many: one word says nothing, and few say little. Fitted on
-    requests of a development part and their paraphrases, on requests of other projects, and on
-    questions about nothing that was said.
-    """
-    if matched < _FEWEST_MATCHED:
-        return 0.0
-    margin = max(0.0, 1 - rival / share)
-    return fitted("conversations").probability(
-        {"share": min(share, 0.6), "margin": min(margin, 0.6), "matched": log(matched / 4)}
-    )
-
-
-def _concerns(
-    words: Collection[str],
-    chosen: "QuotedSession",
-    rarities: Callable[[str], float],
-    *,
-    sure: bool,
-) -> bool:
-    """Return True where one of the quotes says what a request of *words* asks about.
-
-    Sessions of one team share the words of their project: that they are about the same does not
-    make what was decided there matter. Where that is *sure*, a like first request is enough, and
-    where a short request says little else, both together.
-    """
-
-    def shared(known: Collection[str]) -> float:
-        return sum([rarities(word) for word in words if word in known])
-
-    opening = shared({*chosen.title[: chosen.opening]})
-    said = [shared({*stems(quote.content)}) for quote in chosen.quotes if quote.is_shown]
-    most = max(said, default=0.0)
-    is_dense = len(words) >= _FEWEST_DENSE and opening + most >= _DENSE * len(words)
-    return (sure and opening >= _SAME_OPENING) or most >= _SAID or is_dense
-
-
 def request_words(request: str) -> list[str]:
     """Return the words of *request* that are looked up, without the folders in it."""
     return [*dict.fromkeys(stems(_FOLDERS.sub(" ", request)))][:REQUEST_WORDS]
@@ -188,9 +130,7 @@ class Quote(NamedTuple):
     """A lesson as it is ranked and quoted, made at *place*: a time and where in the session.
 
     *head* attributes it, *context* is what a short one answers, *words* are the stems of all that.
-    *is_agreed*: a person confirmed it. *is_opening*: it stands in the first request. *is_proposed*:
-    it is not sure to be a lesson. One that was superseded or may not be shown counts for its
-    conversation only.
+    *is_agreed*: a person confirmed it. *is_opening*: it stands in the first request.
     """
 
     id: str
@@ -203,7 +143,6 @@ class Quote(NamedTuple):
     is_agreed: bool
     is_shown: bool
     is_opening: bool
-    is_proposed: bool
 
     def line(self, max_tokens: int = QUOTED_TOKENS) -> str:
         """Return the line that quotes it, with its first clauses where it is too long."""
@@ -228,9 +167,7 @@ _ATTRIBUTED = {
 }
 
 
-def quote_of(
-    note: Note, *, is_shown: bool = True, is_proposed: bool = False, sessions: int = 1
-) -> Quote:
+def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     """Return the lesson *note* as it is quoted; never what gives instructions or is secret.
 
     What people had to say in several *sessions* says so.
@@ -242,7 +179,8 @@ def quote_of(
     # What an agent said and a person confirmed needs no context: that is "yes".
     by = f" by {note.contributor}" if note.contributor else ""
     of = "that is" if is_agreed else "asked" if context.endswith("?") else "on"
-    is_short = len(content) < _UNCLEAR and note.speaker == "user"
+    is_said = facts.origin is Origin.SAID
+    is_short = len(content) < _UNCLEAR and note.speaker == "user" and is_said
     said = f"said in {sessions} sessions"
     return Quote(
         id=note.id,
@@ -253,115 +191,79 @@ def quote_of(
         words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),
         weight=note.importance,
         is_agreed=is_agreed,
-        is_shown=is_shown and not (gives_instructions(content) or note.security.is_secret),
+        is_shown=not (gives_instructions(content) or note.security.is_secret),
         is_opening=facts.evidence[0].step < 0,
-        is_proposed=is_proposed,
     )
 
 
-class QuotedSession(NamedTuple):
-    """A conversation: the one that amended it, how often it has each word, and its *quotes*.
+class Worded(NamedTuple):
+    """The stems of a lesson: its *own*, and those that say less of it.
 
-    *title* are the words of its title, which are counted with those of each quote; the first
-    *opening* of them are of the first request. *contributor* supplied it.
+    Those *beside* it are its subject, its names and what a short answer answers; *opening* are
+    those of the request with which the session began in which a person said it.
+    """
+
+    own: frozenset[str]
+    beside: frozenset[str]
+    opening: frozenset[str]
+
+    @classmethod
+    def of(cls, note: Note) -> "Worded":
+        """Return the stems of the lesson *note*."""
+        own = frozenset(stems(note.content))
+        is_said = note.lesson is not None and note.lesson.origin is Origin.SAID
+        context, title = (note.summary, note.title) if is_said else ("", "")
+        beside = frozenset(stems(" ".join((context, *note.tags)))) - own
+        first = " ".join(title.partition("\n")[0].split()[:_OPENING_WORDS])
+        return cls(own, beside, frozenset(stems(first)) - own - beside)
+
+
+class Close(NamedTuple):
+    """A lesson by how near it is to a request: its *score*, from the *words* that they share.
+
+    *words* is the sum of their rarities, *share* that of the lesson's words that is in the request.
     """
 
     id: str
-    replaced_by: str
-    title: Sequence[str]
-    counts: Mapping[str, int]
-    quotes: Sequence[Quote]
-    contributor: str = ""
-    opening: int = 0
+    score: float
+    words: float
+    share: float
+
+    @property
+    def probability(self) -> float:
+        """The probability that the lesson is of use to the request."""
+        return fitted("lessons about").probability({"score": log(self.score)})
 
 
-def quotes_about(
-    words: Sequence[str],
-    found: Mapping[str, QuotedSession],
-    load: Callable[[str], QuotedSession | None],
-) -> tuple[list[tuple[float, Quote]], float]:
-    """Return the quotes of the conversation of *found* that a request of *words* is about.
+def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close]:
+    """Rank *lessons* (by id) by how much of each a request of *words* says again, closest first.
 
-    With a score, those that say most first, and with the probability that it is about them. What
-    amended the conversation takes its place; *load* gives one that was not found. No source
-    displaces another one: each has a conversation, and they take turns, the owner first.
+    What shares no word is left out.
     """
-    ranked = shares(words, {id_: Counter(known.counts) for id_, known in found.items()})
-    by_source: dict[str, list[tuple[float, str]]] = {}
-    for share, id_ in ranked:
-        by_source.setdefault(found[id_].contributor, []).append((share, id_))
-    about = {name: _about(words, of, found, load) for name, of in by_source.items()}
-    probable = {name: one for name, one in about.items() if one[1] >= PROBABLE}
-    if not probable and (close := _close(words, found)):
-        return close, PROBABLE
-    if not probable or any(probable):  # what one named source says is seen beside what others do
-        probable = about
-    turns = zip_longest(*(probable[name][0] for name in sorted(probable)))
-    quotes = [rated for turn in turns for rated in turn if rated is not None]
-    return quotes, max((probability for _, probability in probable.values()), default=0.0)
+    met = Counter(word for one in lessons.values() for word in one.own | one.beside)
+    number = max(_FEWEST_TEXTS, len(lessons))
+
+    def weight(found: Collection[str]) -> float:
+        # In a fixed order: floating-point sums depend on it.
+        return sum([rarity(met[word], number) for word in sorted(found)])
+
+    asked, ranked = frozenset(words), list[Close]()
+    for id_, one in lessons.items():
+        parts = ((one.own, 1.0), (one.beside, _BESIDE), (one.opening, _OPENING))
+        shared = sum([part * weight(own & asked) for own, part in parts])
+        if shared:
+            share = shared / sum([part * weight(own) for own, part in parts])
+            ranked.append(Close(id_, shared * share**_WHOLE, shared, share))
+    return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 
-def _about(
-    words: Sequence[str],
-    ranked: Sequence[tuple[float, str]],
-    found: Mapping[str, QuotedSession],
-    load: Callable[[str], QuotedSession | None],
-) -> tuple[list[tuple[float, Quote]], float]:
-    """Return `quotes_about` the conversations *ranked*, all of one source."""
-    (share, best), *others = ranked
-    chosen, seen = found[best], {best}
-    while chosen.replaced_by and chosen.replaced_by not in seen:
-        seen.add(chosen.replaced_by)
-        later = found.get(chosen.replaced_by) or load(chosen.replaced_by)
-        if later is None:
-            break
-        chosen = later
-    rivals = {id_: found[id_].counts for _, id_ in others[:_RIVALS]}
-    similar = similarities(chosen.counts, rivals)
-    rival = next((other for other, id_ in others if similar.get(id_, 0) < SAME_SUBJECT), 0.0)
-    matched = len(found[best].counts.keys() & {*words})
-    probability = share_probability(share, rival, matched)
-    rarities = _rarities(found.values())
-    is_sure = probability >= _SURE
-    if probability >= PROBABLE and not _concerns(words, chosen, rarities, sure=is_sure):
-        probability /= 2
-    about = [
-        pair for pair in _rated(words, chosen) if is_sure or _is_about(words, pair[1], rarities)
-    ]
-    return about, probability
-
-
-def _is_about(words: Collection[str], quote: "Quote", rarities: Callable[[str], float]) -> bool:
-    """Return True where *quote* may stand where the conversation alone does not say enough."""
-    return quote.is_agreed or (not quote.is_proposed and _shared(words, quote, rarities) >= _OWN)
-
-
-def _shared(words: Collection[str], quote: "Quote", rarities: Callable[[str], float]) -> float:
-    """How much the *words* of a request say that *quote* has itself."""
-    own = {*stems(_FOLDERS.sub(" ", quote.content))}
-    return sum([rarities(word) for word in words if word in own])
-
-
-def _close(words: Collection[str], found: Mapping[str, QuotedSession]) -> list[tuple[float, Quote]]:
-    """The quotes in *found* much of which a request of *words* says again, the closest first."""
-    rarities = _rarities(found.values())
-    close: list[tuple[float, Quote]] = []
-    shown = (one for known in found.values() for one in known.quotes if one.is_shown)
-    for quote in (one for one in shown if not one.is_proposed):
-        own = {*stems(_FOLDERS.sub(" ", quote.content))}
-        if len(shared := own & {*words}) >= _FEWEST_SAID:
-            said = sum(map(rarities, sorted(shared)))
-            close.append((said**2 / sum(map(rarities, sorted(own))), quote))
-    return sorted(
-        (pair for pair in close if pair[0] >= _CLOSE), key=lambda pair: (-pair[0], pair[1].id)
-    )
-
-
-def _rarities(known: Collection[QuotedSession]) -> Callable[[str], float]:
-    """Return a function: how much a word says that the conversations *known* have."""
-    met = Counter(word for one in known for word in one.counts)
-    texts = max(_FEWEST_TEXTS, len(known))
-    return lambda word: rarity(met[word], texts)
+def in_turns(lessons: Iterable[Key], source_of: Callable[[Key], str]) -> list[Key]:
+    """Return *lessons*, best first, so that no source displaces another one: the owner first."""
+    by_source: dict[str, list[Key]] = {}
+    for one in lessons:
+        by_source.setdefault(source_of(one), []).append(one)
+    turns = zip_longest(*(by_source[name] for name in sorted(by_source)))
+    return [one for turn in turns for one in turn if one is not None]
 
 
 def fitting(quotes: Iterable[Quote]) -> list[tuple[Quote, str]]:
@@ -383,11 +285,9 @@ def fitting(quotes: Iterable[Quote]) -> list[tuple[Quote, str]]:
     return sorted(lines, key=lambda pair: pair[0].place)
 
 
-def _rated(words: Sequence[str], conversation: QuotedSession) -> list[tuple[float, Quote]]:
-    """The quotes that are shown, those that say most of a request of *words* first."""
-    quotes = [quote for quote in conversation.quotes if quote.is_shown]
-    title = {*conversation.title}
-    met = Counter(word for quote in quotes for word in (title | {*quote.words}) & {*words})
+def rated(words: Sequence[str], quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the *quotes* of a conversation, those that say most of a request of *words* first."""
+    met = Counter(word for quote in quotes for word in {*quote.words} & {*words})
     weights = {word: rarity(met[word], len(quotes)) for word in words}
     total = sum(weights.values()) or 1.0
 
@@ -397,8 +297,7 @@ def _rated(words: Sequence[str], conversation: QuotedSession) -> list[tuple[floa
         shared = sum([weights[word] for word in words if word in heard]) / total
         return quote.weight + quote.is_agreed + 3 * shared
 
-    rated = [(score(quote), quote) for quote in quotes]
-    return sorted(rated, key=lambda pair: (-pair[0], pair[1].id))
+    return sorted(quotes, key=lambda quote: (-score(quote), quote.id))
 
 
 def similarities(
