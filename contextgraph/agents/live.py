@@ -18,6 +18,7 @@ from contextgraph.memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
     Action,
     ActionKind,
+    Condition,
     Environment,
     ErrorSignature,
     FailureWarning,
@@ -40,24 +41,24 @@ from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip, clip_tokens, count_tokens
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_use
+from contextgraph.trace.course import CourseTracker
 from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
 from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
-from contextgraph.trace.run import StateTracker, SubmissionSign, SubmissionTracker, state_at
+from contextgraph.trace.run import StateTracker, state_at
 from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
 
 if TYPE_CHECKING:
-    from contextgraph.learning.statistics import SolveRates, StatisticsEngine
+    from contextgraph.learning.failure import SolveRates
+    from contextgraph.learning.statistics import StatisticsEngine
 
 START_TOKENS, STEP_TOKENS = 800, 400
 _LIMIT = 3
 
-_SIGNS = {
-    SubmissionSign.NO_EDIT: "No edit of an existing file was seen in this run",
-    SubmissionSign.NOT_RUN: "Nothing was run since the last edit",
-    SubmissionSign.NOT_TESTED: "No test of the edited modules was run",
-    SubmissionSign.STUCK: "The last steps repeat an attempt without a new outcome",
-}
+# Conditions that cannot be mended when a run is about to submit.
+_PAST = frozenset((Condition.NOT_REPRODUCED, Condition.LOOPED))
+# A running agent is compared with earlier runs after so many steps, and after each multiple.
+_COMPARED_EVERY = 10
 
 WHOLE_ROUNDS = 3
 # The most that each part of the fixed zone takes of the budget.
@@ -265,7 +266,7 @@ class LiveRun:
         self._steps: list[Step] = []
         self._reader = StepReader()
         self._loops = LoopTracker()
-        self._signs = SubmissionTracker()
+        self._course = CourseTracker()
         if workdir and environment is None:
             environment = Environment(sys.platform, str(Path(workdir).resolve()))
         self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
@@ -275,7 +276,7 @@ class LiveRun:
         self._errors: set[tuple[str, str]] = set()
         self._alarms: set[str] = set()
         self._alarmed_until = -1
-        self._warned: set[SubmissionSign] = set()
+        self._warned: set[Condition] = set()
         self.session = Session(memory, session, agent=raw.agent, repo=raw.repo)
         self._folders_shown = False
         self._commands: set[str] = set()
@@ -323,7 +324,7 @@ class LiveRun:
         if self._is_finished:
             raise ValueError("the run is finished: begin another one")
         state, read, loop = self._push(step)
-        advice = self._advice(state, step, read.error, self._alarm(loop))
+        advice = self._advice(state, step, read.error, self._alarm(loop)) or self._failing()
         if advice:
             step = replace(step, observation=f"{step.observation or ''}{advice}")
         self._steps.append(step)
@@ -341,7 +342,7 @@ class LiveRun:
         """Return the state after *step*, the step as it is read, and the loop that it is in."""
         read = self._reader.push(step)
         state, loop = self._states.push(read), self._loops.push(read)
-        self._signs.push(read, loop)
+        self._course.push(read, loop)
         use = command_use(step.action.text)
         if read.succeeded and use:
             self._commands.add(use.form)
@@ -381,13 +382,13 @@ class LiveRun:
     def check_submit(self) -> str | None:
         """Return what seems to be missing before the agent submits; None if there is nothing new.
 
-        Signs are: no existing file was edited, nothing was run since the last edit, no test of an
-        edited module was run, or the run is stuck in a loop. A sign is reported only if
-        significantly fewer of the runs that ended with it were solved. The first call with a sign
-        takes about a second.
+        That is: no existing file was edited, nothing was run since the last edit, no test of an
+        edited module was run, the last test failed, an error is open, or the run is stuck in a
+        loop. Only where significantly fewer of the runs in this memory that ended so were solved
+        than of the others.
         """
-        signs = self._signs.signs - self._warned
-        return self._shown(lambda: self._missing(signs), STEP_TOKENS, "submit") or None
+        conditions = self._course.conditions - self._warned
+        return self._shown(lambda: self._missing(conditions), STEP_TOKENS, "submit") or None
 
     def finish(
         self,
@@ -539,9 +540,30 @@ class LiveRun:
 
         return self._shown(search, STEP_TOKENS, moment)
 
-    def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
-        self._warned.update(signs)
-        return submission_context(self._memory.stats, signs, self._excluded)
+    def _missing(self, conditions: frozenset[Condition]) -> MemoryContext:
+        self._warned.update(conditions)
+        return submission_context(self._memory.stats, conditions, self._excluded)
+
+    def _failing(self) -> str:
+        """Return a warning where hardly any run that was where this one is was solved."""
+        step = len(self._steps) + 1
+        course = self._course.course()
+        looped = course.looped(step)
+        has_edit = course.first_edit is not None
+        if step % _COMPARED_EVERY or (has_edit and not looped):
+            return ""
+
+        def search() -> MemoryContext:
+            rates = self._memory.stats.get_solve_rates_at(
+                step, has_edit=has_edit, looped=looped, exclude_instances=self._excluded
+            )
+            telling = {name: rate for name, rate in rates.items() if rate.is_telling}
+            new = sorted(telling.keys() - self._warned)
+            self._warned.update(new)
+            warnings = (failure_warning(name, telling[name], f"by step {step}") for name in new)
+            return MemoryContext(new_context_id(), warnings=tuple(warnings))
+
+        return self._shown(search, STEP_TOKENS, "failing")
 
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int, moment: str) -> str:
         """The text of what *search* finds without what the agent was shown before."""
@@ -557,22 +579,26 @@ class LiveRun:
 
 
 def submission_context(
-    stats: "StatisticsEngine", signs: Iterable[SubmissionSign], exclude_instances: frozenset[str]
+    stats: "StatisticsEngine",
+    conditions: Iterable[Condition],
+    exclude_instances: frozenset[str],
 ) -> MemoryContext:
-    """A warning for each of *signs* with which significantly fewer runs were solved.
+    """Return a warning for each of *conditions* with which significantly fewer runs were solved.
 
     Runs of *exclude_instances* do not count.
     """
-    shown = sorted(signs)
+    shown = sorted(frozenset(conditions) - _PAST)
     rates = stats.get_solve_rates(exclude_instances) if shown else {}
-    warnings = (submission_warning(sign, rates[sign]) for sign in shown if rates[sign].is_lower)
+    warnings = (
+        failure_warning(one, rates[one], "at the end") for one in shown if rates[one].is_lower
+    )
     return MemoryContext(new_context_id(), warnings=tuple(warnings))
 
 
-def submission_warning(sign: SubmissionSign, rates: "SolveRates") -> FailureWarning:
-    """The warning about *sign*, with how runs that ended so went."""
+def failure_warning(condition: Condition, rates: "SolveRates", when: str) -> FailureWarning:
+    """Return the warning about *condition*, with how earlier runs went that showed it *when*."""
     text = (
-        f"{_SIGNS[sign]}: {rates.solved_shown} of {rates.shown} earlier runs that ended so were "
-        f"solved, and {rates.solved_others} of {rates.others} others"
+        f"{condition.text}: {rates.solved_shown} of {rates.shown} earlier runs of which this was "
+        f"true {when} were solved, and {rates.solved_others} of {rates.others} others"
     )
     return FailureWarning(text, rates.shown, Why((), ScopeLevel.GENERAL, rates.shown, ()))

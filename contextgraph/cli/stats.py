@@ -27,6 +27,7 @@ _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
 _ERROR_WIDTH = 120
 _COSTLY = 4
+_CONDITIONS = 4
 
 
 @common_options()
@@ -108,6 +109,8 @@ def _show_summary(stats: "MemoryStats", frictions: "Sequence[Friction]") -> None
     if shown := [one for one in frictions if one.remedies and one.remedies[0].tasks > 1]:
         print_text(("What costs most, and what clears it", "bold"))
         _show_friction(shown)
+    conditions = [one for one in stats.failure_patterns if one.explained]
+    _show_patterns("Why runs fail, and what solved ones did", conditions[:_CONDITIONS])
     print_text(("--details shows all counts and error sequences", "dim"))
 
 
@@ -158,10 +161,13 @@ def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
     for number, pattern in enumerate(patterns):
         if not number:
             print_text((title, "bold"))
+        share = pattern.share_of_steps
+        taken = f"; {share:.0%} of the steps of failed runs" if share is not None else ""
         what = one_line(pattern.what, _FACT_WIDTH)
-        print_text(f"{number_of(pattern.count, 'run')} {pattern.condition}: {what}")
-        prevented = one_line(pattern.prevented, _FACT_WIDTH)
-        print_text((prevented, "green"), indent=4)
+        met = "" if pattern.explained else f"{number_of(pattern.runs, 'run')} "
+        print_text(f"{met}{pattern.condition}: {what}{taken}")
+        for prevented in pattern.prevention:
+            print_text((one_line(prevented, _FACT_WIDTH), "green"), indent=4)
 
 
 def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:

@@ -4,8 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import accumulate, islice, pairwise
-from math import comb
+from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +12,16 @@ from msgspec import Struct, field
 
 from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
 from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
+from contextgraph.learning.failure import (
+    SolveRates,
+    failing_conditions,
+    judged_runs,
+    rates_at,
+    rates_of,
+)
 from contextgraph.model import (
     Clearance,
+    Condition,
     Effect,
     ErrorHistory,
     ErrorPattern,
@@ -43,16 +50,7 @@ from contextgraph.model import (
 )
 from contextgraph.store.protocols import Store, id_pages
 from contextgraph.text import cut, number_of, words
-from contextgraph.trace import (
-    RemedyKey,
-    SubmissionSign,
-    describe_remedy,
-    is_hazardous,
-    is_retry,
-    read_steps,
-    remedy_key,
-    submission_signs,
-)
+from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retry, remedy_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -162,8 +160,9 @@ class Friction(Struct, frozen=True):
 
     *error* is its type and message, *cleared* the number of *tasks* in which it was cleared.
     *steps_lost* is the median from the error to its clearance, None where nothing cleared it;
-    *remedies* are what most of them did, each in at least two tasks where two
-    cleared it, without repetitions. *is_setup*: most of them installed something.
+    *steps_open* is the number of steps at which tasks that never cleared it met it; *remedies*
+    are what most of them did, each in at least two tasks where two cleared it, without
+    repetitions. *is_setup*: most of them installed something.
     """
 
     error_id: str
@@ -171,22 +170,21 @@ class Friction(Struct, frozen=True):
     tasks: int
     cleared: int
     steps_lost: float | None
+    steps_open: int
     remedies: tuple[FrictionRemedy, ...]
     is_setup: bool = False
 
     @property
     def cost(self) -> float:
-        """Steps lost in all tasks that cleared it."""
-        return self.cleared * (self.steps_lost or 0.0)
+        """Steps lost in all tasks, whether or not they cleared it."""
+        return self.cleared * (self.steps_lost or 0.0) + self.steps_open
 
 
 def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Friction, ...]:
     """Return at most *limit* errors, in *repo* where one is given, those that cost most first.
 
-    Of each error the newest *runs* runs that met it are looked at.
-
-    Those with a known remedy come before others, and of these what a program lacked on the
-    machine last; the cost is the steps lost in all tasks that cleared it. Ties by tasks and id.
+    Of each error the newest *runs* runs that met it are looked at. The cost is the steps lost in
+    all tasks, whether or not they cleared it. Ties by tasks and id.
     """
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
     ids = [tally.error.id for tally in tallies]
@@ -195,23 +193,26 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
         {run.trajectory_id for history in histories for run in history.occurrences}
     )
     by_id = {tally.error.id: tally for tally in tallies}
+    met = Counter[tuple[str, str]]()
+    for run, fragments in store.recoveries.error_steps().items():
+        for one in fragments:
+            met[run, one.error_id] += len(one.steps)
     frictions = [
         entry
-        for entry in (_friction(by_id[h.error.id], h, known) for h in histories)
+        for entry in (_friction(by_id[h.error.id], h, known, met) for h in histories)
         if entry.tasks >= _LEAST_TASKS
     ]
-    return tuple(
-        sorted(
-            frictions,
-            key=lambda entry: (
-                *(not entry.remedies, entry.is_setup),
-                *(-entry.cost, -entry.tasks, entry.error_id),
-            ),
-        )[:limit]
-    )
+    frictions.sort(key=lambda entry: (-entry.cost, -entry.tasks, entry.error_id))
+    return tuple(frictions[:limit])
 
 
-def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]) -> Friction:
+def _friction(
+    tally: ErrorTally,
+    history: ErrorHistory,
+    runs: Mapping[str, Trajectory],
+    steps: Mapping[tuple[str, str], int],
+) -> Friction:
+    """Return what the error of *history* cost; *steps* counts those of a run that met an error."""
     from statistics import median  # loads what no query needs
 
     met = [
@@ -235,9 +236,27 @@ def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Traje
         tasks=_tasks(met, runs),
         cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
+        steps_open=_steps_open(met, cleared, runs, steps, history.error.id),
         remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
         is_setup=2 * len(installed) > len(cleared),
     )
+
+
+def _steps_open(
+    met: Collection[str],
+    cleared: Collection[Clearance],
+    runs: Mapping[str, Trajectory],
+    steps: Mapping[tuple[str, str], int],
+    error: str,
+) -> int:
+    """Return at how many steps tasks that never cleared *error* met it; the longest run counts."""
+    settled = {runs[clearance.trajectory_id].instance_id for clearance in cleared}
+    most = dict[str, int]()
+    for run in met:
+        task = runs[run].instance_id
+        if task not in settled:
+            most[task] = max(most.get(task, 0), steps.get((run, error), 0))
+    return sum(most.values())
 
 
 def _remedies(
@@ -266,71 +285,6 @@ def _remedies(
 
 def _tasks(runs: Iterable[str], known: Mapping[str, Trajectory]) -> int:
     return len({known[run].instance_id for run in runs})
-
-
-_SIGNIFICANT = 0.01
-
-
-class SolveRates(Struct, frozen=True):
-    """How many of the runs with a sign were solved, and how many of those without it."""
-
-    shown: int
-    solved_shown: int
-    others: int
-    solved_others: int
-
-    @property
-    def is_lower(self) -> bool:
-        """True where runs with the sign were solved less often, and not by chance.
-
-        By Fisher's exact test, one-sided, p < 0.01.
-        """
-        # Importing the test from scipy takes longer than an agent should wait for an answer.
-        solved = self.solved_shown + self.solved_others
-        failed = self.shown + self.others - solved
-        ways = sum(
-            comb(solved, count) * comb(failed, self.shown - count)
-            for count in range(self.solved_shown + 1)
-        )
-        return ways / comb(solved + failed, self.shown) < _SIGNIFICANT
-
-
-class Ending(NamedTuple):
-    """The instance of a run, and the signs that it ended with."""
-
-    instance_id: str
-    signs: frozenset[SubmissionSign]
-
-
-def ending_of(store: Store, trajectory_id: str) -> Ending | None:
-    """Return how a run ended; None for one without steps."""
-    raw = store.runs.raw(trajectory_id)
-    if raw is None or not raw.steps:
-        return None
-    return Ending(raw.instance_id, submission_signs(read_steps(raw)))
-
-
-def solve_rates(
-    outcomes: Mapping[str, Outcome], endings: Mapping[str, Ending | None], exclude: frozenset[str]
-) -> Mapping[SubmissionSign, SolveRates]:
-    """The rates of each sign in runs that ended so; instances in *exclude* do not count."""
-    counts: Counter[tuple[SubmissionSign, bool]] = Counter()
-    judged: Counter[bool] = Counter()
-    for run, outcome in outcomes.items():
-        ending = endings[run]
-        if ending is not None and ending.instance_id not in exclude:
-            is_solved = outcome is Outcome.SOLVED
-            judged[is_solved] += 1
-            counts.update((sign, is_solved) for sign in ending.signs)
-    return {
-        sign: _rates(counts[sign, True], counts[sign, False], judged) for sign in SubmissionSign
-    }
-
-
-def _rates(solved: int, failed: int, outcomes: Counter[bool]) -> SolveRates:
-    """*solved* and *failed* runs had a sign, of all runs in *outcomes*."""
-    shown = solved + failed
-    return SolveRates(shown, solved, outcomes.total() - shown, outcomes[True] - solved)
 
 
 PERIODS = 24
@@ -408,8 +362,8 @@ def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
         FailurePattern(
             condition=f"while {phases[tally.error.id]}" if tally.error.id in phases else "at times",
             what=error_text(tally.error),
-            count=tally.runs,
-            prevented=_prevented(tally, store, scope),
+            runs=tally.runs,
+            prevention=(_prevented(tally, store, scope),),
         )
         for tally in failing[:PATTERNS]
     )
@@ -473,8 +427,6 @@ def _runs(candidates: Iterable[RecoveryCandidate]) -> int:
 
 
 COMMON = 10
-# So many runs show well enough what goes with failure.
-_RUNS_LISTED, _RUNS_READ = 2_000, 400
 _RUNS_AT_ONCE = 256
 
 
@@ -524,14 +476,12 @@ class Interventions(Struct, frozen=True):
 class StatisticsEngine:
     """Error frequencies, transitions, common mistakes and failure patterns.
 
-    They are counted on each request, because a cache could be stale in this or another process.
-    Only how each run ended is cached, by the id of the run.
+    All of it is counted on request: a cache could be out of date, in this process or in another.
     """
 
     def __init__(self, store: Store, usage: Callable[[], Mapping[str, Usage]] = dict) -> None:
         self._store = store
         self._usage = usage
-        self._endings: Mapping[str, Ending | None] = {}
 
     def get_stats(self) -> MemoryStats:
         """Return all statistics."""
@@ -589,11 +539,16 @@ class StatisticsEngine:
         )
 
     def get_failure_patterns(self, repo: str = "") -> tuple[FailurePattern, ...]:
-        """Return errors of at least three runs of which a third never resolved them, worst first.
+        """Return the conditions under which runs fail, then errors that they leave open.
 
-        Each has the phase in which most runs met it, and what resolved it in most runs.
+        Conditions are counted in at most 400 runs whose outcome is known, those that explain most
+        failures first. Errors are those of at least three runs that a third of them never
+        resolved, worst first, with the phase in which most runs met them.
         """
-        return failure_patterns(self._store, Scope(repo or None))
+        everywhere = judged_runs(self._store)
+        runs = judged_runs(self._store, repo) if repo else everywhere
+        errors = failure_patterns(self._store, Scope(repo or None))
+        return (*failing_conditions(runs, rates_of(everywhere)), *errors)
 
     def get_interventions(self, repo: str = "") -> Interventions:
         """Return how often people intervened, in *repo* if given.
@@ -639,21 +594,24 @@ class StatisticsEngine:
 
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()
-    ) -> Mapping[SubmissionSign, SolveRates]:
-        """Return, by sign before submitting, how many runs were solved, of at most 400 runs.
+    ) -> Mapping[Condition, SolveRates]:
+        """Return how runs that ended with each condition went.
 
-        Only runs with a known outcome count, and none of *exclude_instances*. The first call reads
-        the steps of these runs, which takes about a second; later calls read only new runs.
+        Counts at most 400 runs whose outcome is known, none of *exclude_instances*.
         """
-        # Ids are digests: the first ones are a random sample.
-        known = self._store.runs.learned(self._store.runs.ids(limit=_RUNS_LISTED)).values()
-        judged = (run for run in known if run.outcome is not Outcome.UNKNOWN)
-        outcomes = {run.trajectory_id: run.outcome for run in islice(judged, _RUNS_READ)}
-        endings = self._endings
-        self._endings = {
-            run: endings[run] if run in endings else ending_of(self._store, run) for run in outcomes
-        }
-        return solve_rates(outcomes, self._endings, frozenset(exclude_instances))
+        return rates_of(judged_runs(self._store, exclude=frozenset(exclude_instances)))
+
+    def get_solve_rates_at(
+        self, step: int, *, has_edit: bool, looped: int, exclude_instances: Iterable[str] = ()
+    ) -> Mapping[Condition, SolveRates]:
+        """Return how runs went that at *step* showed what a running one shows.
+
+        *has_edit*: it has changed an existing file; *looped*: so many of its steps lie in loops.
+        The rates are those of runs that lasted longer than *step*; a condition that the run does
+        not show is left out.
+        """
+        runs = judged_runs(self._store, exclude=frozenset(exclude_instances))
+        return rates_at(runs, step, has_edit=has_edit, looped=looped)
 
     def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
         """Return counts of outcomes by period, oldest first."""

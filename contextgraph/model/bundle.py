@@ -345,15 +345,27 @@ class MistakePattern(Struct, frozen=True):
 
 
 class FailurePattern(Struct, frozen=True):
-    """A frequent failure: *what* goes wrong under *condition*, in *count* runs.
+    """In which *condition* *what* goes wrong, in how many *runs*, and what prevented it elsewhere.
 
-    *prevented* is what prevented it.
+    *solved* is the share of these runs that were solved, *solved_without* that of the others; both
+    are None where no outcome is known. *share_of_steps* is the part of the steps of failed runs
+    that it took, None where it takes no steps. *prevention* are sentences on what solved runs did.
+    *explained* is how many more of the runs failed than of as many others.
     """
 
     condition: str
     what: str
-    count: int
-    prevented: str
+    runs: int
+    solved: float | None = None
+    solved_without: float | None = None
+    share_of_steps: float | None = None
+    prevention: tuple[str, ...] = ()
+    explained: float = 0.0
+
+    @property
+    def prevented(self) -> str:
+        """The first sentence of *prevention*; empty where nothing is known."""
+        return next(iter(self.prevention), "")
 
 
 class HealthCheck(Struct, frozen=True):

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct, field
 
@@ -82,6 +83,70 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     pattern: RemedyPattern
 
 
+class Condition(StrEnum):
+    """A condition that a run shows at its end, or so far, and under which runs fail more often.
+
+    No edit: no file was changed that the run did not make itself. Not reproduced: no program ran
+    before the first edit. Not run: no program ran since the last edit. Not tested: no test of the
+    edited files ran. Tests red: the last test failed. Error open: an error was never cleared.
+    Looped: a loop lasted longer than such loops usually do. Stuck: the last step continues one.
+    Exhausted: its context, money, time or turns were used up. Wrong place: no file was changed that
+    a solved run of the same task changed.
+    """
+
+    NO_EDIT = "no_edit"
+    NOT_REPRODUCED = "not_reproduced"
+    NOT_RUN = "not_run"
+    NOT_TESTED = "not_tested"
+    TESTS_RED = "tests_red"
+    ERROR_OPEN = "error_open"
+    LOOPED = "looped"
+    STUCK = "stuck"
+    EXHAUSTED = "exhausted"
+    WRONG_PLACE = "wrong_place"
+
+    @property
+    def text(self) -> str:
+        """The condition in words."""
+        return _CONDITIONS[self]
+
+
+_CONDITIONS = {
+    Condition.NO_EDIT: "No existing file was changed",
+    Condition.NOT_REPRODUCED: "Nothing was run before the first edit",
+    Condition.NOT_RUN: "Nothing was run since the last edit",
+    Condition.NOT_TESTED: "No test of the edited files was run",
+    Condition.TESTS_RED: "The last test failed",
+    Condition.ERROR_OPEN: "An error was never cleared",
+    Condition.LOOPED: "An attempt was repeated without a new outcome",
+    Condition.STUCK: "The last steps repeat an attempt without a new outcome",
+    Condition.EXHAUSTED: "The context, money or time was used up",
+    Condition.WRONG_PLACE: "No file was changed that a solved run of the task changed",
+}
+
+
+class Course(Struct, frozen=True, omit_defaults=True):
+    """How a run of so many *steps* went, and the *conditions* that it ended with.
+
+    *first_edit* is the step that first changed a file which the run did not make itself, *loops*
+    are the first and last step of each loop, *open_error* is the type of the error that stood last.
+    """
+
+    steps: int = 0
+    conditions: tuple[Condition, ...] = ()
+    first_edit: int | None = None
+    loops: tuple[tuple[int, int], ...] = ()
+    open_error: str = ""
+
+    def has_edit(self, before: int) -> bool:
+        """Return whether an existing file was changed *before* a step."""
+        return self.first_edit is not None and self.first_edit < before
+
+    def looped(self, before: int) -> int:
+        """Return the number of steps in loops among those *before* a step."""
+        return sum(max(0, min(end + 1, before) - start) for start, end in self.loops)
+
+
 class RunFacts(Struct, frozen=True, omit_defaults=True):
     """Facts that one run shows of its project, and of its machine.
 
@@ -91,7 +156,8 @@ class RunFacts(Struct, frozen=True, omit_defaults=True):
     when they were last run. *patch* is what it changed in existing files, and *symbols* the
     functions and classes of that by file. *edited* are files that it wrote or changed by actions.
     *content_hashes* are git's hashes of files, by path, maybe abbreviated. *environment* is the
-    machine that it ran on, *losses* are the steps that this machine cost it. Paths are sorted.
+    machine that it ran on, *losses* are the steps that this machine cost it, *course* is how it
+    went. Paths are sorted.
     """
 
     commands: tuple[CommandUse, ...] = ()
@@ -106,3 +172,4 @@ class RunFacts(Struct, frozen=True, omit_defaults=True):
     content_hashes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     environment: Environment = Environment()
     losses: tuple[Loss, ...] = ()
+    course: Course = Course()

@@ -61,7 +61,7 @@ from contextgraph.service.operations.arguments import (
     arguments_of,
 )
 from contextgraph.text import clip, gives_instructions, mask_secrets, neutral, words
-from contextgraph.trace import command_lines, submission_signs
+from contextgraph.trace import command_lines, course_of
 
 _RUN = """\
 A finished run, as JSON or as the text of its log file: SWE-agent, mini-swe-agent, Claude Code, \
@@ -394,9 +394,10 @@ def check_submit(
 
     Give all steps of the run; observations may be left out where an edit or a command succeeded.
     """
-    signs = submission_signs(asked.inspected(steps, repo).trace.steps)
+    read = asked.inspected(steps, repo).trace
+    conditions = course_of(read.raw, read.steps).conditions
     excluded = frozenset([instance_id] if instance_id else [])
-    return asked.shown(submission_context(asked.memory.stats, signs, excluded))
+    return asked.shown(submission_context(asked.memory.stats, conditions, excluded))
 
 
 def search_trajectories(

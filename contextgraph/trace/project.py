@@ -15,6 +15,7 @@ from contextgraph.model import (
     ActionKind,
     Cause,
     CommandUse,
+    Course,
     Environment,
     ErrorSignature,
     Loss,
@@ -55,10 +56,16 @@ _MODULE = regex(r"No module named '?([\w.]+)")
 _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 500, 10_000, 24
 
 
+_NO_COURSE = Course()
+
+
 def facts_of(
-    raw: RawTrajectory, steps: Iterable[StepTrace], losses: Iterable[Loss] = ()
+    raw: RawTrajectory,
+    steps: Iterable[StepTrace],
+    losses: Iterable[Loss] = (),
+    course: Course = _NO_COURSE,
 ) -> RunFacts:
-    """Return the facts that *raw* shows, from the trace of its *steps* and its *losses*."""
+    """Return the facts that *raw* shows, from the trace of its *steps*, *losses* and *course*."""
     seen = _Seen()
     for step in steps:
         seen.add(step)
@@ -80,6 +87,7 @@ def facts_of(
         content_hashes=_hashes(chain(content_hashes(patch), raw.content_hashes.items())),
         environment=environment_of(raw),
         losses=tuple(losses),
+        course=course,
     )
 
 

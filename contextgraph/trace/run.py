@@ -1,10 +1,8 @@
 """A run as it goes on: open errors, states, signs of an early submission, the type of its task."""
 
 import re
-from collections.abc import Iterable, Iterator
-from enum import StrEnum
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -13,8 +11,6 @@ from contextgraph.model import (
     ActionKind,
     ErrorSignature,
     Family,
-    LoopInfo,
-    LoopSeverity,
     Phase,
     RawTrajectory,
     State,
@@ -23,13 +19,12 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex
 from contextgraph.trace.actions import ActionReading
-from contextgraph.trace.loops import LoopTracker, steady
+from contextgraph.trace.loops import steady
 from contextgraph.trace.programs import plain, without_banners
 from contextgraph.trace.signature import signature_of
 from contextgraph.trace.steps import (
     StepTrace,
     answers_nothing,
-    is_edit,
     is_installing,
     is_typed_again,
     is_version_query,
@@ -510,77 +505,6 @@ def _shows(shown: str, error: ErrorSignature) -> bool:
         error.error_type,
         error.template,
     )
-
-
-class SubmissionSign(StrEnum):
-    """Signs that something is missing at the end of a run."""
-
-    NO_EDIT = "no_edit"
-    NOT_RUN = "not_run"
-    NOT_TESTED = "not_tested"
-    STUCK = "stuck"
-
-
-class SubmissionTracker:
-    """The signs that a growing run shows, at constant cost per step."""
-
-    def __init__(self) -> None:
-        self._created: set[str] = set()
-        self._edited: set[str] = set()
-        self._tests: list[StepTrace] = []
-        self._has_edit = False
-        self._is_unrun = False
-        self._is_stuck = False
-
-    def push(self, step: StepTrace, loop: LoopInfo | None) -> None:
-        """Add the next step, and the loop that it continues; a submission itself shows nothing."""
-        if step.reading.kind is ActionKind.SUBMIT:
-            return
-        self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
-        if step.reading.kind.runs:
-            self._is_unrun = False
-        if step.reading.kind is ActionKind.TEST:
-            self._tests.append(step)
-        if step.succeeded and (is_edit(step) or step.reading.scripted):
-            files = step.reading.scripted or step.reading.changed or step.reading.targets
-            self._is_unrun = True
-            if step.reading.kind is ActionKind.CREATE:
-                self._created.update(files)
-            elif not files or not self._created.issuperset(files):
-                self._has_edit = True
-                self._edited.update(PurePosixPath(file).stem for file in files)
-
-    def _is_tested(self) -> bool:
-        """Whether a test command chose no tests, or some that name a module that was edited."""
-        return any(
-            not step.reading.targets
-            or any(module in step.step.action.text for module in self._edited)
-            for step in self._tests
-        )
-
-    @property
-    def signs(self) -> frozenset[SubmissionSign]:
-        """The signs after the steps pushed so far.
-
-        No edit: no file was changed that the run did not create itself. Not run: no program ran
-        since the last edit. Not tested: no test of the files that were edited ran. Stuck: the last
-        step continues a loop that rarely ends by itself.
-        """
-        shown = {
-            SubmissionSign.NO_EDIT: not self._has_edit,
-            SubmissionSign.NOT_RUN: self._is_unrun,
-            SubmissionSign.NOT_TESTED: self._has_edit and not self._is_tested(),
-            SubmissionSign.STUCK: self._is_stuck,
-        }
-        return frozenset(sign for sign, is_shown in shown.items() if is_shown)
-
-
-def submission_signs(steps: Iterable[StepTrace]) -> frozenset[SubmissionSign]:
-    """The signs at the end of a run."""
-    tracker, loops = SubmissionTracker(), LoopTracker()
-    for step in steps:
-        tracker.push(step, loops.push(step))
-    return tracker.signs
 
 
 _READ = 6000

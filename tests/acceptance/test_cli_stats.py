@@ -128,7 +128,7 @@ def test_stats_answer_in_ten_lines_and_details_have_the_rest(store: Path) -> Non
     assert "Most frequent errors" in whole.out
 
 
-def test_friction_lists_what_a_machine_lacked_behind_what_a_project_needs(tmp_path: Path) -> None:
+def test_friction_lists_what_costs_most_first(tmp_path: Path) -> None:
     missing = "/usr/bin/python: No module named yaml"
     setup = [("python -m yaml.check", missing, 1), *[("ls", "lib", 0)] * 4]
     setup += [
@@ -141,5 +141,5 @@ def test_friction_lists_what_a_machine_lacked_behind_what_a_project_needs(tmp_pa
 
     (found,) = call("friction", tmp_path / "m.db").records
     first, second = found["friction"]
-    assert [one["is_setup"] for one in (first, second)] == [False, True]
-    assert second["steps_lost"] > first["steps_lost"]
+    assert [one["is_setup"] for one in (first, second)] == [True, False]
+    assert first["steps_lost"] > second["steps_lost"]

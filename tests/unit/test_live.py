@@ -10,10 +10,9 @@ import pytest
 
 from contextgraph import AgentMemory, AsyncLiveRun, LiveRun, RawTrajectory
 from contextgraph.errors import NeverLearnedError, StoreError, StoreUnavailableError
-from contextgraph.model import LearnReceipt, LearnStatus, Outcome
+from contextgraph.model import Condition, LearnReceipt, LearnStatus, Outcome
 from contextgraph.model.values import replace
 from contextgraph.readers import read
-from contextgraph.trace import SubmissionSign
 from tests.builders import NO_MODULE, recovering_run, run
 
 LOGS = Path(__file__).parents[1] / "data" / "readers"
@@ -273,7 +272,10 @@ def test_what_is_missing_before_submission_is_said_where_it_went_with_failure(
     live.observe(EDIT[0], EDIT[1], exit_code=0)
     warning = live.check_submit()
     assert warning is not None
-    assert "Nothing was run since the last edit: 0 of 8 earlier runs that ended so" in warning
+    assert (
+        "Nothing was run since the last edit: 0 of 8 earlier runs of which this was true at the end"
+        in warning
+    )
     assert "8 of 8 others" in warning
     assert live.check_submit() is None
     live = begun(memory, 99)
@@ -288,7 +290,7 @@ def test_a_sign_that_may_be_chance_is_not_mentioned(memory: AgentMemory) -> None
     live = begun(memory)
     live.observe(EDIT[0], EDIT[1], exit_code=0)
     assert live.check_submit() is None
-    rates = memory.stats.get_solve_rates()[SubmissionSign.NOT_RUN]
+    rates = memory.stats.get_solve_rates()[Condition.NOT_RUN]
     assert (rates.solved_shown, rates.shown, rates.others) == (1, 3, 0)
 
 

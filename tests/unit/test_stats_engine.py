@@ -40,7 +40,7 @@ def test_a_failure_pattern_has_condition_error_and_prevention(memory: AgentMemor
     (pattern,) = memory.stats.get_failure_patterns()
     assert pattern.condition == f"while {Phase.REPRODUCING}"
     assert pattern.what == "ModuleNotFoundError: No module named <name>"
-    assert pattern.count == 3
+    assert pattern.runs == 3
     assert "PYTHONPATH=lib" in pattern.prevented
     assert pattern.prevented.endswith("(1 run)")
 
@@ -95,7 +95,7 @@ def test_failure_patterns_of_a_repository_count_its_runs_only(memory: AgentMemor
         memory.learn(failing_run(number))
         memory.learn(failing_run(number, repo="zoo/lion", instance_id=f"zoo__lion-{number}"))
     (pattern,) = memory.stats.get_failure_patterns("zoo/lion")
-    assert pattern.count == 3
+    assert pattern.runs == 3
     assert memory.stats.get_failure_patterns("zoo/zebra") == ()
 
 

@@ -1,0 +1,64 @@
+"""The conditions that a run shows at its end."""
+
+import pytest
+
+from contextgraph.model import Condition
+from contextgraph.trace import course_of, read_steps
+from tests.builders import NO_MODULE, run
+
+NO_EDIT, NOT_RUN, NOT_TESTED = Condition.NO_EDIT, Condition.NOT_RUN, Condition.NOT_TESTED
+NOT_REPRODUCED, ERROR_OPEN, RED = (
+    Condition.NOT_REPRODUCED,
+    Condition.ERROR_OPEN,
+    Condition.TESTS_RED,
+)
+EDIT = ("sed -i 's/1/2/' shop/totals.py", "", 0)
+TEST = ("python -m pytest -q", "3 passed\n", 0)
+FAILED = ("python -m pytest -q", "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed\n", 1)
+SCRIPT = ("cat > check.py <<'EOF'\nimport shop\nEOF", "", 0)
+FIX = (
+    "cat > fix.py <<'EOF'\ntext = open('shop/totals.py').read()\n"
+    "open('shop/totals.py', 'w').write(text)\nEOF"
+)
+RUN_FIX = ("python fix.py", "", 0)
+FAILING = ("python reproduce.py", NO_MODULE, 1)
+GONE = ("sed -i 's/1/2/' gone.py", "sed: can't read gone.py: No such file or directory", 2)
+
+
+@pytest.mark.parametrize(
+    ("commands", "conditions"),
+    [
+        ([("ls", "shop", 0)], {NO_EDIT}),
+        ([EDIT], {NOT_REPRODUCED, NOT_RUN, NOT_TESTED}),
+        ([TEST, EDIT, TEST], set()),
+        ([EDIT, TEST], {NOT_REPRODUCED}),
+        ([EDIT, ("pytest tests/test_totals.py", "3 passed\n", 0)], {NOT_REPRODUCED}),
+        ([EDIT, ("pytest tests/test_carts.py", "3 passed\n", 0)], {NOT_REPRODUCED, NOT_TESTED}),
+        ([TEST, EDIT, TEST, ("git status", "", 0), ("submit", "", 0)], set()),
+        ([TEST, EDIT, ("submit", "", 0)], {NOT_RUN}),
+        ([TEST, EDIT, FAILED], {RED, ERROR_OPEN}),
+        ([SCRIPT, ("python check.py", "", 0)], {NO_EDIT}),
+        ([GONE], {NO_EDIT, ERROR_OPEN}),
+        ([(FIX, "", 0)], {NO_EDIT, NOT_RUN}),
+        ([(FIX, "", 0), RUN_FIX], {NOT_RUN, NOT_TESTED}),
+        ([(f"{FIX}\npython fix.py", "", 0), TEST], set()),
+        ([(FIX, "", 0), ("python fix.py", NO_MODULE, 1), TEST], {NO_EDIT}),
+        ([TEST, EDIT, *[FAILING] * 6], {Condition.STUCK, Condition.LOOPED, ERROR_OPEN}),
+        ([TEST, EDIT, *[FAILING] * 6, TEST], {Condition.LOOPED}),
+    ],
+)
+def test_a_run_ends_with_conditions(
+    commands: list[tuple[str, str, int]], conditions: set[Condition]
+) -> None:
+    raw = run(commands)
+    assert set(course_of(raw, read_steps(raw)).conditions) == conditions
+
+
+@pytest.mark.parametrize("status", ["exit_context", "submitted (exit_cost)", "LimitsExceeded"])
+def test_a_run_that_used_up_its_budget_says_so(status: str) -> None:
+    raw = run([TEST, EDIT, TEST], exit_status=status)
+    assert course_of(raw, read_steps(raw)).conditions == (Condition.EXHAUSTED,)
+    assert (
+        course_of(run([TEST, EDIT, TEST], exit_status="submitted"), read_steps(raw)).conditions
+        == ()
+    )
