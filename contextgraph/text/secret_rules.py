@@ -53,9 +53,12 @@ _NO_SECRET = regex(
 _DOTTED_NAME = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
 _HEX_DIGITS = regex(r"[0-9a-fA-F-]+")
 # Parts joined by separators, as in the key of a cache or a file name.
-_VERSIONED = regex(r"^(?:[A-Za-z]+|v?\d+)(?:[_:./-](?:[A-Za-z]+|v?\d+))+$")
+_PART = r"(?>[A-Za-z]++(?![0-9])|v?[0-9]++(?![a-z])|[0-9a-f]{7,64}+)"
+_VERSIONED = regex(rf"^{_PART}(?:[_:./-]{_PART})+$")
 _DIGIT_RUN = regex(r"[0-9]+")
 _CASE_CHANGE = regex(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
+_KIND_CHANGE = regex(r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
+_LONG_PART = regex(r"[A-Za-z0-9]{20,}")
 _STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
 _TYPES = ("int", "float", "string", "array", "bytes", "buffer", "bool", "list", "dict", "option")
 _SYMBOLS = frozenset("!@#$%^&*+=?|~")
@@ -76,6 +79,23 @@ def is_random(value: str) -> bool:
     if len(set(value)) < 8 or _TOKEN_PLACEHOLDER.search(value) or _TEMPLATE.search(value):
         return False
     return bool(_DIGIT_RUN.search(value)) or len(_CASE_CHANGE.findall(value)) > 4
+
+
+def is_generated(value: str) -> bool:
+    """Return whether *value*, after a prefix such as `acme_live_`, is as random as a token.
+
+    In names of code and files letters and digits alternate half as often; digests are hexadecimal.
+    """
+    return is_random(value) and any(map(_is_generated, _LONG_PART.findall(value)))
+
+
+def _is_generated(part: str) -> bool:
+    if _HEX_DIGITS.fullmatch(part.lower()):
+        return False
+    changes = len(_KIND_CHANGE.findall(part)) / len(part)
+    if part == part.lower() or part == part.upper():
+        return len(part) >= 40 and changes > 0.3
+    return len(_DIGIT_RUN.findall(part)) > 2 and changes > 0.45
 
 
 def is_credential(value: str) -> bool:
@@ -178,6 +198,10 @@ def is_bare_literal(value: str) -> bool:
     """Whether *value*, unquoted, cannot be an expression of a programming language."""
     if not _DOTTED_NAME.match(value):
         return True
+    last = value.rpartition(".")[2]
+    is_mixed = last != last.lower() and last != last.upper() and "_" not in last
+    if is_mixed and len(last) >= 10 and len(_KIND_CHANGE.findall(last)) > 0.4 * len(last):
+        return bool(_DIGIT_RUN.search(last))
     return len(_DIGIT_RUN.findall(value)) >= 3 and "_" not in value and "." not in value
 
 
@@ -198,13 +222,13 @@ def is_placeholder(value: str) -> bool:
 # What an option or a file of logins has before the name that the value follows.
 _OPTION_NAME = regex(
     r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
-    r"|\b(?:with|encrypted|set|new)\s{1,4}password|\bmysqladmin\b[^\n|;&]{0,100}\spassword)\Z",
+    r"|\bauthtoken|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\bmysqladmin\b[^\n|;&]{0,100}\spassword)\Z",
     re.IGNORECASE,
 )
 _ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
 _DETACHED = regex(
-    r"\b(?:(?:sshpass|login|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
-    r"|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
+    r"\b(?:(?:sshpass|login|cqlsh|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
+    r"|(?:nuget|openssl)\b[^\n|;&]{0,150}-k|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
     r"|ldap\w{1,8}\b[^\n|;&]{0,150}-w"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
 )
@@ -364,16 +388,29 @@ _TOKENS = (
     Token("sonar-token", ("squ_", "sqp_", "sqa_"), "sq[upa]_[0-9a-f]{40}"),
     Token("deno-token", ("ddp_", "ddo_"), "dd[po]_[A-Za-z0-9]{30,}+"),
     Token("elevenlabs-key", ("sk_",), "sk_[0-9a-f]{40,}+(?![A-Za-z0-9])"),
+    Token("huggingface-token", ("api_org_",), "api_org_[A-Za-z0-9]{30,}+"),
+    Token("hubspot-token", ("pat-na1-", "pat-eu1-"), "pat-(?:na|eu)1-[0-9a-f-]{36}"),
+    Token("notion-token", ("ntn_",), "ntn_[A-Za-z0-9]{40,}+"),
+    Token(
+        "launchdarkly-key",
+        ("sdk-", "mob-"),
+        "(?:sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    ),
+    Token("clickup-token", ("pk_",), "pk_[0-9]{6,10}_[A-Z0-9]{32}"),
+    Token("aws-mws-key", ("mws.",), r"amzn\.mws\.[0-9a-f-]{36}", lead=5),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
 )
 
 _KEY_NAMES = "|".join(
     f"(?<={name}{separator}key)"
-    for name in "api access private account signing encryption auth shared master".split()
-    for separator in ("_", "-", "")
+    for name in (
+        "api access private account signing encryption auth shared master"
+        " application app license service deploy admin write webhook subscription".split()
+    )
+    for separator in ("_", "-", "", r"\ ")
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
-_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：>(,]|value|</))"""
+_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：>(,]|value|</|(?:is|was)[ :]))"""
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
 
@@ -386,7 +423,8 @@ _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
         r"|(?P<atlassian>TATT3)|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
-        r"|(?P<facebook>AC(?<=EAAC))|(?P<easypost>[KT](?<=EZA.))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
+        r"|(?P<facebook>AC(?<=EAAC))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
+        r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
     ),
     "J": r"J(?P<jwt>(?<=eyJ))",
 }
@@ -395,7 +433,7 @@ _FOLDED = {
     "k": rf"""k(?:
         e[ny](?:
             (?P<token>(?<=token){_ASSIGNED})
-            | (?P<option>(?<=-token){_BLANK})
+            | (?P<option>(?<=[-h]token){_BLANK})
             | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
             | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
             | (?P<key_data>(?<=client-key)-data)
@@ -421,6 +459,7 @@ _FOLDED = {
         | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
         | (?P<password3>nha{_ASSIGNED})
         | (?P<positional7>curestring(?:\ {{1,4}}-string)?(?=\ ))
+        | t(?P<positional9>(?<=alias\ set)(?:\ [^\s]{{1,200}}){{3}}(?=\ ))
         | t(?P<positional8>(?<=config\ set|figure\ set|secret\ set|ecrets\ set)\ [\w.:/@-]{{0,60}}
             (?:key|token|secret|password|passwd|pass|auth)\w{{0,10}}(?=\ ))
         | (?<=[as]se)(?:
@@ -434,18 +473,20 @@ _FOLDED = {
     "parola": rf"parola(?P<password5>{_ASSIGNED})",
     "mnemonic": rf"mnemonic(?P<password6>{_ASSIGNED})",
     "pass": rf"""pass(?:
-        (?P<suffix>(?<=[a-z_]pass){_ASSIGNED})
+        (?P<pass>:(?<=[ ]pass:)(?=\S))
+        | (?P<suffix>(?<!\bbypass)(?<!compass)(?<!surpass)(?<!trespass){_ASSIGNED})
         | (?P<positional6>(?<=requirepass)(?=\ ))
         | (?P<option5>(?<=[a-z-]pass){_BLANK})
-        | (?P<pass>:(?<=[ ]pass:))
     )""",
     "sig": r"sig(?:nature)?(?P<signature>=(?:(?<=[?&;]sig=)|(?<=signature=)))",
     "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
+    "cmvmdgtu": r"cmvmdgtu(?P<jfrog_token>(?=[a-z0-9]{40}))",
     "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
     "5432:": r"5432(?P<pgpass>:)",
     "*": r"\*(?=:\*:):\*(?P<pgpass1>:)",
     # What comes after a name: of a user, of a share, of a file.
     "identified by": r"identified\ by(?P<positional1>(?:\ values)?(?=\ ))",
+    "code=": r"code=(?P<code>(?<=[?&]code=))",
     "net user": r"net\ user(?P<positional4>\ [^\s\"'/]{1,64}(?=\ ))",
     "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
     # Two arguments, a name and its password.
@@ -454,18 +495,24 @@ _FOLDED = {
         (?P<docker>"(?<="auth")(?=[ ]{0,4}:))
         | (?P<pair1>(?:=|:\ |\ =\ )?[(\[])
     )""",
-    "login(": r"login(?P<pair2>\()",
+    "login": r"login(?:(?P<pair2>\()|(?P<positional10>(?<=\ login)(?=\ [a-z0-9_-]{20})))",
     # Passwords that are hashed.
-    "$": r"\$(?:[156y]|2[abxy]|apr1|argon2(?:id|i|d))(?P<crypt>\$)",
+    "$": (
+        r"\$(?:production(?P<braintree>\$(?<=access_token\$production\$))"
+        r"|(?:[156y]|2[abxy]|apr1|argon2(?:id|i|d))(?P<crypt>\$))"
+    ),
     "{ssha": r"\{ssha[0-9]{0,3}(?P<crypt1>\})",
-    "q": r"q(?<=sq)lplus(?P<login_of_database>(?:\ -\w{1,9}(?:\ \d)?)?\ [\"']?\w{1,64}/)",
+    "q": (
+        r"q(?:(?<=sq)lplus(?P<login_of_database>(?:\ -\w{1,9}(?:\ \d)?)?\ [\"']?\w{1,64}/)"
+        r"|(?P<salesforce>(?<=00d.{12}!aq)))"
+    ),
     "\t/\t": r"\t/(?P<jar>(?<=\ttrue\t/)|(?<=\tfalse\t/))",
 }
 _RARE = frozenset(
     (
         *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
-        *("identified by", "net user", "smbclient"),
-        *("credential", "auth", "login(", "{ssha"),
+        *("identified by", "net user", "smbclient", "cmvmdgtu", "code="),
+        *("credential", "auth", "login", "{ssha"),
     )
 )
 # Of texts with other characters than ASCII, in lower case.
@@ -475,18 +522,23 @@ _FOREIGN = (
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
     (?P<login>(?:u|-user)(?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
-    | u[ ]["']?[\w.\\/-]{1,64}%(?P<percent>)
-    | (?P<command_option>[paw](?=[ ]?["']?[^\s"'-]\S{3}))
+    | u[ ]["']?[\w.\\/-]{1,64}[%,](?P<percent>)
+    | (?P<command_option>[pawk](?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
 # Of what a program reads from its input, or after the name of a user.
 _INPUTS = r"(?P<piped1>s(?<=sudo\ -s)|stdin|fd(?<=passphrase-fd))"
 _PUTTY = "(?P<putty>(?<=private-)(?:lines|mac):[ ])"
 _USERS = (
-    r"(?:user(?<=add_user)|password(?<=change_password))(?P<positional2>\ [^\s\"']{1,64}(?=\ ))"
+    r"(?:user(?<=add_user)|password(?<=change_password)"
+    r"|passphrase(?<=wpa_passphrase))(?P<positional2>\ [^\s\"']{1,64}(?=\ ))"
 )
 # Ends of names whose value is a secret where it is scrambled.
 _SUFFIXES = rf"""(?:pat|[a-z]{{0,2}}keys?|credentials?|creds?|auth|pw|pwd|salt|jwt|bearer|session
-    |cookie|seed|otp|pepper|license|hmac|cipher|webhook)(?P<suffix>{_ASSIGNED})"""
+    |cookie|seed|otp|pepper|license|hmac|cipher|webhook|private|certificate)(?P<suffix>{_ASSIGNED})"""
+# A prefix of a provider that is not known, and what is random.
+_MAILCHIMP = r"(?P<mailchimp>(?<=[0-9a-f]{32}-)us[0-9]{1,2}(?![a-z0-9]))"
+_LOGIN_OF_TOOL = r"(?P<positional11>(?<=http-)basic\.[\w.-]{1,60}\ [^\s]{1,64}(?=\ ))"
+_PREFIXED = r"(?P<prefixed>(?<=[a-z0-9].)(?=[a-z0-9_-]{30})(?=[a-z_-]{0,40}[0-9]))"
 _DISCORD = "|".join(rf"(?<=[mno][a-z0-9_-]{{{length}}}\.)" for length in range(23, 28))
 _DISCORD = (
     rf"(?P<discord>(?=[\w-]{{6}}\.[\w-]{{27}})(?:{_DISCORD}))"
@@ -528,9 +580,12 @@ def _separator_pattern(separator: str) -> str:
     before = "".join(re.escape(end[0]) for end in prefixes)
     pattern = rf"(?<=[{before}]{re.escape(separator)}){_TAIL}(?P<provider>{ends})"
     if separator == "-":
-        pattern = f"(?:{pattern}|{_OPTIONS}|{_INPUTS}|{_PUTTY})"
+        pattern = (
+            f"(?:{pattern}|{_OPTIONS}|{_INPUTS}|{_PUTTY}|{_MAILCHIMP}|{_LOGIN_OF_TOOL}|{_PREFIXED})"
+        )
     if separator == "_":
-        pattern = f"(?:{pattern}|{_SUFFIXES}|{_USERS})"
+        # The names first: of `DISK_KEY=…` the end of the first word is a prefix, too.
+        pattern = f"(?:{_SUFFIXES}|{pattern}|{_USERS}|{_PREFIXED})"
     if separator == ".":
         pattern = f"(?:{pattern}|{_DISCORD})"
     return re.escape(separator) + pattern
@@ -596,14 +651,16 @@ _NAME_END = (
     r"(?i:(?>(?:[_-]?(?:access|secret|key|token|value|hash|base)){0,3})s?+(?>(?:_?[0-9]{1,2}+)?))"
     r"(?:\\{0,7}[\"'`]|\\{1,7}u002[27])?\]?"
 )
-_ANNOTATION = r"(?:\s{0,3}:\s{0,3}[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
+_ANNOTATION = (
+    r"(?:\s{0,3}:\s{0,3}(?:&(?:'[a-z]{1,10}\s)?)?[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
+)
 _SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])|：)[ \t]{0,20}+)"
 _QUOTE = r"[bBrRuU]{0,2}(?:\\{0,7}[\"'`]|\\{1,7}u002[27])"
 _QUOTE_END = r"(?=\\{0,7}[\"'`]|\\{1,7}u002[27]|\n|\Z)"
 _QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,4096}}+){_QUOTE_END}"
 # All of a line of settings, which may have what would end an expression.
-_LINE = r"(?P<line>[^\"'`\s\\<>(){}\[\]&]{8,256}+)(?=[ \t]{0,9}(?:\r?\n|\\n|\Z))"
-_BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,256}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
+_LINE = r"(?P<line>[^\"'`\s\\<>(){}\[\]&]{8,4096}+)(?=[ \t]{0,9}(?:\r?\n|\\n|\Z))"
+_BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,4096}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
 _PHRASE = (
     rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
     r"|(?P<words>[a-z]{3,12}(?>(?: [a-z]{3,12}){3,23}))(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
@@ -614,7 +671,9 @@ _MARKED_UP = (
     r"|\s{1,3}[vV]alue\s?=\s?[\"'](?P<attribute>[^\"'\s<>]{8,256}+)(?=[\"'])"
 )
 _ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
-_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}"
+# As a person writes it.
+_SAID = r"\s(?:is|was)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
+_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}|{_SAID}"
 _ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
 _PASSWORD = (
     f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
@@ -624,7 +683,13 @@ _HEADER = regex(r"[a-z]-(?:api-?|auth-?)?(?:key|token|secret|password)\Z", re.IG
 _HEX = regex(r"[0-9a-f]+")
 _UNQUOTED = frozenset(("bare", "line"))
 _VARIABLE = regex(r"[A-Z][A-Z0-9_]+\Z")
-_PASSWORD_ENDS = ("_PASS", "_PW", "_PWD")
+_PASSWORD_NAME = regex(r"(?:_PASS|_PW|_PWD)\Z")
+# Of what is public, or a place in a list.
+_PUBLIC_NAME = regex(
+    r"(?i:(?:pub(?:lic)?|cache|primary|foreign|sort|partition|etag)[_-]?keys?"
+    r"|(?:continuation|next|page|sync|resume|cursor)[_-]?token)\Z"
+)
+_PASS_NAME = regex(r"(?i:pass|[_.-]pwd?)\Z")
 _NAMES_CONTENT = regex("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")
 # An option or a query (`-Ddb.password=…`, `--set a.token=…`, `?token=…`), one setting of several
 # (`host=… password=…`), and a line of settings.
@@ -659,12 +724,22 @@ def _assigned(
     def accepts(match: re.Match[str]) -> bool:
         group = str(match.lastgroup)
         value = match[group]
+        if _PUBLIC_NAME.search(match.string[max(0, match.start() - 24) : match.start()]):
+            return False
         if by_name:
             name = _VARIABLE.search(match.string[max(0, match.start() - 40) : match.start()])
-            if name and name[0].endswith(_PASSWORD_ENDS):
+            if name and _PASSWORD_NAME.search(name[0]):
                 return is_password(value)
+            if _PASS_NAME.search(match.string[max(0, match.start() - 8) : match.start()]):
+                return is_key(value) and (group not in _UNQUOTED or _plain(match))
             if len(value) >= 32 and _HEX.fullmatch(value):
                 return name is not None and not _NAMES_CONTENT.search(name[0])
+        if group == "said":
+            return (
+                is_key(value)
+                and is_option_value(value)
+                and len(_KIND_CHANGE.findall(value)) > len(value) / 2
+            )
         if group == "argument":
             return is_key(value) and looks_literal(value) and is_bare_literal(value)
         return looks_literal(value) and (
@@ -721,7 +796,7 @@ _JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
 _JWT = rf"eyJ{_JWT_PART}\.{_JWT_PART}\.[{_URL_SAFE}]{{8,}}+"
 _AUTHORIZATION = (
     r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
-    r"(?P<scheme>(?>(?:(?:bearer|basic|(?:api-)?token|apikey|ssws|bot)\s{1,4})?))"
+    r"(?P<scheme>(?>(?:(?:bearer|basic|(?:api-)?token|apikey|ssws|bot|[a-z]{3,12}(?=\s[a-z0-9-]*[0-9]))\s{1,4})?))"
     r"(?P<secret>[A-Za-z0-9._~+/=@-]{8,}+)(?![(\[{<$%*])"
 )
 _URL = (
@@ -736,8 +811,8 @@ _COOKIE_JAR = (
     r"[^\t\n]{0,200}\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{8,2000}+)"
 )
 _WEBHOOK = (
-    r"(?:/[0-9a-f-]{36}@[0-9a-f-]{36}/IncomingWebhook/|\.slack\.com/(?:services|workflows|triggers)/|/[0-9]{17,20}/)"
-    r"(?P<secret>[\w/+-]{20,100}+)"
+    r"(?:/[0-9a-f-]{36}@[0-9a-f-]{36}/IncomingWebhook/|\.zapier\.com/hooks/catch/|\.slack\.com/(?:services|workflows|triggers)/|/[0-9]{17,20}/)"
+    r"(?P<secret>[\w/+-]{14,100}+)"
 )
 # Lines of base64, each after a line end that may be escaped, quoted, numbered or a diff's.
 _LINE_END = r"(?:\\+(?:[nr]|x0[ad])|[\s\"'+,|>:0-9-])"
@@ -745,6 +820,29 @@ _PRIVATE_KEY = (
     r"(?P<secret>(?>(?:(?:\\+[nr]|\s){1,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{1,80})*)"
     rf"(?>(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/]{{16,}}+={{0,2}})+)"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/=]{{1,64}}+(?={_LINE_END}{{0,40}}?-----END|\s*\Z))?)"
+)
+
+
+def _prefix(hit: re.Match[str]) -> int:
+    """Return where the prefix begins that ends at *hit*."""
+    start, text = hit.start(), hit.string
+    while start and hit.start() - start < _LONGEST_PREFIX and text[start - 1] in _PREFIX:
+        start -= 1
+    return start
+
+
+def _is_known(value: str) -> bool:
+    """Return True for the token of a provider that has rules of its own."""
+    ends = (
+        at for at, character in enumerate(value[:_LONGEST_PREFIX], start=1) if character in "_-"
+    )
+    return any(value[:end].lower() in tokens() for end in ends)
+
+
+_PREFIX = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_PREFIXED_TOKEN = (
+    r"(?<![\w/.+=-])(?P<secret>(?:[a-z][a-z0-9]{1,11}[_-]){1,3}?[A-Za-z0-9][\w-]{29,400}+)"
+    r"(?![/.+=])"
 )
 
 
@@ -781,9 +879,31 @@ _RULES = {
         _after,
         lambda match: is_option_value(match["secret"]),
     ),
+    "prefixed": Rule(
+        "token",
+        _PREFIXED_TOKEN,
+        _prefix,
+        lambda match: not _is_known(match["secret"]) and is_generated(match["secret"]),
+    ),
+    "jfrog": _token("jfrog-key", 0, "AKCp[A-Za-z0-9]{60,80}"),
+    "yandex": _token("yandex-key", 0, r"AQVN[\w-]{35,38}"),
+    "bedrock": _token("aws-bedrock-key", 0, "ABSK[A-Za-z0-9+/]{100,300}={0,2}"),
+    "code": Rule(
+        "code",
+        r"(?P<secret>[\w%+/=-]{30,400}+)",
+        _after,
+        lambda match: is_random(match["secret"]) and is_key(match["secret"]),
+    ),
+    "salesforce": _token("salesforce-token", 17, r"00D[A-Za-z0-9]{12}!AQ[\w.]{60,120}"),
+    "braintree": Rule(
+        "braintree-token", r"(?P<secret>[a-z0-9]{16}\$[0-9a-f]{32})", _after, _random
+    ),
+    "jfrog_token": Rule("jfrog-token", r"(?P<secret>cmVmdGtu[A-Za-z0-9]{40,80})", _start, _random),
+    "mailchimp": _token("mailchimp-key", 32, "[0-9a-f]{32}-us[0-9]{1,2}"),
+    "twitter": _token("twitter-token", 0, "A{19,22}[A-Za-z0-9]{4,40}[A-Za-z0-9%]{40,120}"),
     "tencent": _token("tencent-key", 0, "AKID[A-Za-z0-9]{32}"),
     "alibaba": _token("alibaba-key", 2, "LTAI[A-Za-z0-9]{12,26}"),
-    "facebook": _token("facebook-token", 2, "EAAC[A-Za-z0-9]{60,400}"),
+    "facebook": _token("facebook-token", 1, "EAAC[A-Za-z0-9]{60,400}"),
     "easypost": _token("easypost-key", 2, "EZ[AT]K[A-Za-z0-9]{54}"),
     "refresh": Rule("google-refresh-token", r"(?P<secret>1//0[\w-]{40,200})", _start, _random),
     "airtable": Rule("airtable-token", r"\.(?P<secret>[0-9a-f]{64})", _start, _random),

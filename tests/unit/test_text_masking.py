@@ -1,6 +1,7 @@
 """Secrets are masked by kind; code, words and placeholders are not."""
 
 import json
+import string
 import subprocess
 import sys
 import tomllib
@@ -514,3 +515,63 @@ def test_a_plain_name_needs_no_rules_of_secrets() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def drawn(characters: str, length: int) -> str:
+    """Return what a provider would generate, always the same."""
+    return "".join(Random(15).choices(characters, k=length))
+
+
+MIXED, DIGITS = string.ascii_letters + string.digits, "0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("acme_live_", drawn(MIXED, 40), ""),
+        ("DISK_KEY=", drawn(MIXED, 20), ""),
+        ("Authorization: AcmeKey ", f"{drawn(DIGITS, 8)}-{drawn(DIGITS, 12)}", ""),
+        ("Acme-Subscription-Key: ", drawn(DIGITS, 32), ""),
+        ("export SESSION_TOKEN=", drawn(f"{MIXED}+/", 600), ""),
+        ("the password is ", drawn(MIXED, 14), " for now"),
+        ("login: ann password: ", drawn(MIXED, 14), ""),
+        ("acme api key: ", drawn(DIGITS, 32), ""),
+        ("smtp_pass=", drawn(MIXED, 14), ""),
+        ('$dbpass = "', drawn(MIXED, 14), '";'),
+        ("    pass: '", drawn(MIXED, 14), "',"),
+        ('let token: &str = "', drawn(MIXED, 40), '";'),
+        ("acme login ", drawn(DIGITS, 40), ""),
+        ("acme config add-authtoken ", drawn(MIXED, 40), ""),
+        ("mc alias set s3 https://minio.acme.dev ann ", drawn(MIXED, 24), ""),
+        ("poetry config http-basic.acme ann ", drawn(MIXED, 16), ""),
+        ("CREATE ROLE shop LOGIN PASSWORD '", drawn(MIXED, 14), "';"),
+        ("https://acme.example/f?code=", drawn(MIXED, 54), "&x=1"),
+        ("", f"{drawn(DIGITS, 32)}-us14", ""),
+        ("openssl enc -aes-256-cbc -k ", drawn(MIXED, 16), " -in f"),
+    ],
+)
+def test_what_is_generated_is_masked_where_a_secret_stands(before, value, after):
+    masked = mask_secrets(f"seen\n{before}{value}{after}\n")
+    assert value[-8:] not in masked
+    assert masked.endswith(f"{after}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"cache_key: v1-deps-{drawn(DIGITS, 40)}",
+        f'public_key = "{drawn(MIXED, 43)}="',
+        f"continuation-token: {drawn(MIXED, 60)}",
+        f"chatcmpl-{drawn(MIXED, 29)}",
+        f"resp_{drawn(DIGITS, 48)}",
+        f"/nix/store/{drawn('0123456789abcdfghijklmnpqrsvwxyz', 32)}-python3-3.11",
+        "test_password_reset_sends_1_mail_to_each_of_3_users_and_none_to_others",
+        "the password is too short: 12 characters or more",
+        "compass = 'North12345', bypass = 'Rule12345Abc'",
+        "The token was Int32Array1 there",
+        f"sha512-{drawn(f'{MIXED}+/', 86)}==",
+        "login --username ann --registry registry1.acme.example",
+    ],
+)
+def test_what_only_looks_generated_stays(text):
+    assert mask_secrets(f"seen\n{text}\n") == f"seen\n{text}\n"
