@@ -17,6 +17,7 @@ from contextgraph.model import (
     ActionKind,
     Bundle,
     CausedError,
+    Condition,
     ErrorPattern,
     ErrorSignature,
     Family,
@@ -726,13 +727,14 @@ def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -
     read = trace(clean)
     fragments = fragments_of(read, identity)
     errors = {error_id(step.error): step.error for step in read.steps if step.error}
+    facts = facts_of_run(read)
     return Bundle(
-        trajectory=_trajectory(read, identity, learned_at),
+        trajectory=_trajectory(read, identity, learned_at, facts.course.conditions),
         fragments=fragments,
         errors=tuple(_pattern(key, errors[key]) for key in sorted(errors)),
         caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
         recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
-        facts=facts_of_run(read),
+        facts=facts,
         raw=clean,
         exposures=tuple(
             SeenContext(
@@ -806,7 +808,9 @@ def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
     return tuple(named)[:MAX_FILES]
 
 
-def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
+def _trajectory(
+    read: Trace, identity: str, learned_at: datetime, conditions: tuple[Condition, ...]
+) -> Trajectory:
     raw = read.raw
     files, made = _changed(read)
     return Trajectory(
@@ -828,6 +832,7 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         learned_at=learned_at,
         outcome_source=raw.outcome_source,
         change=raw.change,
+        conditions=conditions,
     )
 
 

@@ -3,13 +3,12 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 
 from msgspec import Struct, field
 
 from contextgraph.model.error import Cause, RemedyPattern
 from contextgraph.model.step import ActionKind
-from contextgraph.model.trajectory import PatchSummary
+from contextgraph.model.trajectory import Condition, PatchSummary
 
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:[\\/]Users)[\\/][^\\/]+|\.")
 TESTS = "<tests>"  # stands for the choice of tests in the form of a command
@@ -81,48 +80,6 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     error_step: int
     cleared_step: int
     pattern: RemedyPattern
-
-
-class Condition(StrEnum):
-    """A condition that a run shows at its end, or so far, and under which runs fail more often.
-
-    No edit: no file was changed that the run did not make itself. Not reproduced: no program ran
-    before the first edit. Not run: no program ran since the last edit. Not tested: no test of the
-    edited files ran. Tests red: the last test failed. Error open: an error was never cleared.
-    Looped: a loop lasted longer than such loops usually do. Stuck: the last step continues one.
-    Exhausted: its context, money, time or turns were used up. Wrong place: no file was changed that
-    a solved run of the same task changed.
-    """
-
-    NO_EDIT = "no_edit"
-    NOT_REPRODUCED = "not_reproduced"
-    NOT_RUN = "not_run"
-    NOT_TESTED = "not_tested"
-    TESTS_RED = "tests_red"
-    ERROR_OPEN = "error_open"
-    LOOPED = "looped"
-    STUCK = "stuck"
-    EXHAUSTED = "exhausted"
-    WRONG_PLACE = "wrong_place"
-
-    @property
-    def text(self) -> str:
-        """The condition in words."""
-        return _CONDITIONS[self]
-
-
-_CONDITIONS = {
-    Condition.NO_EDIT: "No existing file was changed",
-    Condition.NOT_REPRODUCED: "Nothing was run before the first edit",
-    Condition.NOT_RUN: "Nothing was run since the last edit",
-    Condition.NOT_TESTED: "No test of the edited files was run",
-    Condition.TESTS_RED: "The last test failed",
-    Condition.ERROR_OPEN: "An error was never cleared",
-    Condition.LOOPED: "An attempt was repeated without a new outcome",
-    Condition.STUCK: "The last steps repeat an attempt without a new outcome",
-    Condition.EXHAUSTED: "The context, money or time was used up",
-    Condition.WRONG_PLACE: "No file was changed that a solved run of the task changed",
-}
 
 
 class Course(Struct, frozen=True, omit_defaults=True):

@@ -182,6 +182,48 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         return bool(self.steps) and not any(step.action.text for step in self.steps)
 
 
+class Condition(StrEnum):
+    """A condition that a run shows at its end, or so far, and under which runs fail more often.
+
+    No edit: no file was changed that the run did not make itself. Not reproduced: no program ran
+    before the first edit. Not run: no program ran since the last edit. Not tested: no test of the
+    edited files ran. Tests red: the last test failed. Error open: an error was never cleared.
+    Looped: a loop lasted longer than such loops usually do. Stuck: the last step continues one.
+    Exhausted: its context, money, time or turns were used up. Wrong place: no file was changed that
+    a solved run of the same task changed.
+    """
+
+    NO_EDIT = "no_edit"
+    NOT_REPRODUCED = "not_reproduced"
+    NOT_RUN = "not_run"
+    NOT_TESTED = "not_tested"
+    TESTS_RED = "tests_red"
+    ERROR_OPEN = "error_open"
+    LOOPED = "looped"
+    STUCK = "stuck"
+    EXHAUSTED = "exhausted"
+    WRONG_PLACE = "wrong_place"
+
+    @property
+    def text(self) -> str:
+        """The condition in words."""
+        return _CONDITIONS[self]
+
+
+_CONDITIONS = {
+    Condition.NO_EDIT: "No existing file was changed",
+    Condition.NOT_REPRODUCED: "Nothing was run before the first edit",
+    Condition.NOT_RUN: "Nothing was run since the last edit",
+    Condition.NOT_TESTED: "No test of the edited files was run",
+    Condition.TESTS_RED: "The last test failed",
+    Condition.ERROR_OPEN: "An error was never cleared",
+    Condition.LOOPED: "An attempt was repeated without a new outcome",
+    Condition.STUCK: "The last steps repeat an attempt without a new outcome",
+    Condition.EXHAUSTED: "The context, money or time was used up",
+    Condition.WRONG_PLACE: "No file was changed that a solved run of the task changed",
+}
+
+
 @also_accepts("success", 4, bool, lambda success: {"outcome": Outcome.of(success)})
 @dataclasses.dataclass(frozen=True, slots=True)
 class Trajectory:
@@ -192,7 +234,8 @@ class Trajectory:
 
     *repo* is in lower case. *files* are the repository-relative files that the run changed, by its
     patch if there is one, without files that the run created. *contributor* names who supplied the
-    run (``learn --source``), or is empty.
+    run (``learn --source``), or is empty. *conditions* are
+    those that it ended with.
     """
 
     id: str
@@ -217,6 +260,7 @@ class Trajectory:
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
     contributor: str = ""
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def name(self) -> str:

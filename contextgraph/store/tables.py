@@ -248,6 +248,7 @@ def run_row(run: model.Trajectory, revision: int) -> Row:
         shown={
             "name": run.name, "task": run.task, "summary": run.summary, "model": run.model,
             "exit_status": run.exit_status, "success": run.success, "files": run.files,
+            "conditions": run.conditions,
             "source": run.source, "learned_at": run.learned_at,
             "outcome_source": run.outcome_source.value, "total_steps": run.total_steps,
         },

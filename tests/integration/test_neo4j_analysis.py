@@ -11,7 +11,7 @@ from neo4j import Driver, GraphDatabase, Record
 from contextgraph import AgentMemory
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning.statistics import type_transitions
-from contextgraph.model import Scope
+from contextgraph.model import Condition, Scope
 from contextgraph.readers import read
 from tests.server import Neo4jServer
 
@@ -104,6 +104,17 @@ def test_counts_are_those_of_the_memory(memory: AgentMemory, driver: Driver) -> 
     transitions = type_transitions(memory.store.recoveries.error_steps())
     assert shown
     assert all(transitions[error][then] == times for (error, then), times in shown.items())
+
+
+def test_the_conditions_of_failure_are_those_of_the_statistics(
+    memory: AgentMemory, driver: Driver
+) -> None:
+    rates = memory.stats.get_solve_rates()
+    rows = answer(driver, "why_runs_fail", tenant="default")
+    assert {row["condition"] for row in rows} == {name for name, one in rates.items() if one.shown}
+    for row in rows:
+        found = rates[Condition(row["condition"])]
+        assert (row["runs"], row["solved"]) == (found.shown, found.solved_shown)
 
 
 def test_every_node_has_a_name_for_the_browser(memory: AgentMemory, driver: Driver) -> None:
