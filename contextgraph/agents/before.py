@@ -1,12 +1,13 @@
 """Questions before a call of an agent, and whether the memory has an entry for it."""
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
 from contextgraph.advising.freshness import notes_naming
-from contextgraph.model import Action, CommandUse, Scope
+from contextgraph.model import Action, CommandUse, NoteKind, NoteScope, Scope
 from contextgraph.text import regex
 from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_action
 
@@ -44,16 +45,19 @@ class NextCall(Struct, frozen=True):
         command = action.text if action.tool.lower() in SHELL_TOOLS else ""
         return cls(command=command, use=command_use(action.text))
 
-    def has_entry(self, repo: str, store: "Store", lessons: "Lessons") -> bool:
+    def has_entry(self, repo: str, store: "Store", lessons: "Callable[[], Lessons]") -> bool:
         """Return False where the memory has nothing to say before this call in *repo*.
 
         That is: no lesson or note about its files or its command, nor a run of the repository
-        that shows how a program went. Asks less than `LiveRun.before`, and loads no advice.
+        that shows how a program went. Asks less than `LiveRun.before`, and loads no advice;
+        *lessons*, which take a twelfth of a hook to load, only where the memory has some.
         """
+        scope = NoteScope((repo.casefold(),) if repo else None, (NoteKind.LESSON,))
+        known = lessons() if store.notes.newest(scope, 1) else None
         if self.names:
-            said = lessons.naming(self.names, repo=repo or None, written=self.written)
-            return bool(said or notes_naming(self.names, repo, store.notes))
-        if self.command and lessons.for_command(self.command, repo=repo or None):
+            about = known and known.naming(self.names, repo=repo or None, written=self.written)
+            return bool(about or notes_naming(self.names, repo, store.notes))
+        if known and self.command and known.for_command(self.command, repo=repo or None):
             return True
         return bool(repo and self.use and store.runs.for_task(None, Scope(repo), 1))
 

@@ -382,7 +382,7 @@ class _Responder:
 
         tree = WorkingTree.around(self._folder) if self._folder else None
         call = NextCall.of(self._event.action(), tree)
-        return call.has_entry(self._repo, parts.store, parts.lessons)
+        return call.has_entry(self._repo, parts.store, lambda: parts.lessons)
 
     def _asked(self, ask: "Callable[[LiveRun], str | None]", parts: "Parts") -> _Output:
         """Return, in the form of the agent, what *ask* returns of a run with this memory."""

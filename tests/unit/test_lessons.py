@@ -849,7 +849,8 @@ def test_a_hook_before_a_call_ends_at_once_only_where_a_run_would_say_nothing(
     with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
         said = [run.before(call) is not None for call in calls]
     known = [
-        NextCall.of(call, None).has_entry(SHOP, memory.store, memory.lessons) for call in calls
+        NextCall.of(call, None).has_entry(SHOP, memory.store, lambda: memory.lessons)
+        for call in calls
     ]
     assert known == said == [True, False, True, False, False, True]
 
