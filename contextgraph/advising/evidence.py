@@ -81,7 +81,6 @@ _ENOUGH_HERE = 2
 _Key: TypeAlias = tuple[str, str, int]
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
-# What a program does, where options and names of files say otherwise.
 _SUBCOMMAND = regex(r"[A-Za-z][A-Za-z_-]*")
 _IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, Term.ATTRIBUTE).target
 _WITH_PATH = frozenset(
@@ -334,11 +333,22 @@ def _is_of_another_task(query: Query, action: RemedyAction) -> bool:
     if [program] != failed[:1]:
         return False
     files = {posixpath.basename(word.rstrip("/")) for word in given if "/" in word or "." in word}
-    kept = [word for word in given if word in replaced and _SUBCOMMAND.fullmatch(word)]
-    is_other_use = [program] == replaced[:1] and bool(kept) and kept[0] not in failed
+    use = _subcommand(given)
+    is_other_use = use != "" and [program] == replaced[:1] and use in replaced and use not in failed
     return is_other_use or (
         bool(files) and files.isdisjoint(posixpath.basename(word.rstrip("/")) for word in failed)
     )
+
+
+def _subcommand(arguments: Sequence[str]) -> str:
+    """Return the first of *arguments* that is neither an option nor its value; empty for a path."""
+    before = ""
+    for word in arguments:
+        is_bare = _SUBCOMMAND.fullmatch(word) is not None
+        if not word.startswith("-") and (is_bare or not before.startswith("-")):
+            return word if is_bare else ""
+        before = word
+    return ""
 
 
 def _never(query: Query, wording: Wording, *, is_idle: bool) -> str:
