@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from contextgraph.model.error import ErrorPattern, RemedyAction
 from contextgraph.model.step import Time
-from contextgraph.model.trajectory import TRANSIENT, Outcome, TaskType, also_accepts
+from contextgraph.model.trajectory import CAPTION, TRANSIENT, Outcome, TaskType, also_accepts
 
 
 class LoopKind(StrEnum):
@@ -151,8 +151,9 @@ class Fragment:
 
     @property
     def name(self) -> str:
-        """The label of the node in a graph browser."""
-        return f"{self.fragment_type} {self.start}-{self.end}"
+        """Return the caption of the node in a graph browser: its steps, their first command."""
+        command = next(iter(self.action_sequence), "").strip().partition("\n")[0][:CAPTION]
+        return f"{self.start}-{self.end} {command} ({self.fragment_type})"
 
     @property
     def step_range(self) -> tuple[int, int]:
@@ -413,8 +414,8 @@ class Methodology:
 
     @property
     def name(self) -> str:
-        """The label of the node in a graph browser."""
-        return self.situation[:120]
+        """Return the caption of the node in a graph browser: what to do."""
+        return (self.strategy or self.situation)[:120]
 
 
 class SimilarTo(Struct, frozen=True, omit_defaults=True):

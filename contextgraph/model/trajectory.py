@@ -28,6 +28,8 @@ def vouches(contributor: str, repo: str, wanted: str) -> bool:
 
 # Of a field that is neither stored nor part of a JSON record.
 TRANSIENT = {"transient": True}
+# Characters of a task or a command in the caption of a node.
+CAPTION = 80
 # The time of what did not happen.
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -264,8 +266,9 @@ class Trajectory:
 
     @property
     def name(self) -> str:
-        """The label of the node in a graph browser."""
-        return f"{self.instance_id} ({self.outcome})"
+        """Return the caption of the node in a graph browser: the task and the outcome."""
+        title = self.task.strip().partition("\n")[0].strip("#* ") or self.instance_id
+        return f"{title[:CAPTION]} ({self.outcome})"
 
     @property
     def success(self) -> bool | None:

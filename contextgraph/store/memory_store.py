@@ -3,14 +3,15 @@
 The docstrings of the methods are those of the protocols in `ports`.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import orjson
 
@@ -381,8 +382,78 @@ class _Part:
         return [known[key] for key in keys if key in known]
 
 
+class _Standing(NamedTuple):
+    """What most queries need of the memory as a whole.
+
+    *states* are values by key, *verdicts* all decisions by hand, *contributors* the first and the
+    last name.
+    """
+
+    states: Mapping[str, str]
+    verdicts: Sequence[str]
+    contributors: frozenset[str]
+
+
+class _Snapshots(threading.local):
+    """The number of snapshots that a thread is in, and what it has read in them."""
+
+    depth = 0
+    standing: _Standing | None = None
+
+
+class _Whole:
+    """Reads what is asked of the memory as a whole in one call, once in a snapshot.
+
+    A query needs it in three places: of its five round trips to a server three were for these.
+    """
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+        self._snapshots = _Snapshots()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """In this block the thread reads one state."""
+        own = self._snapshots
+        with self._port.snapshot():
+            own.depth += 1
+            try:
+                yield
+            finally:
+                own.depth -= 1
+                if not own.depth:
+                    own.standing = None
+
+    def standing(self) -> _Standing:
+        """Return the state of the snapshot that the thread is in, or that of now."""
+        own = self._snapshots
+        if own.standing is not None:
+            return own.standing
+        named, wanted = [Term("contributor", Is.ABOVE, "")], ("contributor",)
+        states, verdicts, first, last = self._port.find(
+            [
+                Question(tables.STATE, (), (KEY,), wanted=(KEY, VALUE)),
+                Question(tables.VERDICT, (), (KEY,)),
+                Question(tables.RUN, named, ("contributor",), 1, wanted),
+                Question(tables.RUN, named, ("-contributor",), 1, wanted),
+            ]
+        )
+        found = _Standing(
+            dict(states),
+            [text for (text,) in verdicts],
+            frozenset(name for (name,) in (*first, *last)),
+        )
+        if own.depth:
+            own.standing = found
+        return found
+
+
 class MemoryRuns(_Part):
     """`RunStore` above a port."""
+
+    def __init__(self, port: Port, whole: _Whole) -> None:
+        super().__init__(port)
+        self._whole = whole
 
     def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
         packed = rules.pack(bundles)
@@ -455,8 +526,8 @@ class MemoryRuns(_Part):
         return [key for (key,) in found]
 
     def names(self) -> Mapping[str, model.JoinedName]:
-        found = self._find(Question(tables.STATE, [_equal(KEY, _NAMES)]))
-        return tables.names_of(found[0][0]) if found else {}
+        text = self._whole.standing().states.get(_NAMES)
+        return tables.names_of(text) if text else {}
 
     def set_names(self, names: Mapping[str, model.JoinedName]) -> None:
         row = Row(tables.STATE, _NAMES, {}, tables.text_of(names, "names of repositories"))
@@ -1186,6 +1257,10 @@ def _put_similar(port: Transaction, similar: Sequence[model.SimilarTo]) -> int:
 class MemoryExposures(_Part):
     """`ExposureStore` above a port."""
 
+    def __init__(self, port: Port, whole: _Whole) -> None:
+        super().__init__(port)
+        self._whole = whole
+
     def add(self, exposures: Sequence[model.Exposure]) -> None:
         given = {one.context_id: one for one in reversed(exposures)}
 
@@ -1210,24 +1285,19 @@ class MemoryExposures(_Part):
 
     @_of_one_state
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
-        is_known, named = _equal("known", True), [Term("contributor", Is.ABOVE, "")]
+        is_known, whole = _equal("known", True), self._whole.standing()
         # Most advice was never shown.
         ever = _groups(self._port, tables.SHOWN, [_keyed(advice, "item"), is_known], "item")
-        *found, verdicts, first, last = self._port.find(
+        found = self._port.find(
             [
-                *(
-                    Question(
-                        tables.SHOWN,
-                        [_equal("item", name), is_known],
-                        ("-shown_at", "-context"),
-                        rules.REPORTS_USED,
-                        ("context",),
-                    )
-                    for name in ever
-                ),
-                Question(tables.VERDICT, (), (KEY,)),
-                Question(tables.RUN, named, ("contributor",), 1, ("contributor",)),
-                Question(tables.RUN, named, ("-contributor",), 1, ("contributor",)),
+                Question(
+                    tables.SHOWN,
+                    [_equal("item", name), is_known],
+                    ("-shown_at", "-context"),
+                    rules.REPORTS_USED,
+                    ("context",),
+                )
+                for name in ever
             ]
         )
         contexts = {context for rows in found for (context,) in rows}
@@ -1240,16 +1310,16 @@ class MemoryExposures(_Part):
         return model.AdviceRecord(
             tuple(shown.values()),
             {error: (runs, cleared) for error, runs, cleared in rates},
-            tuple(tables.value_of(model.Verdict, text) for (text,) in verdicts),
-            len({*first, *last}),
+            tuple(tables.value_of(model.Verdict, text) for text in whole.verdicts),
+            len(whole.contributors),
         )
 
     def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         self._port.write(lambda port: port.put(map(tables.verdict_row, verdicts)))
 
     def gate(self) -> model.FittedGate | None:
-        found = self._find(Question(tables.STATE, [_equal(KEY, _GATE)]))
-        return rules.gate_of(found[0][0]) if found else None
+        text = self._whole.standing().states.get(_GATE)
+        return rules.gate_of(text) if text else None
 
     @_of_one_state
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
@@ -1770,12 +1840,13 @@ class MemoryStore(Store):
 
     def __init__(self, port: Port) -> None:
         self._port, self.tenant = port, port.tenant
-        self.snapshot: Callable[[], AbstractContextManager[object]] = port.snapshot
-        self.runs = MemoryRuns(port)
+        whole = _Whole(port)
+        self.snapshot: Callable[[], AbstractContextManager[object]] = whole.snapshot
+        self.runs = MemoryRuns(port, whole)
         self.recoveries = MemoryRecoveries(port)
         self.vectors = MemoryVectors(port)
         self.methodologies = MemoryMethodologies(port)
-        self.exposures = MemoryExposures(port)
+        self.exposures = MemoryExposures(port, whole)
         self.notes: NoteStore = MemoryNotes(port)
         self.passages: PassageStore = MemoryPassages(port)
         self.admin: MemoryAdmin = MemoryAdmin(port)

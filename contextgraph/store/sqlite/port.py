@@ -652,8 +652,8 @@ class SqlitePort:
         self._process = os.getpid()
         self._snapshot = _Snapshot()
         self._matrices: dict[tuple[str, str], Matrix] = {}
-        # The revision that words were counted at. Counting them takes half of a query about a task
-        # (`python -m benchmarks`), and most tasks of a memory share their words.
+        # The revision that words were counted at: counting them takes half of a query without an
+        # error (`python -m benchmarks`), and most of these share their words.
         self._counted: tuple[int, _Counted] = (-1, {})
 
     def matrix(self, table: Table, space: str) -> Matrix:
