@@ -703,7 +703,8 @@ class MemoryRecoveries(_Part):
             question.level for question in questions if question.level not in RECOVERY_LEVELS
         ]:
             raise ValueError(f"recoveries cannot be found by {unknown[0]}")
-        order = ("-verified", "-seen_at", SOURCE, TARGET, "error_step")
+        # Ties go by the key, which is made of the fragment, the error and the step.
+        order = ("-verified", "-seen_at")
         found = self._port.find(
             [
                 Question(
@@ -711,12 +712,12 @@ class MemoryRecoveries(_Part):
                     [*_agreeing(question), *_within(question.scope)],
                     order,
                     _most(limit),
-                    (KEY, VALUE),
                 )
                 for question in questions
             ]
         )
-        return [*map(tables.candidate_of, dict(chain.from_iterable(found)).values())]
+        texts = dict.fromkeys(text for (text,) in chain.from_iterable(found))
+        return [*map(tables.candidate_of, texts)]
 
     @_of_one_state
     def for_text(
