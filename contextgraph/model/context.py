@@ -25,7 +25,7 @@ from contextgraph.model.error import (
 from contextgraph.model.facts import Environment
 from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
-from contextgraph.model.step import Json, Time
+from contextgraph.model.step import ActionKind, Json, Time
 from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
 from contextgraph.model.values import replace
 
@@ -181,7 +181,9 @@ class State:
     *repo* is ``owner/repo``, *agent* the name of the agent in its logs, *environment* its machine:
     facts of other machines are not shown. *phase* may be given by its value, for example
     ``"testing"``; raises `ValueError` for another text. *embedding* is the vector of the task in
-    the space of the memory, if known.
+    the space of the memory, if known. *action_type*, *error_category* and *error_keywords* describe
+    an attempt of an agent that does not say its *last_action*: without either, a state is no
+    attempt, and an error alone no loop.
     """
 
     tools: tuple[str, ...] = ()
@@ -198,10 +200,15 @@ class State:
     failed_actions: tuple[str, ...] = ()
     agent: str = ""
     environment: Environment | None = None
+    action_type: ActionKind | None = None
+    error_category: str = ""
+    error_keywords: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:
             object.__setattr__(self, "phase", Phase(self.phase))
+        if self.action_type is not None and type(self.action_type) is not ActionKind:
+            object.__setattr__(self, "action_type", ActionKind(self.action_type))
 
 
 class Scope(Struct, frozen=True):

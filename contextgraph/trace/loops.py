@@ -157,17 +157,33 @@ def _program(step: StepTrace) -> str:
 
 
 def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | None:
-    """The predicament that *state* shows by its last action; None before the first one.
+    """The predicament that *state* shows by its last action, or its type; None without either.
 
-    Without outcomes its current error is taken for the outcome of the last action. A state that
-    has an error and no action is that of an agent which does not say what it does.
+    Without outcomes its current error is taken for the outcome of the last action.
     """
-    if not (state.last_action.strip() or state.current_error):
-        return None
+    if not state.last_action.strip():
+        return _described(state, state.action_type) if state.action_type else None
     answer = state.last_outcome if has_outcomes else state.current_error
     if state.last_outcome.strip().lower() in _JUST_FAILED:
         answer = state.current_error
     return predicament_of(_step_in(state, answer))
+
+
+def _described(state: State, kind: ActionKind) -> Predicament:
+    """The predicament of an agent that names the kind of its action, and its error."""
+    error = error_of(state) if state.current_error else None
+    category = state.error_category or (error.error_type if error else "")
+    keywords = state.error_keywords or (error.keywords if error else ())
+    return Predicament(
+        action_type=kind,
+        goal=f"{kind}:",
+        attempt=_digest(kind),
+        outcome=f"{category}: {' '.join(sorted(keywords))}",
+        inconclusive=bool(category),
+        error=error,
+        phase=state.phase,
+        command=kind.value,
+    )
 
 
 def _step_in(state: State, answer: str) -> StepTrace:
@@ -303,7 +319,7 @@ class LoopTracker:
         """Add the next step, or the state after it; the loop that it continues, None for none.
 
         Steps are numbered from 0 in the order they are pushed. A state without a last action
-        and an error is the start of a run and not a step.
+        and its type is the start of a run and not a step.
         """
         loop = self._advance(step)
         return loop.info() if loop else None

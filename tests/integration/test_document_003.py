@@ -79,7 +79,11 @@ def test_every_public_class_is_importable_and_the_package_stays_lazy() -> None:
     assert RankedItem is not None
     loaded = "import sys, contextgraph; print([m for m in sys.modules if 'contextgraph' in m])"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
-    assert set(ast.literal_eval(ran.stdout)) == {"contextgraph", "contextgraph.system.names"}
+    assert set(ast.literal_eval(ran.stdout)) == {
+        "contextgraph",
+        "contextgraph.system",
+        "contextgraph.system.names",
+    }
 
 
 # Class -> the members that the document has, each with its arguments, or the fields of the class.
@@ -440,13 +444,23 @@ def test_loops_are_detected_without_a_memory() -> None:
     assert not detector.is_same_predicament(history[1], State(last_action="ls"))
 
 
-def test_a_loop_is_seen_and_left_by_the_fields_of_the_document_alone(memory: AgentMemory) -> None:
+def test_a_loop_is_seen_by_the_kind_of_an_action_and_its_error(memory: AgentMemory) -> None:
     state = State(["bash"], "a shop", "Totals are wrong", NO_MODULE, "fixing", [])  # type: ignore[arg-type]
+    assert memory.check_loop([state] * 3) is None  # an error alone: who knows what was tried
+    state = replace(state, action_type="run")
     assert memory.check_loop([state] * 2) is None
     loop = memory.check_loop([state] * 3)
     assert loop is not None
     assert "install" in loop.escape_suggestions[0].text
     assert memory.check_loop([State(task_description="Totals are wrong")] * 3) is None
+
+
+def test_an_error_is_known_by_its_category_and_keywords(memory: AgentMemory) -> None:
+    state = State(action_type="edit", error_category="E999", error_keywords=("indent",))  # type: ignore[arg-type]
+    loop = memory.check_loop([state] * 3)
+    assert loop is not None
+    other = replace(state, error_keywords=("name",))
+    assert memory.check_loop([state, other, state]) is None
 
 
 def test_a_signature_has_action_error_and_keywords() -> None:
