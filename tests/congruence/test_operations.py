@@ -27,8 +27,6 @@ WRITTEN = (
     "notes.add",
     "passages.add",
 )
-# To compare all that the stores hold takes as long as this many calls.
-COMPARED_AFTER = 10
 
 
 def fill(stores: ComparedStores, runs: list[Bundle], written: tuple[Call, ...]) -> None:
@@ -69,10 +67,8 @@ def test_operations_of(name: str, pair: Pair, request: pytest.FixtureRequest) ->
     def check(runs: list[Bundle], written: tuple[Call, ...], made: Sequence[Call]) -> None:
         with closing(pair.opened(request)) as stores:
             fill(stores, runs, written)
-            for number, call in enumerate(made, 1):
+            for call in made:
                 do(stores, call)
-                if number % COMPARED_AFTER == 0:
-                    hold_the_same(stores)
             hold_the_same(stores)
 
     check()

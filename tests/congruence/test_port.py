@@ -79,7 +79,7 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 BACK_ENDS = [
     pytest.param(in_a_file, examples(2), id="SQLite"),
     # Each form of a question is planned by the server.
-    pytest.param(on_a_server, examples(0.4), id="Neo4j"),
+    pytest.param(on_a_server, examples(0.15), id="Neo4j"),
 ]
 
 
@@ -271,6 +271,7 @@ def changes(port: Port, since: int) -> dict[str, list[str]]:
     return {table: sorted(keys) for table, keys in put.items() if keys}
 
 
+@pytest.mark.usefixtures("neo4j_server")
 def test_a_failed_transaction_leaves_nothing(request: pytest.FixtureRequest) -> None:
     row = Row(BY_NAME["repo"], "a/b", {"runs": 1})
 

@@ -10,12 +10,13 @@ from tests.profiles import examples
 
 # Every step is a hundred round trips: few sequences, and none is shortened.
 FEW = settings(
-    max_examples=examples(0.05),
+    max_examples=examples(0.02),
     stateful_step_count=8,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 
 
+@pytest.mark.usefixtures("neo4j_server")
 def test_a_server_and_a_file_stay_equal(request: pytest.FixtureRequest) -> None:
     class OnAServer(Memories):
         def __init__(self) -> None:

@@ -4,7 +4,10 @@ import ast
 import inspect
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -47,6 +50,7 @@ from contextgraph.wiring import build
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
 from tests.server import Neo4jServer
 
+STORES = ("memory.db", "networkx:", "neo4j")
 MESSAGE = "No module named 'mod2'"
 REQUIRED: Mapping[str, object] = {
     "id": "t1",
@@ -58,12 +62,35 @@ REQUIRED: Mapping[str, object] = {
 }
 
 
-@pytest.fixture
-def memory(any_memory: AgentMemory) -> AgentMemory:
-    """16 runs that met an error and cleared it, on each store."""
-    for number in range(1, 17):
-        any_memory.learn(replace(installing_run(number), agent="", outcome=Outcome.SOLVED))
-    return any_memory
+@contextmanager
+def learned(request: pytest.FixtureRequest, folder: Path) -> Iterator[AgentMemory]:
+    """A memory of 16 runs that met an error and cleared it, on the store of *request*."""
+    address, auth, tenant = str(request.param), None, None
+    if address == "neo4j":
+        server: Neo4jServer = request.getfixturevalue("neo4j_server")
+        address, auth, tenant = server.uri, server.auth, uuid4().hex
+    elif not address.endswith(":"):
+        address = str(folder / address)
+    with AgentMemory.open(address, auth=auth, tenant=tenant) as memory:
+        for number in range(1, 17):
+            memory.learn(replace(installing_run(number), agent="", outcome=Outcome.SOLVED))
+        yield memory
+
+
+@pytest.fixture(params=STORES, scope="module")
+def memory(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AgentMemory]:
+    """The memory on each store, for tests that only read."""
+    with learned(request, tmp_path_factory.mktemp("read")) as memory:
+        yield memory
+
+
+@pytest.fixture(params=STORES)
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentMemory]:
+    """The memory on each store, for a test that writes."""
+    with learned(request, tmp_path) as memory:
+        yield memory
 
 
 def stuck() -> list[State]:
@@ -227,58 +254,11 @@ def test_a_vector_of_the_task_may_be_given(memory: AgentMemory) -> None:
         found(replace(task, embedding=[1.0]))
 
 
-QUERIES = {
-    "by_error": """MATCH (e:ErrorPattern)-[:RESOLVED_BY]->(m:Methodology)
-        WHERE e.type = $error_type RETURN m ORDER BY m.success_rate DESC""",
-    "by_task": """MATCH (t:Trajectory)-[:HAS_FRAGMENT]->(f:Fragment)
-        WHERE t.task_type = $task_type AND t.success = true RETURN f ORDER BY f.outcome""",
-    "by_state": """MATCH (m:Methodology) WHERE m.situation CONTAINS $phase
-        RETURN m ORDER BY m.confidence DESC LIMIT 5""",
-    "get_error_frequency": """MATCH (e:ErrorPattern)
-        RETURN e.error_type, count(*) AS count ORDER BY count DESC""",
-    "get_error_transitions": """MATCH (f:Fragment)-[:CAUSED_ERROR]->(e:ErrorPattern)
-        RETURN e.error_type, count(f) AS frequency""",
-    "get_common_mistakes": """MATCH (t:Trajectory)-[:HAS_FRAGMENT]->(f:Fragment)
-        WHERE f.outcome = 'failed'
-          AND toLower(coalesce(t.summary, '')) CONTAINS toLower($situation)
-        RETURN f.description, count(*) as freq ORDER BY freq DESC LIMIT 10""",
-    "ErrorPattern.frequency": "MATCH (e:ErrorPattern) RETURN e.frequency",
-    "relations": """MATCH (:Trajectory)-[h:HAS_FRAGMENT]->(:Fragment)-[:CAUSED_ERROR]->
-        (:ErrorPattern)-[r:RESOLVED_BY]->(:Methodology)
-        RETURN h.order, r.success_rate, r.avg_steps""",
-}
-
-
-def test_the_queries_of_the_document_return_rows(neo4j_with_indexes: Neo4jServer) -> None:
-    from neo4j import GraphDatabase
-
-    server = neo4j_with_indexes
-    with AgentMemory(server.uri, server.auth) as memory:
-        for number in range(1, 17):
-            memory.learn(replace(installing_run(number), outcome=Outcome.SOLVED))
-        failed = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-99")
-        memory.learn(failed)
-        memory.consolidator.consolidate(batch_size=16)
-    parameters = {
-        "error_type": "ModuleNotFoundError",
-        "task_type": "bug_fix",
-        "phase": "reproducing",
-        "situation": "TOTALS",
-    }
-    with GraphDatabase.driver(server.uri, auth=server.auth) as driver:
-        for name, text in QUERIES.items():
-            found = driver.execute_query(text, parameters, database_="neo4j").records
-            assert found, name
-            assert None not in found[0].values(), name
-        (error,) = driver.execute_query(QUERIES["ErrorPattern.frequency"]).records
-        assert error["e.frequency"] == 17
-
-
-def test_write_trajectory_returns_the_id(memory: AgentMemory) -> None:
+def test_write_trajectory_returns_the_id(own: AgentMemory) -> None:
     raw = recovering_run(50)
-    identity = memory.writer.write_trajectory(raw)
-    assert memory.learn(raw).trajectory_id == identity
-    stored = memory.store.runs.trajectories([identity])[identity]
+    identity = own.writer.write_trajectory(raw)
+    assert own.learn(raw).trajectory_id == identity
+    stored = own.store.runs.trajectories([identity])[identity]
     assert isinstance(stored, Trajectory)
     assert (stored.instance_id, stored.repo) == ("acme__shop-50", "acme/shop")
     assert stored.task_type == "bug_fix"
@@ -370,18 +350,18 @@ def test_the_nearest_fragment_comes_first(memory: AgentMemory) -> None:
     assert "mod7" in " ".join((best.description, *best.action_sequence))
 
 
-def test_stored_vectors_of_fragments_and_methodologies_are_searched(memory: AgentMemory) -> None:
-    text, vectors = "pip install mod7", memory.store.vectors
-    (vector,) = memory.embedder.embed([text]).vectors
+def test_stored_vectors_of_fragments_and_methodologies_are_searched(
+    own: AgentMemory,
+) -> None:
+    text, vectors = "pip install mod7", own.store.vectors
+    (vector,) = own.embedder.embed([text]).vectors
     assert vector is not None
     assert vectors.nearest_nodes(vector, "Fragment", 9) == {}
-    assert (
-        {*vectors.nodes_to_embed(999, vector.space)} > {*memory.store.methodologies.ids()} != set()
-    )
-    MemoryConsolidator(memory.store, memory.embedder, embeds_nodes=True).consolidate()
+    assert {*vectors.nodes_to_embed(999, vector.space)} > {*own.store.methodologies.ids()} != set()
+    MemoryConsolidator(own.store, own.embedder, embeds_nodes=True).consolidate()
     assert vectors.nodes_to_embed(9, vector.space) == {}
     fragments = vectors.nearest_nodes(vector, "Fragment", 3)
-    found = memory.retriever.by_semantic(vector, "Fragment", 3)
+    found = own.retriever.by_semantic(vector, "Fragment", 3)
     assert [(one.trajectory_id, one.id) for one in found if isinstance(one, Fragment)] == [
         *fragments
     ]
@@ -389,11 +369,11 @@ def test_stored_vectors_of_fragments_and_methodologies_are_searched(memory: Agen
         own.numbers().tolist() for own in fragments.values()
     ]
     methodologies = vectors.nearest_nodes(vector, "Methodology", 3)
-    found = memory.retriever.by_semantic(vector, "Methodology", 3)
+    found = own.retriever.by_semantic(vector, "Methodology", 3)
     assert {one.id for one in found if isinstance(one, Methodology)} == {
         id_ for _, id_ in methodologies
     }
-    memory.forget([run for run, _ in fragments])
+    own.forget([run for run, _ in fragments])
     left = vectors.nearest_nodes(vector, "Fragment", 99)
     assert left
     assert not left.keys() & fragments.keys()
@@ -424,11 +404,11 @@ def test_a_young_memory_is_searched_by_words() -> None:
             memory.retriever.by_semantic([0.5, 0.5], "Trajectory")
 
 
-def test_consolidation_takes_a_batch_size(memory: AgentMemory) -> None:
-    memory.writer.write_trajectory(recovering_run(60))
-    report = memory.consolidator.consolidate(batch_size=16)
+def test_consolidation_takes_a_batch_size(own: AgentMemory) -> None:
+    own.writer.write_trajectory(recovering_run(60))
+    report = own.consolidator.consolidate(batch_size=16)
     assert report.started
-    assert memory.consolidator.consolidate(16).changed == 0
+    assert own.consolidator.consolidate(16).changed == 0
 
 
 def test_loops_are_detected_without_a_memory() -> None:
@@ -483,33 +463,33 @@ def test_escapes_are_suggested_for_a_loop(memory: AgentMemory) -> None:
     assert memory.loop_detector.get_escape_suggestions(found)
 
 
-def test_statistics_are_those_of_the_document(memory: AgentMemory) -> None:
-    engine = memory.stats
+def test_statistics_are_those_of_the_document(own: AgentMemory) -> None:
+    engine = own.stats
     assert engine.get_error_frequency()["ModuleNotFoundError"] == 16
     assert isinstance(engine.get_error_transitions(), dict)
     (mistake, *_) = engine.get_common_mistakes("bug_fix")
     assert isinstance(mistake, MistakePattern)
     assert all(isinstance(pattern, FailurePattern) for pattern in engine.get_failure_patterns())
-    run_id = memory.writer.write_trajectory(installing_run(1))
-    engine.update_from_batch(memory.store.runs.trajectories([run_id]).values())
-    stats = memory.get_stats()
+    run_id = own.writer.write_trajectory(installing_run(1))
+    engine.update_from_batch(own.store.runs.trajectories([run_id]).values())
+    stats = own.get_stats()
     assert isinstance(stats, MemoryStats)
     assert stats.error_frequency == engine.get_error_frequency()
     assert stats.common_mistakes("bug_fix")[0] == mistake
-    labels = {node["label"] for _, node in memory.graph().nodes(data=True)}
+    labels = {node["label"] for _, node in own.graph().nodes(data=True)}
     assert {"Trajectory", "Fragment", ErrorPattern.__name__, "Methodology"} <= labels
 
 
-def test_the_usage_example_runs(memory: AgentMemory) -> None:
+def test_the_usage_example_runs(own: AgentMemory) -> None:
     history: list[State] = []
     handled = []
     for state in stuck():
         history.append(state)
-        context = memory.query(current_state=state)
-        assert isinstance(memory.render(context), str)
-        loop = memory.check_loop(history)
+        context = own.query(current_state=state)
+        assert isinstance(own.render(context), str)
+        loop = own.check_loop(history)
         if loop:
             handled.append(loop.escape_suggestions)
     assert handled
-    receipt = memory.learn(trajectory=recovering_run(70))
+    receipt = own.learn(trajectory=recovering_run(70))
     assert receipt.trajectory_id

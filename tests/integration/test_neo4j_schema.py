@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from random import Random
+from typing import LiteralString
 
 import pytest
 from neo4j import Driver, GraphDatabase
@@ -13,10 +14,11 @@ from contextgraph import AgentMemory
 from contextgraph.errors import MemoryNotFoundError, SchemaError
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
-from contextgraph.model import Space
+from contextgraph.model import Outcome, Space
 from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore, schema
 from contextgraph.store.tables import TABLES
+from tests.builders import NO_MODULE, installing_run, run
 from tests.made_bundles import made_bundle
 from tests.planted import planted
 from tests.server import Neo4jServer
@@ -191,3 +193,49 @@ def test_what_an_older_version_stored_in_the_clear_is_masked(
     nodes = driver.execute_query("MATCH (n) RETURN collect(properties(n)) AS found").records
     assert len(raws) == 3
     assert not any(secret in f"{raws}{nodes}" for _, secret in planted_runs)
+
+
+# Of document 003.
+QUERIES: dict[str, LiteralString] = {
+    "by_error": """MATCH (e:ErrorPattern)-[:RESOLVED_BY]->(m:Methodology)
+        WHERE e.type = $error_type RETURN m ORDER BY m.success_rate DESC""",
+    "by_task": """MATCH (t:Trajectory)-[:HAS_FRAGMENT]->(f:Fragment)
+        WHERE t.task_type = $task_type AND t.success = true RETURN f ORDER BY f.outcome""",
+    "by_state": """MATCH (m:Methodology) WHERE m.situation CONTAINS $phase
+        RETURN m ORDER BY m.confidence DESC LIMIT 5""",
+    "get_error_frequency": """MATCH (e:ErrorPattern)
+        RETURN e.error_type, count(*) AS count ORDER BY count DESC""",
+    "get_error_transitions": """MATCH (f:Fragment)-[:CAUSED_ERROR]->(e:ErrorPattern)
+        RETURN e.error_type, count(f) AS frequency""",
+    "get_common_mistakes": """MATCH (t:Trajectory)-[:HAS_FRAGMENT]->(f:Fragment)
+        WHERE f.outcome = 'failed'
+          AND toLower(coalesce(t.summary, '')) CONTAINS toLower($situation)
+        RETURN f.description, count(*) as freq ORDER BY freq DESC LIMIT 10""",
+    "ErrorPattern.frequency": "MATCH (e:ErrorPattern) RETURN e.frequency",
+    "relations": """MATCH (:Trajectory)-[h:HAS_FRAGMENT]->(:Fragment)-[:CAUSED_ERROR]->
+        (:ErrorPattern)-[r:RESOLVED_BY]->(:Methodology)
+        RETURN h.order, r.success_rate, r.avg_steps""",
+}
+
+
+def test_the_queries_of_the_document_return_rows(neo4j_with_indexes: Neo4jServer) -> None:
+    server = neo4j_with_indexes
+    with AgentMemory(server.uri, server.auth) as memory:
+        for number in range(1, 17):
+            memory.learn(replace(installing_run(number), outcome=Outcome.SOLVED))
+        failed = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-99")
+        memory.learn(failed)
+        memory.consolidator.consolidate(batch_size=16)
+    parameters = {
+        "error_type": "ModuleNotFoundError",
+        "task_type": "bug_fix",
+        "phase": "reproducing",
+        "situation": "TOTALS",
+    }
+    with GraphDatabase.driver(server.uri, auth=server.auth) as driver:
+        for name, text in QUERIES.items():
+            found = driver.execute_query(text, parameters, database_="neo4j").records
+            assert found, name
+            assert None not in found[0].values(), name
+        (error,) = driver.execute_query(QUERIES["ErrorPattern.frequency"]).records
+        assert error["e.frequency"] == 17
