@@ -1,5 +1,6 @@
 """Recoveries, loops and states of any run are consistent."""
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -204,12 +205,14 @@ def test_following_errors_costs_the_same_per_step_in_a_long_run(
     assert calls[400] <= 5 * calls[100]
 
 
-def test_tracking_loops_needs_no_more_memory_in_a_long_run() -> None:
-    tracker = LoopTracker()
-    for step in read_steps(_troubled(400).raw()):
-        tracker.push(step)
-    assert len(tracker._series) <= 64
-    assert len(tracker._rejected) <= 8
+def test_tracking_loops_keeps_no_more_than_a_key_of_an_earlier_step() -> None:
+    sizes = []
+    for length in (200, 800):
+        tracker = LoopTracker()
+        for step in read_steps(_troubled(length).raw()):
+            tracker.push(step)
+        sizes.append(len(pickle.dumps(tracker)))
+    assert sizes[1] - sizes[0] < 600 * 50  # bytes
 
 
 def _ending_at(loops: tuple[LoopInfo, ...], at: int) -> LoopInfo | None:

@@ -30,9 +30,14 @@ class Clock:
 
 
 @pytest.fixture
-def notes() -> Iterator[Notes]:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def notes(clock: Clock) -> Iterator[Notes]:
     store = SqliteStore(":memory:")
-    yield Notes(store.notes, Clock())
+    yield Notes(store.notes, clock)
     store.close()
 
 
@@ -305,11 +310,11 @@ def test_notes_are_found_by_their_meaning(tmp_path: Path) -> None:
     assert all(one.why["meaning"] > 0 for one in found)
 
 
-def test_a_note_is_recalled_while_it_is_valid(notes: Notes) -> None:
+def test_a_note_is_recalled_while_it_is_valid(notes: Notes, clock: Clock) -> None:
     notes.remember("the release is frozen", valid_until=NOW + timedelta(days=20))
     notes.remember("the frozen branch opens again", valid_from=NOW + timedelta(days=20))
     assert contents(notes, "frozen") == ["the release is frozen"]
-    notes._now.now += timedelta(days=30)  # type: ignore[attr-defined]
+    clock.now += timedelta(days=30)
     assert contents(notes, "frozen") == ["the frozen branch opens again"]
 
 
@@ -361,11 +366,11 @@ def test_pruning_needs_a_condition_and_spares_pinned_notes(notes: Notes) -> None
     assert notes.reset(source="user") == 3
 
 
-def test_a_snapshot_has_pinned_related_and_recent_notes(notes: Notes) -> None:
+def test_a_snapshot_has_pinned_related_and_recent_notes(notes: Notes, clock: Clock) -> None:
     notes.remember("small commits", repo=SHOP, pinned=True)
     notes.remember("checkout needs redis", repo=SHOP)
     notes.remember("lunch is at noon", repo=SHOP)
-    notes._now.now -= timedelta(days=1)  # type: ignore[attr-defined]
+    clock.now -= timedelta(days=1)
     shown = notes.snapshot("test_checkout fails", repo=SHOP)
     assert [note.content for note in shown.notes] == [
         "small commits",
