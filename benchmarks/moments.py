@@ -149,12 +149,12 @@ def replay(memory: AgentMemory, run: RawTrajectory) -> Iterator[Shown]:
     for step in run.steps:
         if step.action.text or step.action.tool:
             yield from shown("before", live.before(step.action), step.action.text)
-        live.resume([step])
+        live.resume([replace(step, user_message=None)])
         if said := (step.user_message or "").strip():
-            yield from shown("end", live.check_submit(), "")
+            yield from shown("end", "; ".join(live.broken()), "")
             turn += 1
             yield from shown("prompt", live.prompt(said), said)
-    yield from shown("end", live.check_submit(), "")
+    yield from shown("end", "; ".join(live.broken()), "")
 
 
 def prompts_of(run: RawTrajectory) -> list[str]:
@@ -178,6 +178,7 @@ class Counts:
     def __init__(self) -> None:
         self.right: list[tuple[Moment, bool, bool]] = []
         self.searched: list[bool] = []
+        self.indexed = 0
         self.rated: list[tuple[float, bool]] = []
         self.lines, self.texts = Counter[str](), Counter[str]()
         self.prompts, self.controls = 0, 0
@@ -198,6 +199,14 @@ class Counts:
                 for of in (notes, known)
             )
             self.right.append((moment, is_right, is_known))
+            subjects = {
+                note.lesson.about.subject
+                for lesson in moment.lessons
+                for note in known
+                if note.lesson and lesson.is_said_by(note, steps)
+            }
+            starts = " ".join(one.text for one in shown if one.moment == "start")
+            self.indexed += any(subject and subject in starts for subject in subjects)
             if _is_first(memory, run, moment, steps):
                 self.searched.append(is_right)
         wanted = {moment.turn for moment in labelled}
@@ -252,6 +261,7 @@ class Counts:
         share = 40 * without / max(1, self.controls)
         lines = [
             f"right at the moment: {right} of {len(self.right)}; {known} are known",
+            f"in the index of the start: {self.indexed}",
             f"before a correction: {sum(corrected)} of {len(corrected)}",
             f"first of a search: {len(self.searched)}, of these said: {sum(self.searched)}",
             f"turns without a label: {self.controls}, with a line: {without}, of 40: {share:.1f}",

@@ -85,7 +85,7 @@ from contextgraph.model.values import replace
 from contextgraph.store.protocols import EmbedderSource, Store, current_name
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import gives_instructions
-from contextgraph.trace import MISSING_PROGRAM, Lesson, error_of, lessons_of, signature_of
+from contextgraph.trace import MISSING_PROGRAM, MachineLesson, error_of, lessons_of, signature_of
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 
@@ -434,9 +434,9 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     if context.playbook:
         yield from (line.text for line in playbook_lines(context.playbook))
         for fact in context.playbook.facts:
-            yield lesson_key(Lesson(fact.cause, fact.fails, fact.works))
+            yield lesson_key(MachineLesson(fact.cause, fact.fails, fact.works))
             if fact.cause is Cause.KEPT_FOLDER:
-                yield lesson_key(Lesson(Cause.FOLDER))
+                yield lesson_key(MachineLesson(Cause.FOLDER))
 
 
 def _said(remedy: Remedy) -> tuple[str, ...]:
@@ -448,7 +448,7 @@ def _said(remedy: Remedy) -> tuple[str, ...]:
     return remedy.description, "\n".join(f"{one.kind} {one.target}" for one in named)
 
 
-def lesson_key(lesson: Lesson) -> str:
+def lesson_key(lesson: MachineLesson) -> str:
     """Key of a *lesson* of the machine among `sayings`, however it is worded."""
     return "\n".join(lesson)
 

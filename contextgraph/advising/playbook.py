@@ -39,7 +39,7 @@ from contextgraph.store.protocols import Store, current_name
 from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
     SCRIPT,
-    Lesson,
+    MachineLesson,
     is_advice_id,
     is_hazardous_command,
     is_own_module,
@@ -378,28 +378,28 @@ def machine_facts(
     return tuple(chosen)
 
 
-def _lost_by(run: RunLosses) -> dict[Lesson, set[int]]:
+def _lost_by(run: RunLosses) -> dict[MachineLesson, set[int]]:
     """Return the steps of *run* that each lesson would have saved."""
-    steps: dict[Lesson, set[int]] = {}
+    steps: dict[MachineLesson, set[int]] = {}
     for loss in run.losses:
-        lesson = Lesson(loss.cause, loss.fails, loss.works)
+        lesson = MachineLesson(loss.cause, loss.fails, loss.works)
         steps.setdefault(lesson, set()).update(range(loss.error_step, loss.cleared_step))
     return steps
 
 
-def _cost(lesson: Lesson) -> float:
+def _cost(lesson: MachineLesson) -> float:
     """Return what the text costs, in steps; a package, or a reason, is a part of a line."""
     return _PART_COST if lesson.cause in (Cause.PACKAGE, Cause.EDIT) else _LINE_COST
 
 
-def _facts(runs: Sequence[RunLosses]) -> dict[Lesson, MachineFact]:
+def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     """Each lesson of *runs* that is met by enough tasks, and not by one source alone."""
-    tasks: dict[Lesson, set[str]] = {}
-    sources: dict[Lesson, set[str]] = {}
-    patterns: dict[Lesson, dict[RemedyPattern, None]] = {}
+    tasks: dict[MachineLesson, set[str]] = {}
+    sources: dict[MachineLesson, set[str]] = {}
+    patterns: dict[MachineLesson, dict[RemedyPattern, None]] = {}
     for run in runs:
         for loss in run.losses:
-            lesson = Lesson(loss.cause, loss.fails, loss.works)
+            lesson = MachineLesson(loss.cause, loss.fails, loss.works)
             tasks.setdefault(lesson, set()).add(run.instance_id)
             sources.setdefault(lesson, set()).add(run.source)
             if wording_of(loss.pattern.target) or loss.cause is not Cause.EDIT:

@@ -14,6 +14,7 @@ from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
 from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
+from contextgraph.knowledge.broken import broken_by, may_be_broken
 from contextgraph.memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
     Action,
@@ -24,6 +25,8 @@ from contextgraph.model import (
     FailureWarning,
     Json,
     LearnReceipt,
+    Lesson,
+    LessonStatus,
     LoopInfo,
     MemoryContext,
     Outcome,
@@ -38,7 +41,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip, clip_tokens, count_tokens
+from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_use
 from contextgraph.trace.course import CourseTracker
@@ -52,7 +55,12 @@ if TYPE_CHECKING:
     from contextgraph.learning.failure import SolveRates
     from contextgraph.learning.statistics import StatisticsEngine
 
-START_TOKENS, STEP_TOKENS = 800, 400
+START_TOKENS, STEP_TOKENS, INDEX_TOKENS = 800, 400, 500
+_INDEX = (
+    "Lessons of earlier sessions by subject; read some with the tool `lessons` or "
+    "`contextgraph lessons --about SUBJECT`: "
+)
+_FEWEST_INDEXED = 5
 _LIMIT = 3
 
 # Conditions that cannot be mended when a run is about to submit.
@@ -280,6 +288,7 @@ class LiveRun:
         self.session = Session(memory, session, agent=raw.agent, repo=raw.repo)
         self._folders_shown = False
         self._commands: set[str] = set()
+        self._turn: list[StepTrace] = []
         self._is_finished = False
 
     def start(self) -> str:
@@ -294,12 +303,29 @@ class LiveRun:
             text = "\n".join(filter(None, (text, remedy)))
         try:
             keyed = self._memory.keyed.for_prompt() if self._memory.has_keyed else ""
-            text = "\n".join(filter(None, (text, keyed)))
+            text = "\n".join(filter(None, (text, keyed, self._index())))
         except StoreError as error:
             self.session.fail("the agent starts without its keyed files", error)
         # Stripped before learning; its id says what this run was shown.
         self._raw = replace(self._raw, system_prompt=self._raw.system_prompt + text)
         return text
+
+    def _index(self) -> str:
+        """Return the subjects of the lessons of the repository, for the agent to open some.
+
+        Empty if there are few. The newest stand at the end, so that prompt caches hold.
+        """
+        named = self._memory.lessons.subjects(self._raw.repo) if self._raw.repo else ()
+        subjects = [" ".join(one.split()) for one in named if not gives_instructions(one)]
+        room, shown = INDEX_TOKENS - count_tokens(_INDEX), list[str]()
+        for subject in reversed(subjects):
+            room -= count_tokens(f"{subject}; ")
+            if room < 0:
+                break
+            shown.append(subject)
+        if len(shown) < _FEWEST_INDEXED:
+            return ""
+        return fence(_INDEX + "; ".join(reversed(shown)), new_context_id())
 
     def observe(
         self,
@@ -343,6 +369,8 @@ class LiveRun:
         read = self._reader.push(step)
         state, loop = self._states.push(read), self._loops.push(read)
         self._course.push(read, loop)
+        # What a person wrote after a step begins a turn.
+        self._turn = [] if (step.user_message or "").strip() else [*self._turn, read]
         use = command_use(step.action.text)
         if read.succeeded and use:
             self._commands.add(use.form)
@@ -353,6 +381,7 @@ class LiveRun:
 
         This is what people decided about it, and what clears an error that is pasted into it.
         """
+        self._turn = []
         pasted = replace(self._states.state, current_error=text)
         remedy = ""
         if error_of(pasted):
@@ -389,6 +418,31 @@ class LiveRun:
         """
         conditions = self._course.conditions - self._warned
         return self._shown(lambda: self._missing(conditions), STEP_TOKENS, "submit") or None
+
+    def broken(self) -> tuple[str, ...]:
+        """Return the rules that the turn since the last message of a person broke, each once.
+
+        They are for the person: commands that a rule rules out, and checks that were not run
+        since what they cover was changed.
+        """
+        try:
+            told = self.session.said()
+            broken = {
+                f"broken {one.lesson.id}": str(one) for one in broken_by(self._turn, self.rules)
+            }
+            lines = {key: line for key, line in broken.items() if key not in told}
+            self.session.tell("end", lines)
+        except StoreError as error:
+            self.session.fail("rules that were broken are not shown", error)
+            return ()
+        return tuple(lines.values())
+
+    @cached_property
+    def rules(self) -> tuple[Lesson, ...]:
+        """The active lessons of the repository that a turn can break. Raises `StoreError`."""
+        repo = self._raw.repo
+        listed = self._memory.lessons.of(repo, status=[LessonStatus.ACTIVE]) if repo else ()
+        return tuple(filter(may_be_broken, listed))
 
     def finish(
         self,

@@ -1,17 +1,18 @@
 """Record of what an agent was shown in its session, through whichever entrance."""
 
 import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from contextgraph.advising.pipeline import sayings, without_shown
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.model import MemoryContext, ShownIn
+from contextgraph.model import Exposure, MemoryContext, ShownIn, new_context_id
+from contextgraph.model.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Exposure
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +59,19 @@ class Session:
             except StoreError as error:  # tried again when something is written
                 self.fail("what was shown is not recorded", error)
         return text
+
+    def tell(self, moment: str, lines: "Mapping[str, str]") -> None:
+        """Record *lines*, by what is not said again, as shown to a person at *moment*."""
+        self._said.update(lines)
+        if lines and self.name and self._memory.records_shown:
+            one = Exposure.of(
+                new_context_id(), (), datetime.now(UTC), text="\n".join(lines.values())
+            )
+            said = replace(
+                one, session=self.name, moment=moment, agent=self.agent, repo=self.repo,
+                said=tuple(lines),
+            )  # fmt: skip
+            self._memory.store.exposures.add([said])
 
     def fail(self, what: str, error: ContextGraphError) -> None:
         """Log *error* and what follows from it: an agent must not stop because of its memory."""

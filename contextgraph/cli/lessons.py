@@ -44,6 +44,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         bool, described("--all", help="Also those that are proposed, superseded or rejected.")
     ] = False,
     recurring: Annotated[bool, flag("Only those said in two sessions or more.")] = False,
+    about: Annotated[str, option("SUBJECT", "Only the five nearest to this subject.")] = "",
     page: Annotated[int, described(metavar="N", min=1, help="Ten at a time: which ten.")] = 1,
     accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
     reject: Annotated[
@@ -83,6 +84,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     status = [LessonStatus.ACTIVE] if not every else [*LessonStatus]
     with common.open(read_only=True) as memory:
         listed = memory.lessons.of(where, status=status)
+        if about:
+            listed, every = memory.lessons.about(about, where), True
         waiting = 0 if every else len(memory.lessons.of(where, status=[LessonStatus.PROPOSED]))
         if not (listed or waiting or repo or propose or common.as_json):
             listed = memory.lessons.of(None, status=status)

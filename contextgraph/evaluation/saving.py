@@ -40,7 +40,7 @@ from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import (
     FOLDER_PATTERNS,
     FolderCauses,
-    Lesson,
+    MachineLesson,
     Names,
     Recovery,
     StepTrace,
@@ -277,7 +277,7 @@ class _Run:
             if step.error or step.reading.kind.searches:
                 yield step.index
 
-    def _lesson(self, recovery: Recovery) -> Lesson | None:
+    def _lesson(self, recovery: Recovery) -> MachineLesson | None:
         error = recovery.error
         return self._folders.lesson(recovery.error_step, error.error_type, error.message)
 

@@ -43,7 +43,7 @@ from contextgraph.knowledge.ranking import (
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import SURE
-from contextgraph.knowledge.written import history_of, written_in
+from contextgraph.knowledge.written import history_of, is_read_at_start, written_in
 from contextgraph.model import (
     CLONE,
     About,
@@ -82,7 +82,7 @@ _KINDS = (NoteKind.LESSON,)
 _LISTED = 10_000
 # From here on two lessons say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
-STANDING_TOKENS = 60
+STANDING_TOKENS = 110
 _RUNNING = ("run", "use", "never")
 _NAMED = regex(
     r"\b([A-Z]{3,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
@@ -295,24 +295,39 @@ class Lessons:
         return self._store.newest(_scope(repo), _LISTED)
 
     def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
-        """Return the lessons of *repo* that people gave repeatedly, as many as fit a few lines.
+        """Return the rules of *repo* that apply to any work there, as many as fit a few lines.
 
-        They apply to any work there: most frequent first, then those that name no file.
+        Those that people gave repeatedly, most frequent first, then what a person accepted, or
+        a model wrote down and was confirmed, and names no file. Not what agents read by themselves.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         superseded = superseded_in(self._store, notes, as_of)
-        again = [
+        general = [
             lesson_of(note)
             for id_, note in notes.items()
-            if id_ not in superseded and note.lesson and note.lesson.sessions > 1
+            if id_ not in superseded and _is_general(note)
         ]
+        general.sort(key=lambda one: (-one.sessions, len(one.about.names), -one.time.timestamp()))
         room, rules = STANDING_TOKENS, list[Recollection]()
-        for one in sorted(again, key=lambda one: (-one.sessions, len(one.about.names), one.id)):
+        for one in general:
             line = quote_of(notes[one.id], sessions=one.sessions).line(room)
-            if line:
+            if line and not line.endswith('…"'):
                 rules.append(Recollection(notes[one.id], 1.0, {"sessions": float(one.sessions)}))
                 room -= count_tokens(line)
         return tuple(rules)
+
+    def subjects(self, repo: str) -> tuple[str, ...]:
+        """Return the subjects of the active lessons of *repo*, each once, the oldest first."""
+        notes = [note for note in self._newest(repo) if note.lesson and not waits(note)]
+        left = superseded_in(self._store, [note.id for note in notes]).keys() | _said_again(notes)
+        held = (note for note in reversed(notes) if note.id not in left)
+        named = (note.lesson.about.subject for note in held if note.lesson)
+        return tuple(dict.fromkeys(filter(None, named)))
+
+    def about(self, subject: str, repo: str | None = None, limit: int = 5) -> tuple[Lesson, ...]:
+        """Return the active lessons nearest to *subject*, closest first."""
+        found = self.for_request(subject, repo=repo)
+        return tuple(lesson_of(one.note) for one in found if not waits(one.note))[:limit]
 
     def accept(self, ids: Collection[str], by: str = "") -> int:
         """Mark these lessons as right, reviewed by *by*; return how many there were."""
@@ -505,7 +520,9 @@ class Lessons:
         said = {
             note.id: note
             for note in scoped
-            if _is_seen(note, as_of) and bears_on_command(note.content, line, note.repo)
+            if _is_seen(note, as_of)
+            and _orders(note, line)
+            and bears_on_command(note.content, line, note.repo)
         }
         return self._current(said, as_of)
 
@@ -846,6 +863,25 @@ def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
         if close.score >= _NEARLY * best.score and _is_said(note) and _is_said(first)
     ]
     return max(near, key=lambda pair: pair[0].created_at, default=listed[0])
+
+
+def _is_general(note: Note) -> bool:
+    """Return True for a rule of any work, which agents do not read by themselves."""
+    facts = note.lesson
+    if facts is None or waits(note) or is_read_at_start(facts.evidence[0].speaker):
+        return False
+    is_sure = note.credibility == _REVIEWED or facts.origin is Origin.DISTILLED
+    is_rule = facts.kind is LessonKind.RULE and not (facts.about.paths or facts.about.symbols)
+    return facts.sessions > 1 or (is_rule and is_sure)
+
+
+def _orders(note: Note, line: str) -> bool:
+    """Return True where *note* may say how to run *line*: no decision that only mentions it."""
+    facts = note.lesson
+    if facts is None or facts.origin is Origin.SAID or facts.kind is not LessonKind.DECISION:
+        return True
+    programs = {command.program.partition(" ")[0] for command in commands_in(line)}
+    return any(named.partition(" ")[0] in programs for named in facts.about.programs)
 
 
 def _is_said(note: Note) -> bool:

@@ -62,6 +62,11 @@ _NUMBER = regex(r"^(?:adr[- ]?)?\d+[.:)]?\s*[-–—:]?\s*", re.IGNORECASE)
 _DROPPED = regex(r"\b(?:superseded|deprecated|rejected|proposed|draft)\b", re.IGNORECASE)
 
 
+def is_read_at_start(path: str) -> bool:
+    """Return True for a file that agents read by themselves when they start."""
+    return bool(_RULES.search(path))
+
+
 def written_in(run: RawTrajectory, run_id: str, now: datetime) -> Iterator[tuple[str, LessonFacts]]:
     """Yield the lessons that *run*, which has the id *run_id*, wrote into such files.
 

@@ -557,6 +557,11 @@ def _brief(answer: Any) -> Result:
     return {**_fields(answer, "text keys omitted"), "context_id": None}
 
 
+def _lessons(answer: Any) -> Result:
+    safe = (one for one in answer["lessons"] if not gives_instructions(one["text"]))
+    return {"lessons": _each(safe, "id kind text repo time sessions")}
+
+
 _LIMIT = (Limit, _FEW)
 READING: dict[str, Callable[..., Result]] = {
     "query_memory": query_memory,
@@ -567,6 +572,7 @@ READING: dict[str, Callable[..., Result]] = {
     "recall": _offered(
         "recall", "question repo limit", _notes, question=(Question, ...), limit=_LIMIT
     ),
+    "lessons": _offered("lessons", "about repo", _lessons, about=(Question, ...)),
     "snapshot": _offered("snapshot", "trigger focus repo max_tokens", _notes),
     "search": _offered("search", "question repo limit", _safe, limit=_LIMIT),
     "brief": _offered("brief", "tags max_tokens", _brief, max_tokens=(Tokens, 500)),

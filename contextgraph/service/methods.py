@@ -371,11 +371,13 @@ class NotesOfService(Part, Notes):
 class LessonsOfService(Part, Lessons):
     """Lessons of runs of the service."""
 
+    about = requested(Lessons.about, "lessons", READ)
     for_command = requested(Lessons.for_command, "lessons", READ)
     for_request = requested(Lessons.for_request, "lessons", READ)
     naming = requested(Lessons.naming, "lessons", READ)
     of = requested(Lessons.of, "lessons", READ)
     standing = requested(Lessons.standing, "lessons", READ)
+    subjects = requested(Lessons.subjects, "lessons", READ)
     accept = requested(Lessons.accept, "lessons", ADMIN)
     edit = requested(Lessons.edit, "lessons", ADMIN)
     reject = requested(Lessons.reject, "lessons", ADMIN)

@@ -782,7 +782,7 @@ _REFUSED_FOR: Mapping[str, tuple[str, str]] = {
 }
 
 
-class Lesson(NamedTuple):
+class MachineLesson(NamedTuple):
     """Lesson about a machine: a *cause*, what *fails* and what *works* there.
 
     *fails* and *works* are programs, packages or commands, of edits a reason and what to do; empty
@@ -794,7 +794,7 @@ class Lesson(NamedTuple):
     works: str = ""
 
 
-def _packages(action: RemedyAction) -> Iterator[Lesson]:
+def _packages(action: RemedyAction) -> Iterator[MachineLesson]:
     """Return a lesson for each package that *action* installs."""
     command = " ".join(action.values_of("command")[:1])
     installer = _INSTALLER.match(command)
@@ -802,31 +802,31 @@ def _packages(action: RemedyAction) -> Iterator[Lesson]:
     if action.pattern.target == Term.THE_REPOSITORY:
         packages = ["-e ."] if _THE_PROJECT.search(command) else []
     for package in packages:
-        yield Lesson(Cause.PACKAGE, works=f"{installer[0] if installer else ''}{package}")
+        yield MachineLesson(Cause.PACKAGE, works=f"{installer[0] if installer else ''}{package}")
 
 
-def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[Lesson]:
+def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[MachineLesson]:
     """Return the lesson of *actions* about the machine; edits of code give none."""
     for action in actions:
         pattern = action.pattern
         names = {pattern.target, pattern.replaced}
         match pattern.kind:
             case RemedyKind.USE if len(names) > 1 and all(map(_PROGRAM.fullmatch, names)):
-                yield Lesson(Cause.PROGRAM, pattern.replaced, pattern.target)
+                yield MachineLesson(Cause.PROGRAM, pattern.replaced, pattern.target)
             case RemedyKind.CWD:
                 # The shell was in the folder already that the command changed to again.
                 if action.replaced.startswith(f"{action.target}/"):
-                    yield Lesson(Cause.KEPT_FOLDER, posixpath.basename(action.target))
+                    yield MachineLesson(Cause.KEPT_FOLDER, posixpath.basename(action.target))
                 else:
-                    yield Lesson(Cause.FOLDER)
+                    yield MachineLesson(Cause.FOLDER)
             case RemedyKind.RUN if pattern.target == Term.WITH_FOLDER:
                 if _MISSING.search(error_type):
-                    yield Lesson(Cause.FOLDER)
+                    yield MachineLesson(Cause.FOLDER)
             case RemedyKind.INSTALL if not (
                 action.is_general or pattern.target == Term.REQUIREMENTS
             ):
                 yield from _packages(action)
             case RemedyKind.RESEND | RemedyKind.OPEN if pattern.target in _REFUSED:
-                yield Lesson(Cause.EDIT, *_REFUSED[pattern.target])
+                yield MachineLesson(Cause.EDIT, *_REFUSED[pattern.target])
             case RemedyKind.EDIT | RemedyKind.RESEND if error_type in _REFUSED_FOR:
-                yield Lesson(Cause.EDIT, *_REFUSED_FOR[error_type])
+                yield MachineLesson(Cause.EDIT, *_REFUSED_FOR[error_type])

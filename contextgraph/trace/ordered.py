@@ -176,3 +176,36 @@ def _of_clause(clause: Sequence[str]) -> Iterator[_Word]:
         negated = negated or lower in _NOT
         if lower not in _FILLERS:
             lead = lower
+
+
+def restricts(text: str) -> bool:
+    """Return True if *text* forbids something whenever it is done."""
+    said = [*_words(text)]
+    is_bound = any(one.word.casefold() in _BOUNDS for one in said)
+    return not is_bound and any(one.is_negated for one in said)
+
+
+def forbids(text: str, line: str, repo: str = "") -> bool:
+    """Return True if *text* forbids a command of the shell *line* outright.
+
+    Not if it only forbids it in some way or at some time, nor the program that *repo* makes.
+    """
+    if not restricts(text):
+        return False
+    said = [*_words(text)]
+    return any(
+        _is_forbidden(one, command)
+        for command in commands_in(line)
+        if not _is_own(command.program.partition(" ")[0], repo)
+        for one in said
+        if one.is_negated
+    )
+
+
+def _is_forbidden(one: _Word, command: Command) -> bool:
+    program, _, verb = command.program.partition(" ")
+    if one.word.startswith("`"):
+        return {*one.word.strip("`").split()} <= {program, verb, *command.text.split()}
+    if one.word.casefold() != program or program in _PLAIN or not _is_led(one):
+        return False
+    return not one.following or one.following.casefold() in _ALONE

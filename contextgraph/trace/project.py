@@ -37,7 +37,7 @@ from contextgraph.trace.actions import (
     shell_line,
     uses_of,
 )
-from contextgraph.trace.advice import Lesson, Term
+from contextgraph.trace.advice import MachineLesson, Term
 from contextgraph.trace.shell import commands_in, is_path
 from contextgraph.trace.steps import (
     StepTrace,
@@ -307,21 +307,21 @@ class FolderCauses:
         self._first = raw.steps[0].index if raw.steps else 0
         self._cloned_at, self._checkout = self._clone()
 
-    def lesson(self, index: int, error_type: str, message: str) -> Lesson | None:
+    def lesson(self, index: int, error_type: str, message: str) -> MachineLesson | None:
         """Return the lesson of an error of this type at the step *index*; None for any other."""
         if not _NOT_THERE.search(error_type):
             return None
         step = self._steps[index - self._first]
         text = step.action.text if _UNNAMED in message else message
         if self._is_in_it(text, cwd := self._cwd(index)):
-            return Lesson(Cause.KEPT_FOLDER, posixpath.basename(cwd))
+            return MachineLesson(Cause.KEPT_FOLDER, posixpath.basename(cwd))
         name = re.escape(posixpath.basename(self._checkout))
         if index < self._cloned_at and re.search(rf"(?<![\w.-]){name}(?![\w.-])", text):
-            return Lesson(Cause.CHECKOUT, posixpath.basename(self._checkout))
+            return MachineLesson(Cause.CHECKOUT, posixpath.basename(self._checkout))
         missing = _MISSING_FOLDER.search(message)
         folder = next(filter(None, missing.groups())) if missing else ""
         if folder and not any(f"/{folder}/" in shown for shown in self._shown):
-            return Lesson(Cause.LAYOUT, folder)
+            return MachineLesson(Cause.LAYOUT, folder)
         return None
 
     @cached_property

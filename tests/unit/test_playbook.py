@@ -26,7 +26,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.service.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
-from contextgraph.trace import Lesson, environment_of, lessons_of
+from contextgraph.trace import MachineLesson, environment_of, lessons_of
 from contextgraph.trace.advice import Term
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
@@ -643,7 +643,7 @@ def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory)
     assert started.observe(*failed, exit_code=127) is None
 
 
-def lost(number: int, repo: str, *lessons: Lesson, steps: int = 3) -> RunLosses:
+def lost(number: int, repo: str, *lessons: MachineLesson, steps: int = 3) -> RunLosses:
     """A run that lost so many *steps* to each of *lessons*, one after the other."""
     losses = (
         Loss(*lesson, place, place + steps, USE_PYTHON3)
@@ -654,7 +654,10 @@ def lost(number: int, repo: str, *lessons: Lesson, steps: int = 3) -> RunLosses:
 
 def test_what_one_large_repository_needs_is_not_said_of_others() -> None:
     """Each repository counts the same, however many of its tasks are known."""
-    pytz, python = Lesson(Cause.PACKAGE, works="pip install pytz"), Lesson(Cause.PROGRAM, "a", "b")
+    pytz, python = (
+        MachineLesson(Cause.PACKAGE, works="pip install pytz"),
+        MachineLesson(Cause.PROGRAM, "a", "b"),
+    )
     large = [lost(number, "acme/large", pytz, python) for number in range(20)]
     small = [lost(number, f"acme/small{number}", python) for number in range(20, 25)]
     shared = lost(25, "acme/small25", pytz, python)
@@ -665,9 +668,9 @@ def test_what_one_large_repository_needs_is_not_said_of_others() -> None:
 
 
 def test_steps_that_one_fact_saves_count_for_no_other() -> None:
-    python, folder = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.LAYOUT, "src")
+    python, folder = MachineLesson(Cause.PROGRAM, "a", "b"), MachineLesson(Cause.LAYOUT, "src")
 
-    def losing(number: int, *losses: tuple[Lesson, int]) -> RunLosses:
+    def losing(number: int, *losses: tuple[MachineLesson, int]) -> RunLosses:
         given = tuple(Loss(*lesson, 0, end, USE_PYTHON3) for lesson, end in losses)
         return RunLosses(f"task-{number}", "acme/shop", given)
 
@@ -681,7 +684,7 @@ def test_steps_that_one_fact_saves_count_for_no_other() -> None:
 
 
 def test_what_costs_less_than_its_line_is_not_said() -> None:
-    python = Lesson(Cause.PROGRAM, "a", "b")
+    python = MachineLesson(Cause.PROGRAM, "a", "b")
     runs = [lost(number, "acme/shop", *([python] if number < 3 else [])) for number in range(200)]
     assert machine_facts(runs, []) == ()
     assert machine_facts(runs[:100], [])
@@ -689,13 +692,13 @@ def test_what_costs_less_than_its_line_is_not_said() -> None:
 
 def test_a_fact_of_this_repository_needs_no_other_runs() -> None:
     """Those elsewhere may all be of another environment."""
-    needed = Lesson(Cause.PACKAGE, works="pip install pytz")
+    needed = MachineLesson(Cause.PACKAGE, works="pip install pytz")
     here = [lost(number, "acme/shop", needed) for number in range(4)]
     assert [fact.works for fact in machine_facts(here, [])] == ["pip install pytz"]
 
 
 def test_a_fact_is_said_by_the_steps_it_costs_not_by_how_common_it_is() -> None:
-    rare, cheap = Lesson(Cause.PROGRAM, "a", "b"), Lesson(Cause.PROGRAM, "c", "d")
+    rare, cheap = MachineLesson(Cause.PROGRAM, "a", "b"), MachineLesson(Cause.PROGRAM, "c", "d")
     runs = [lost(number, f"acme/{number % 9}") for number in range(80)]
     runs += [lost(number, f"acme/{number % 9}", rare, steps=20) for number in range(80, 84)]
     runs += [lost(number, f"acme/{number % 9}", cheap, steps=1) for number in range(84, 87)]
@@ -722,7 +725,7 @@ def test_what_an_editor_refuses_is_said_at_the_start(target: Term, said: str) ->
 
 
 def test_all_that_edits_were_refused_for_stands_in_one_line() -> None:
-    moved, cut = (Lesson(Cause.EDIT, reason, "do better") for reason in ("moved", "cut"))
+    moved, cut = (MachineLesson(Cause.EDIT, reason, "do better") for reason in ("moved", "cut"))
     runs = [lost(number, "acme/shop", moved, cut) for number in range(4)]
     facts = machine_facts(runs, runs)
 

@@ -199,8 +199,16 @@ def lessons(
     every: Annotated[
         bool, Field(description="Proposed, superseded and rejected ones, too.")
     ] = False,
+    about: Annotated[
+        str, Field(description="Only the nearest to this subject, such as one of an index.")
+    ] = "",
 ) -> Record:
-    """List the lessons of a repository by subject, as `contextgraph lessons --json`."""
+    """List the lessons of a repository by subject, as `contextgraph lessons --json`.
+
+    Decisions, rules and facts that a colleague would pass on. With a subject, the five nearest.
+    """
+    if about:
+        return {"lessons": [*map(lesson_record, memory.lessons.about(about, repo))]}
     status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
     listed = memory.lessons.of(repo, status=status)
     shown = [one for one in listed if one.sessions > 1 or not recurring]

@@ -1,0 +1,150 @@
+"""Rules that a turn of an agent broke."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.knowledge import NewLesson
+from contextgraph.model import (
+    About,
+    Action,
+    LessonFacts,
+    LessonKind,
+    Origin,
+    Quotation,
+    RawTrajectory,
+    Step,
+)
+
+SHOP = "acme/shop"
+LINT = "Run `golangci-lint run` after every change of Go code."
+PUSH = "Never push to the release branch or anywhere else: no `git push`."
+
+
+@pytest.fixture
+def memory() -> Iterator[AgentMemory]:
+    with AgentMemory.open(":memory:") as opened:
+        yield opened
+
+
+def keep(
+    memory: AgentMemory, text: str, subject: str = "", kind: LessonKind = LessonKind.RULE
+) -> str:
+    """Keep an active lesson that a model wrote down, and return its id."""
+    said = RawTrajectory("claude-code", "s", SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),))
+    run = memory.learn(said).trajectory_id
+    quote = Quotation(text, run, "s", -1, datetime(2026, 3, 2, tzinfo=UTC))
+    about = About(subject=subject)
+    facts = LessonFacts(kind, Origin.DISTILLED, about, (quote,), is_active=True)
+    (id_,), _ = memory.lessons.keep([NewLesson(text, facts)], SHOP)
+    return id_
+
+
+def broken(memory: AgentMemory, *actions: str) -> tuple[str, ...]:
+    """Return what is said at the end of a turn with these *actions*: commands, or ``edit FILE``."""
+    run = memory.live(repo=SHOP, task="", session="one")
+    run.resume(
+        Step(index, "", action(text), "ok", exit_code=0) for index, text in enumerate(actions)
+    )
+    return run.broken()
+
+
+def action(text: str) -> Action:
+    verb, _, file = text.partition(" ")
+    if verb != "edit":
+        return Action("Bash", text, {"command": text})
+    given = {"file_path": file, "old_string": "a", "new_string": "b"}
+    return Action("Edit", f"Edit {file}", given)
+
+
+@pytest.mark.parametrize(
+    ("actions", "is_broken"),
+    [
+        (["edit main.go"], True),
+        (["golangci-lint run", "edit main.go"], True),
+        (["edit main.go", "golangci-lint run ./pkg/..."], False),
+        (["edit main.go", "cd sub && golangci-lint run 2>&1 | head -50"], False),
+        (["edit main.go", "go build ./... && go vet ./..."], False),
+        (["edit main.go", "go build ./..."], True),
+        (["edit main.go", "golangci-lint run", "edit docs/PLAN.md"], False),
+        (["edit README.md"], False),
+        (["go build ./..."], False),
+    ],
+)
+def test_a_check_counts_by_program_and_meaning_for_the_files_that_it_covers(
+    memory: AgentMemory, actions: list[str], is_broken: bool
+) -> None:
+    keep(memory, LINT)
+    lines = broken(memory, *actions)
+    assert bool(lines) is is_broken
+    assert all("main.go" in line and "golangci-lint run" in line for line in lines)
+
+
+def test_a_check_before_a_commit_is_missing_only_where_something_was_committed(
+    memory: AgentMemory,
+) -> None:
+    keep(memory, "The tests have to pass before you commit: run `pytest`.")
+    assert not broken(memory, "edit shop.py")
+    assert not broken(memory, "edit shop.py", "pytest -q tests", "git commit -am x")
+    assert broken(memory, "edit shop.py", "git commit -am x")
+
+
+def test_a_command_that_a_rule_rules_out_is_named_once(memory: AgentMemory) -> None:
+    keep(memory, PUSH)
+    (line,) = broken(memory, "git status; git push origin main")
+    assert "git push origin main" in line
+    assert "2026-03-02" in line
+    assert not broken(memory, "git push origin main")
+    assert not broken(memory, "git log")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Never push before the tests pass.",
+        "Ask me first, never push yourself unless I say so.",
+        "Lint the whole project: linting a file alone reports false issues.",
+        "Tests are table-driven where it helps.",
+        "Do not run the linter after each change.",
+    ],
+)
+def test_a_rule_with_a_condition_or_of_another_kind_is_broken_by_nothing(
+    memory: AgentMemory, rule: str
+) -> None:
+    keep(memory, rule)
+    assert not broken(memory, "edit main.go", "git push", "git commit -am x")
+
+
+def test_what_a_person_wrote_begins_a_turn(memory: AgentMemory) -> None:
+    keep(memory, LINT)
+    run = memory.live(repo=SHOP, task="")
+    edited = Step(0, "", action("edit main.go"), "ok", exit_code=0)
+    run.resume([Step(0, "", action("edit main.go"), "ok", exit_code=0, user_message="Go on.")])
+    assert run.broken() == ()
+    run.resume([edited])
+    assert run.broken()
+
+
+def test_a_start_has_an_index_of_subjects_which_a_search_opens(memory: AgentMemory) -> None:
+    subjects = ["width of columns", "export batches", "release notes", "names of flags", "retries"]
+    for subject in subjects:
+        keep(memory, f"The {subject} stay as decided in the plan.", subject, LessonKind.DECISION)
+    text = memory.live(repo=SHOP, task="").start()
+    assert all(subject in text for subject in subjects)
+    assert "contextgraph lessons --about" in text
+    (first, *_) = memory.lessons.about("export batches", SHOP)
+    assert first.text == "The export batches stay as decided in the plan."
+    assert memory.live(repo="acme/other", task="").start() == ""
+
+
+def test_a_general_rule_is_said_at_the_start_unless_agents_read_it_by_themselves(
+    memory: AgentMemory,
+) -> None:
+    rule = "Person decides: options are presented, not chosen."
+    keep(memory, rule)
+    keep(memory, "The width of columns is 12.", kind=LessonKind.DECISION)
+    text = memory.live(repo=SHOP, task="").start()
+    assert rule in text
+    assert "width" not in text
