@@ -212,9 +212,12 @@ def _case(
     is_same_task = trajectory.instance_id == query.state.instance_id
     probability = 1.0 if is_same_task else case_probability(ranked.features)
     at_same_file = bool(fragments) and scope is ScopeLevel.REPO
-    # What is as probable and only second to another is hardly ever linked, unless it is named.
-    is_close = probability >= gate.close_case_precision and (
-        is_first or _names_file(query, trajectory)
+    # What is as probable and only second to another is hardly ever linked, unless it is named. Of
+    # its repository the first one is shown as soon as it is ranked: tasks of one project share
+    # words, so that each is less probable by them than it is linked.
+    is_likely = is_first and scope is ScopeLevel.REPO and probability >= gate.min_case_precision
+    is_close = is_likely or (
+        probability >= gate.close_case_precision and (is_first or _names_file(query, trajectory))
     )
     # What a run changed that failed is no evidence of what has to be changed.
     may_be_right = trajectory.outcome is not Outcome.FAILED

@@ -134,9 +134,10 @@ class Gate(Struct, frozen=True):
     *min_precision* is the least probability of a remedy, which must also have evidence; at 0 no
     remedy is held back. The probability is that the run did the very same thing; what it did
     not do may help as well. What is shown unasked has at least `SURE`.
-    *min_case_precision* is that of a past run in a ranking, and *close_case_precision* that of one
-    in the text (docs/retrieval.md). *min_note_precision* is the least probability that a note
-    answers the title of the task, *min_lesson_precision* that of a statement about the request.
+    *min_case_precision* is that of a past run in a ranking and of the first one of its repository
+    in the text, and *close_case_precision* that of another one there (docs/retrieval.md).
+    *min_note_precision* is the least probability that a note answers the title of the task,
+    *min_lesson_precision* that of a statement about the request.
     """
 
     min_precision: float = 0.25

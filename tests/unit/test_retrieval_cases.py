@@ -8,7 +8,7 @@ import pytest
 from contextgraph import State
 from contextgraph.advising.cases import cases_of, ranking_of
 from contextgraph.advising.channels import WEIGHTS, CaseHit, query_of
-from contextgraph.advising.gate import UNGATED
+from contextgraph.advising.gate import CONSERVATIVE, UNGATED
 from contextgraph.model import (
     Fragment,
     FragmentOutcome,
@@ -190,3 +190,16 @@ def test_of_several_runs_of_an_instance_only_the_best_is_listed(store):
     same = trajectory(2, instance_id=trajectory(1).instance_id)
     found = [hit(1, 0.5), CaseHit(same, 0.4, 0.4), hit(3, 0.3)]
     assert order(store, lexical=found) == [1, 3]
+
+
+@pytest.mark.parametrize(("repo", "is_said"), [("acme/shop", True), ("", False)])
+def test_the_nearest_task_of_the_repository_is_said_sooner_than_one_of_all(store, repo, is_said):
+    described = "totals are wrong and wait for the discount of the order"
+    query = query_of(State(task_description=described, repo=repo), store)
+    run = trajectory(1, task="Totals are wrong: the discount waits")
+    other = trajectory(2, task="Totals are wrong: the order waits")
+    found = {"lexical": [CaseHit(run, 0.8, 0.8), CaseHit(other, 0.7, 0.7)]}
+    first, second = cases_of(query, found, CONSERVATIVE, store, 10, WEIGHTS)
+    low, high = CONSERVATIVE.min_case_precision, CONSERVATIVE.close_case_precision
+    assert low <= first.probability < high
+    assert (first.is_shown, second.is_shown) == (is_said, False)
