@@ -11,10 +11,18 @@ from typing import NamedTuple, TypeVar
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import LessonKind, Note, Origin
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
-from contextgraph.text.strings import overlap, rarity
+from contextgraph.text.strings import nearness, overlap, rarity
 
 # Of reciprocal rank fusion (Cormack, Clarke & Büttcher 2009).
 RRF_K = 60
+
+# Chosen on thirty questions about sessions and 360 sentences and subjects of lessons of these: how
+# long a turn is and how much a longer one is counted down, what phrases are worth beside words, and
+# what further texts of a session and the part of the question that it has count.
+_TURN, _BY_LENGTH, _PHRASES = 110, 0.9, 2.2
+_OTHERS, _OTHER_WORDS, _OTHER_MEANING, _COVERED = 4, 0.15, 0.1, 0.3
+# Texts about other things have such a cosine.
+UNRELATED = 0.2
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -57,45 +65,72 @@ def reciprocal_rank_fusion(
     return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
 
 
-class Ranked(NamedTuple):
-    """A text that was ranked: its *score*, and what it is made of.
+class Rated(NamedTuple):
+    """How well a text answers a question.
 
-    *words* is BM25 over its maximum and *share* the part of the question's weight that is in the
-    text, both 0 to 1; *meaning* is the cosine of their vectors, 0 where there is none.
+    By *words* (BM25 with phrases, over the maximum of BM25), those that it has (*met*), and by
+    *meaning* (the cosine of their vectors; 0 where there is none).
     """
 
-    id: str
-    score: float
     words: float
-    share: float
-    meaning: float
+    met: frozenset[str]
+    meaning: float = 0.0
 
 
-def fused(
+def ratings(
     weights: Mapping[str, float],
     texts: Mapping[str, str],
     cosines: Mapping[str, float] = MappingProxyType({}),
-) -> list[Ranked]:
-    """Rank *texts* (by id) by words and meaning, each over its maximum, best first.
+) -> dict[str, Rated]:
+    """Rate *texts* (by id) by the *weights* of the stems of a question, in its order.
 
-    *weights* are those of the stems of a question, *cosines* those of its vector by id. What shares
-    no word and has no cosine above 0 is left out; of what has no vector yet words decide alone. The
-    first by both has the score 1.
+    *cosines* are those of its vector by id. Left out is what shares no word and has no cosine
+    above 0.
+    """
+    known = {}
+    for id_, text in texts.items():
+        sequence = stems(text)
+        meaning = max(0.0, cosines.get(id_, 0.0))
+        met = frozenset(weights.keys() & {*sequence})
+        words = 0.0
+        if met:
+            by_word = overlap(weights, Counter(sequence), by_length=_BY_LENGTH, length=_TURN)
+            words = by_word + nearness(weights, sequence) / _PHRASES
+        if met or meaning:
+            known[id_] = Rated(words, met, meaning)
+    return known
+
+
+def fused(weights: Mapping[str, float], groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
+    """Key -> the score of each of *groups* of texts, 0 to 1, the best first.
+
+    Half by words and half by meaning, each over its maximum; of what has no vector yet words
+    decide alone. The best text of a group counts whole, of the next few a share; and what part of
+    the question they have together.
     """
     total = sum(weights.values()) or 1.0
-    counted = {id_: Counter(stems(text)) for id_, text in texts.items()}
-    words = {id_: overlap(weights, counts) for id_, counts in counted.items()}
-    meaning = {id_: max(0.0, cosine) for id_, cosine in cosines.items() if id_ in texts}
+    words, meaning = dict[Key, float](), dict[Key, float]()
+    for key, texts in groups.items():
+        met = frozenset().union(*(one.met for one in texts))
+        covered = sum(weights[word] for word in sorted(met)) / total
+        counted = _with_others([one.words for one in texts], _OTHER_WORDS)
+        words[key] = counted * (1 - _COVERED + _COVERED * covered)
+        if any(one.meaning for one in texts):
+            near = _with_others([one.meaning for one in texts], _OTHER_MEANING)
+            meaning[key] = max(0.0, near - UNRELATED)
     most_words = max(words.values(), default=0.0) or 1.0
     most_meaning = max(meaning.values(), default=0.0) or 1.0
-    ranked = []
-    for id_, counts in counted.items():
-        by_words = words[id_] / most_words
-        by_meaning = meaning[id_] / most_meaning if id_ in meaning else by_words
-        if score := (by_words + by_meaning) / 2:
-            share = sum(weights[word] for word in sorted(weights.keys() & counts.keys())) / total
-            ranked.append(Ranked(id_, score, words[id_], share, meaning.get(id_, 0.0)))
-    return sorted(ranked, key=lambda one: (-one.score, one.id))
+    scores = {}
+    for key, by_words in words.items():
+        share = by_words / most_words
+        scores[key] = (share + meaning[key] / most_meaning) / 2 if key in meaning else share
+    return dict(sorted(scores.items(), key=lambda entry: (-entry[1], str(entry[0]))))
+
+
+def _with_others(scores: Sequence[float], share: float) -> float:
+    """Return the best of *scores* and a *share* of the next ones."""
+    best, *others = sorted(scores, reverse=True)
+    return best + share * sum(others[:_OTHERS])
 
 
 # Words of a request that are looked up, and lessons that are proposed for it.

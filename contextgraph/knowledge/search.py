@@ -1,6 +1,7 @@
 """Search: sessions by what was said in them, and notes of every kind, in one ranking."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +12,7 @@ from contextgraph.embedding import is_fitted
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.ranking import Ranked, fused
+from contextgraph.knowledge.ranking import Rated, fused, ratings
 from contextgraph.knowledge.recall import (
     ALWAYS,
     MOST_WORDS,
@@ -41,14 +42,14 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.store.protocols import ALL, PassageStore, Store
-from contextgraph.text import cut, dice, number_of, rarity, stems, words as words_of
+from contextgraph.text import cut, dice, number_of, overlap, rarity, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
-# Passages that are proposed by words and by meaning, and remedies.
+# Passages that are proposed by words and by meaning, the first runs of which are read whole;
+# remedies that are proposed.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
+_RUNS_BY_WORDS, _RUNS_BY_MEANING = 20, 15
 _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
-# Of the scores of further hits of a session so much counts for it.
-_FURTHER = 0.3
 # Of a list so many parts are more than one hit of a session.
 _OTHERS = 4
 # From so many characters on, equal texts are copies.
@@ -60,6 +61,8 @@ _NAMED = 0.5
 _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same.
 _COMPARED, _SAME, _SAME_SUBJECT = 5, 0.5, 0.25
+# What answers much worse than another does not displace it.
+_RIVAL = 0.5
 _AT_STEP = " --step "
 
 
@@ -122,29 +125,40 @@ def search(
     if is_new or (not recalled and asks_for_anything(question) and not is_graph):
         return _newest(store, recalled.values(), within, limit)
     weights = question_weights(store.passages, asked)
-    said, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
+    turns, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
     texts = {id_: searched_text(one.note) for id_, one in recalled.items()}
-    texts |= {id_: passage.text for id_, passage in said.items()}
+    texts |= {id_: _text_of(passages) for id_, passages in turns.items()}
+    near = {
+        id_: max(cosines.get(one.id, 0.0) for one in passages) for id_, passages in turns.items()
+    }
     if vector is not None:
-        cosines |= {id_: one.why.get("meaning", 0.0) for id_, one in recalled.items()}
-    ranked = fused(weights, texts, cosines)
+        near |= {id_: one.why.get("meaning", 0.0) for id_, one in recalled.items()}
+    known = ratings(weights, texts, near)
     if named := files_in(question):
-        said_about = {id_ for id_, text in texts.items() if any(name in text for name in named)}
-        ranked = _raised(ranked, said_about)
+        known = {
+            id_: _raised(one) if any(name in texts[id_] for name in named) else one
+            for id_, one in known.items()
+        }
     hits = [
-        _of_passage(one, said[one.id]) if one.id in said else _of_lesson(one, recalled[one.id].note)
-        for one in ranked
-        if one.id in said or recalled[one.id].note.targets(LinkType.SAID_IN)
+        _of_turn(one, turns[id_]) if id_ in turns else _of_lesson(one, recalled[id_].note)
+        for id_, one in known.items()
+        if id_ in turns or recalled[id_].note.targets(LinkType.SAID_IN)
     ]
-    sessions = _newer_first(_by_all_hits(_sessions(store, hits)))
-    scores = {one.id: one.score for one in ranked}
+    sessions = _sessions(store, hits, fused(weights, {id_: [one] for id_, one in known.items()}))
+    entries = [one for one in recalled.values() if not one.note.targets(LinkType.SAID_IN)]
+    scores = fused(
+        weights,
+        {one.note.id: [known[one.note.id]] for one in entries if one.note.id in known}
+        | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
+    )
     best = max(scores.values(), default=1.0)
-    entries = [
-        _entry(one, _score(one, scores.get(id_, 0.0), best), remedies)
-        for id_, one in recalled.items()
-        if not one.note.targets(LinkType.SAID_IN)
+    ordered = [id_ for id_ in scores if id_ in sessions][:limit]
+    shown = [_shown(sessions[id_], scores[id_], weights, cosines) for id_ in ordered]
+    found = [*_newer_first([group for group in shown if group])]
+    listed = [
+        _entry(one, _score(one, scores.get(one.note.id, 0.0), best), remedies) for one in entries
     ]
-    found = [*sessions, *([entry] for entry in _distinct(entries))]
+    found += ([entry] for entry in _distinct(listed))
     found.sort(key=lambda group: -group[0].score)
     return _within_limit(found, limit)
 
@@ -161,12 +175,9 @@ def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found,
     return tuple(found)
 
 
-def _raised(ranked: Sequence[Ranked], ids: Collection[str]) -> list[Ranked]:
-    """Return *ranked*, best first, where those of *ids* count for more."""
-    raised = [
-        one._replace(score=one.score * (1 + _NAMED)) if one.id in ids else one for one in ranked
-    ]
-    return sorted(raised, key=lambda one: (-one.score, one.id))
+def _raised(one: Rated) -> Rated:
+    """Return *one*, which has a file that the question names, for more."""
+    return one._replace(words=one.words * (1 + _NAMED), meaning=one.meaning * (1 + _NAMED))
 
 
 def question_weights(passages: PassageStore, asked: Sequence[str]) -> dict[str, float]:
@@ -178,37 +189,75 @@ def question_weights(passages: PassageStore, asked: Sequence[str]) -> dict[str, 
 
 def _said(
     store: Store, asked: Mapping[str, float], vector: Vector | None, within: Within
-) -> tuple[dict[str, Passage], dict[str, float]]:
-    """Return the passages that are proposed, by id, and the cosines of those with a vector.
+) -> tuple[dict[str, list[Passage]], dict[str, float]]:
+    """Return the turns of the runs that are proposed, each by its first passage, and cosines.
 
     All words of the question that was *asked* count, by their weights: several common ones may
-    say more than a rare one.
+    say more than a rare one. What a question asks is often spread over the passages of a turn.
     """
     passages, scope = store.passages, within.passages(store)
     whole = {word: 1 + round(1000 * weight) for word, weight in asked.items()}
-    ids = [*passages.for_text(whole, scope, _BY_WORDS)]
-    if vector is None:
-        return dict(passages.get(ids)), {}
-    near = passages.nearest(vector, scope, _BY_MEANING)
-    ids += [id_ for id_ in near if id_ not in ids]
-    return dict(passages.get(ids)), {**passages.cosines(vector, ids)}
+    runs = _runs_of(passages.for_text(whole, scope, _BY_WORDS), _RUNS_BY_WORDS)
+    if vector is not None:
+        runs += _runs_of(passages.nearest(vector, scope, _BY_MEANING), _RUNS_BY_MEANING)
+    turns: dict[tuple[str, str, int], list[Passage]] = {}
+    for one in passages.of_runs(replace(scope, runs=tuple(dict.fromkeys(runs)))):
+        turns.setdefault((one.run, one.kind, one.step), []).append(one)
+    ids = [one.id for turn in turns.values() for one in turn]
+    cosines = {} if vector is None else {**passages.cosines(vector, ids)}
+    return {turn[0].id: turn for turn in turns.values()}, cosines
+
+
+def _runs_of(ids: Iterable[str], most: int) -> list[str]:
+    """Return the runs of passages, each once, in order."""
+    return [*dict.fromkeys(id_.rpartition(":")[0] for id_ in ids)][:most]
+
+
+def _text_of(passages: Iterable[Passage]) -> str:
+    return "\n\n".join(one.text for one in passages)
 
 
 class _Hit(NamedTuple):
-    """A passage of the session *run* that answers, said after *step*."""
+    """A turn, or a lesson, of *run*: how well it answers, and the *passages* of a turn."""
 
-    rank: Ranked
+    id: str
+    rated: Rated
     run: str
     step: int
     kind: str
     speaker: str
     time: datetime
     text: str
+    passages: Sequence[Passage] = ()
 
     @property
     def said(self) -> object:
         """The key that its copies share: a short text may be repeated at another time."""
         return self.text if len(self.text) >= _COPIED else (self.text, self.time)
+
+    def answering(self, weights: Mapping[str, float], cosines: Mapping[str, float]) -> "_Hit":
+        """Return it with the passage alone that answers best, and how well that does."""
+        texts = {one.id: one.text for one in self.passages} or {self.id: self.text}
+        near = cosines if self.passages else {self.id: self.rated.meaning}
+        best = next(
+            iter(
+                fused(weights, {id_: [one] for id_, one in ratings(weights, texts, near).items()})
+            ),
+            "",
+        )
+        known = {one.id: one for one in self.passages}
+        text = known[best].text if best in known else self.text
+        words = overlap(weights, Counter(stems(text)))
+        rating = Rated(words, self.rated.met, near.get(best, 0.0))
+        return self._replace(id=best or self.id, rated=rating, text=text)
+
+
+class _Session(NamedTuple):
+    """The *hits* of a session, best first, with their *runs*: itself, and its sub-agents."""
+
+    run: Trajectory
+    runs: Mapping[str, Trajectory]
+    hits: Sequence[_Hit]
 
 
 _KINDS = {
@@ -221,56 +270,71 @@ _KINDS = {
 }
 
 
-def _of_passage(rank: Ranked, passage: Passage) -> _Hit:
-    kind = _KINDS[PassageKind.REPLY if passage.by_agent else passage.kind]
-    if passage.kind is PassageKind.COMMIT:
-        kind = _KINDS[passage.kind]
+def _of_turn(rating: Rated, passages: Sequence[Passage]) -> _Hit:
+    first = passages[0]
+    kind = _KINDS[PassageKind.REPLY if first.by_agent else first.kind]
+    if first.kind is PassageKind.COMMIT:
+        kind = _KINDS[first.kind]
+    text = _text_of(passages)
     return _Hit(
-        rank, passage.run, passage.step, kind, passage.speaker, passage.said_at, passage.text
+        first.id, rating, first.run, first.step, kind, first.speaker, first.said_at, text, passages
     )
 
 
-def _of_lesson(rank: Ranked, note: Note) -> _Hit:
+def _of_lesson(rating: Rated, note: Note) -> _Hit:
     step = note.locator.rpartition("#")[2]
     run = note.targets(LinkType.SAID_IN)[0]
     number = int(step) if step.isdecimal() else -1
-    return _Hit(rank, run, number, NoteKind.LESSON, note.speaker, note.created_at, note.content)
+    at = note.created_at
+    return _Hit(note.id, rating, run, number, NoteKind.LESSON, note.speaker, at, note.content)
 
 
-def _sessions(store: Store, hits: Sequence[_Hit]) -> list[list[Found]]:
-    """Return the sessions of *hits*, which are ordered, each with the best of them."""
+def _sessions(
+    store: Store, hits: Sequence[_Hit], scores: Mapping[str, float]
+) -> dict[str, _Session]:
+    """Return the sessions of *hits*, by id, each with its hits by their *scores*."""
     runs = store.runs.trajectories({hit.run for hit in hits})
     session_of = _session_of(store, runs.values())
     # A copy says nothing: a text belongs to the session in which it was said first.
     first: dict[object, _Hit] = {}
     for hit in sorted(hits, key=lambda hit: (hit.time, hit.run)):
         first.setdefault(hit.said, hit)
-    stated = [hit for hit in hits if hit.kind == NoteKind.LESSON]
-    grouped: dict[str, dict[str, Found]] = {}
-    for hit in hits:
-        if hit.run not in runs or first[hit.said].run != hit.run:
-            continue
-        session = session_of[hit.run]
-        same = (one for one in stated if one.run == hit.run and one.text in hit.text)
-        shown = next(same, hit)._replace(rank=hit.rank)
-        group = grouped.setdefault(session.id, {})
-        if len(group) < _OF_SESSION:
-            group.setdefault(shown.text, _hit(shown, runs[hit.run], session))
-    return [[*group.values()] for group in grouped.values()]
+    grouped: dict[str, list[_Hit]] = {}
+    for hit in sorted(hits, key=lambda hit: (-scores[hit.id], hit.id)):
+        if hit.run in runs and first[hit.said].run == hit.run:
+            grouped.setdefault(session_of[hit.run].id, []).append(hit)
+    return {id_: _Session(session_of[own[0].run], runs, own) for id_, own in grouped.items()}
 
 
-def _hit(hit: _Hit, run: Trajectory, session: Trajectory) -> Found:
+def _shown(
+    session: _Session, score: float, weights: Mapping[str, float], cosines: Mapping[str, float]
+) -> list[Found]:
+    """Return the best hits of *session*, each as the passage that answers, with its *score*."""
+    stated = [hit for hit in session.hits if hit.kind == NoteKind.LESSON]
+    group: dict[str, Found] = {}
+    for hit in session.hits:
+        passage = hit.answering(weights, cosines)
+        same = (one for one in stated if one.run == hit.run and one.text in passage.text)
+        lesson = next(same, passage)
+        passage = lesson._replace(id=passage.id, rated=passage.rated)
+        group.setdefault(passage.text, _hit(passage, session.runs[hit.run], session.run, score))
+        if len(group) == _OF_SESSION:
+            break
+    return [*group.values()]
+
+
+def _hit(hit: _Hit, run: Trajectory, session: Trajectory, score: float) -> Found:
     kind = hit.kind if hit.kind != "task" or session.files else "session"
     return Found(
         kind=kind,
-        id=hit.rank.id,
+        id=hit.id,
         text=f"{hit.speaker} {hit.time:%Y-%m-%d}: {cut(' '.join(hit.text.split()), _TEXT)}",
         repo=repo_name(session.repo),
         time=hit.time,
-        score=round(hit.rank.score, 4),
+        score=round(score, 4),
         command=_opening(run, hit.step),
-        why={"words": round(hit.rank.words, 4), "meaning": round(hit.rank.meaning, 4)},
-        probability=_probability(hit.rank),
+        why={"words": round(hit.rated.words, 4), "meaning": round(hit.rated.meaning, 4)},
+        probability=_probability(hit.rated),
         session=session.instance_id,
         title=_title(session),
         run=session.id,
@@ -287,7 +351,7 @@ def _title(run: Trajectory) -> str:
     return f"{title} ({outcome}{number_of(run.total_steps, 'step')})"
 
 
-def _probability(rank: Ranked) -> float:
+def _probability(rank: Rated) -> float:
     """Return how likely a passage answers.
 
     Fitted on questions about sessions, and on others that these do not answer.
@@ -295,18 +359,6 @@ def _probability(rank: Ranked) -> float:
     beyond = max(0.0, rank.meaning - _UNRELATED) if rank.meaning else 0.0
     signs = {"words": rank.words, "meaning": beyond}
     return round(fitted("sessions").probability(signs), 4)
-
-
-def _by_all_hits(sessions: Sequence[list[Found]]) -> list[list[Found]]:
-    """Return *sessions* by all of their hits, the best first; their scores stay those of one."""
-    scores = sorted((group[0].score for group in sessions), reverse=True)
-    ordered = sorted(
-        sessions, key=lambda group: -group[0].score - _FURTHER * sum(hit.score for hit in group[1:])
-    )
-    return [
-        [replace(first, score=score), *others]
-        for score, (first, *others) in zip(scores, ordered, strict=True)
-    ]
 
 
 def _newer_first(sessions: Sequence[list[Found]]) -> list[list[Found]]:
@@ -322,8 +374,9 @@ def _newer_first(sessions: Sequence[list[Found]]) -> list[list[Found]]:
     for place, other in combinations(range(len(compared)), 2):
         older, newer = compared[place], compared[other]  # the better one first
         is_same = dice(hits[place], hits[other]) >= _SAME
-        is_change = amends(said[other]) and dice(words[place], words[other]) >= _SAME_SUBJECT
-        if newer[0].time > older[0].time and (is_same or is_change):
+        is_change = amends(newer[0].text) and dice(words[place], words[other]) >= _SAME_SUBJECT
+        is_rival = newer[0].score >= _RIVAL * older[0].score
+        if newer[0].time > older[0].time and is_rival and (is_same or is_change):
             before, after = ordered.index(older), ordered.index(newer)
             if before < after:
                 first, *rest = ordered.pop(after)

@@ -399,8 +399,8 @@ class PassageStore(TextVectors, Protocol):
     def get(self, ids: Sequence[str]) -> Mapping[str, model.Passage]:
         """Return the known ones of *ids*, by id."""
 
-    def of_run(self, run: str) -> Sequence[model.Passage]:
-        """Return the passages of a run, in order."""
+    def of_runs(self, scope: model.PassageScope) -> Sequence[model.Passage]:
+        """Return all passages in *scope*, by run, in order."""
 
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
         """Return in how many passages each of *words* (stems) occurs."""

@@ -669,6 +669,8 @@ _REMEMBERED_TEXTS = 4_096
 # BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
 # average document, which a growing memory would have to recompute.
 _K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
+# Words of a phrase are at most so far apart.
+_PAIR, _NEAR = 2, 5
 
 
 def rarity(having: int, texts: int) -> float:
@@ -701,16 +703,45 @@ def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
-    """Return the share of *query* (word -> weight) that is *counted*: BM25 over its maximum."""
+def overlap(
+    query: Mapping[str, float],
+    counted: Counter[str],
+    *,
+    by_length: float = _B,
+    length: int = _REFERENCE_WORDS,
+) -> float:
+    """Return the share of *query* (word -> weight) that is *counted*: BM25 over its maximum.
+
+    *by_length* is how much longer texts than those of *length* words are counted down, 0 to 1.
+    """
     most = sum(query.values()) * (_K1 + 1)
     if not most:
         return 0.0
-    norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
+    norm = _K1 * (1 - by_length + by_length * counted.total() / length)
     # In a fixed order: floating-point sums depend on it.
     shared = sorted(query.keys() & counted.keys())
     score = sum([query[word] * counted[word] / (counted[word] + norm) for word in shared])
     return score * (_K1 + 1) / most
+
+
+def nearness(query: Mapping[str, float], sequence: Sequence[str]) -> float:
+    """Return how much neighbours in *query* (word -> weight, in order) are near in *sequence*.
+
+    A part of its weight: of each two words the smaller weight over their distance.
+    """
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(sequence):
+        if word in query:
+            places.setdefault(word, []).append(place)
+    if len(places) < _PAIR:
+        return 0.0
+    total, near = sum(query.values()), 0.0
+    for first, second in pairwise(query):
+        if first in places and second in places:
+            distance = min(abs(a - b) for a in places[first] for b in places[second])
+            if distance <= _NEAR:
+                near += min(query[first], query[second]) / distance
+    return near / total if total else 0.0
 
 
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:

@@ -9,7 +9,7 @@ import pytest
 
 from contextgraph import AgentMemory, LearnReceipt, RawTrajectory, Step
 from contextgraph.errors import NotFoundError, SettingsError
-from contextgraph.model import Action, LearnStatus, Outcome
+from contextgraph.model import Action, LearnStatus, Outcome, PassageScope
 from contextgraph.model.values import replace
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
@@ -227,7 +227,7 @@ def test_a_search_finds_what_a_fork_repeats_where_it_was_said(memory: AgentMemor
     first = memory.learn(session("first", *WHOLE))
     fork = memory.learn(session("fork", *FORK, day=1))
     for receipt, words in ((first, {WHOLE[0], RULE}), (fork, {FORK[-2]})):
-        passages = memory.store.passages.of_run(receipt.trajectory_id)
+        passages = memory.store.passages.of_runs(PassageScope(runs=(receipt.trajectory_id,)))
         assert {one.text for one in passages if not one.by_agent} == words
 
 

@@ -371,3 +371,15 @@ def test_what_was_said_is_kept_within_limits_or_not_at_all(
         memory.consolidate()
         found = memory.search("who locks the queue of the ledger")
         assert {one.session for one in found if one.run} == kept
+
+
+def test_what_is_spread_over_the_parts_of_a_turn_is_found(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    aside = "The shop has many parts that have nothing to do with each other at all. " * 6
+    parts = ("The courier", "sends the parcel", "again when its label is torn")
+    spread = "\n\n".join(f"{part} of that kind. {aside}" for part in parts)
+    memory.learn(discussed("spread", now - timedelta(days=9), "How?", spread))
+    memory.learn(discussed("half", now - timedelta(days=8), "How?", "The courier has a parcel."))
+    memory.learn(discussed("label", now - timedelta(days=7), "How?", "A label may be torn."))
+    found = memory.search("which parcel does the courier send again, with a torn label", repo=SHOP)
+    assert found[0].session == "spread"
