@@ -1,7 +1,9 @@
 """Checks advice against a working tree: drops missing paths and symbols."""
 
+import os
 import posixpath
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -14,6 +16,7 @@ from contextgraph.model import (
     Freshness,
     MachineFact,
     MemoryContext,
+    Note,
     NoteScope,
     PipelineStep,
     PlaybookFile,
@@ -40,6 +43,14 @@ from contextgraph.trace import (
     read_steps,
 )
 
+# What agents read by themselves when they start, at most so much of it; and the share of a lesson's
+# words in one line of it that says the same.
+_INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/CLAUDE.md")
+_INSTRUCTION_BYTES, _KNOWN = 100_000, 0.7
+# A lesson with one of these may name what is not to be there.
+_ABSENT = regex(
+    r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
+)
 # As of `pip install NAME`.
 _WORDS_OF_ONE = 3
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
@@ -314,6 +325,43 @@ def notes_naming(paths: Iterable[str], repo: str, store: NoteStore) -> list[Reco
     ]
     naming.sort(key=lambda note: (note.created_at, note.id), reverse=True)
     return [Recollection(note, 1.0, {}) for note in naming]
+
+
+def lessons_to_say(
+    lessons: Iterable[Recollection], tree: WorkingTree, *, at_start: bool
+) -> tuple[Recollection, ...]:
+    """Return *lessons* without those about files of *tree* that are gone.
+
+    And, *at_start*, without those that its instructions have, which agents read by themselves.
+    """
+    known = [*map(stems, _instructions(tree))] if at_start else []
+    return tuple(
+        one for one in lessons if not (_is_gone(one.note, tree) or _is_known(one.note, known))
+    )
+
+
+def _is_gone(note: Note, tree: WorkingTree) -> bool:
+    """Return True if each file that the lesson *note* names was deleted from a folder of *tree*.
+
+    Not if it says what is not to be there.
+    """
+    paths = note.lesson.about.paths if note.lesson else ()
+    placed = [path for path in paths if "/" in path and tree.has(path.rpartition("/")[0])]
+    is_there = len(placed) < len(paths) or any(map(tree.has, placed))
+    return bool(placed) and not (is_there or _ABSENT.search(note.content))
+
+
+def _is_known(note: Note, known: Iterable[Sequence[str]]) -> bool:
+    """Return True if most of the words of *note* stand in one of the lines *known*."""
+    own = {*stems(note.content)}
+    return any(len(own & {*line}) >= _KNOWN * len(own) for line in known)
+
+
+def _instructions(tree: WorkingTree) -> Iterator[str]:
+    """Yield the lines of what the agents of *tree* read when they start."""
+    for name in _INSTRUCTIONS:
+        with suppress(OSError), open(os.path.join(tree.root, name), "rb") as file:
+            yield from file.read(_INSTRUCTION_BYTES).decode(errors="replace").splitlines()
 
 
 def names_of_test(test: FailingTest) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from contextgraph.advising.freshness import with_content_hashes
+from contextgraph.advising.freshness import lessons_to_say, with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
 from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
@@ -623,6 +623,9 @@ class LiveRun:
         """The text of what *search* finds without what the agent was shown before."""
         try:
             context = search()
+            if self._tree and context.lessons:
+                here = lessons_to_say(context.lessons, self._tree, at_start=moment == "start")
+                context = replace(context, lessons=here)
             text = self.session.show(context, max_tokens, moment)
         except StoreError as error:
             self.session.fail("the agent goes on without advice", error)

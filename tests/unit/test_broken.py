@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -30,13 +31,17 @@ def memory() -> Iterator[AgentMemory]:
 
 
 def keep(
-    memory: AgentMemory, text: str, subject: str = "", kind: LessonKind = LessonKind.RULE
+    memory: AgentMemory,
+    text: str,
+    subject: str = "",
+    kind: LessonKind = LessonKind.RULE,
+    paths: tuple[str, ...] = (),
 ) -> str:
     """Keep an active lesson that a model wrote down, and return its id."""
     said = RawTrajectory("claude-code", "s", SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),))
     run = memory.learn(said).trajectory_id
     quote = Quotation(text, run, "s", -1, datetime(2026, 3, 2, tzinfo=UTC))
-    about = About(subject=subject)
+    about = About(paths, subject=subject)
     facts = LessonFacts(kind, Origin.DISTILLED, about, (quote,), is_active=True)
     (id_,), _ = memory.lessons.keep([NewLesson(text, facts)], SHOP)
     return id_
@@ -140,7 +145,7 @@ def test_a_start_has_an_index_of_subjects_which_a_search_opens(memory: AgentMemo
 
 
 def test_a_general_rule_is_said_at_the_start_unless_agents_read_it_by_themselves(
-    memory: AgentMemory,
+    memory: AgentMemory, tmp_path: Path
 ) -> None:
     rule = "Person decides: options are presented, not chosen."
     keep(memory, rule)
@@ -148,3 +153,23 @@ def test_a_general_rule_is_said_at_the_start_unless_agents_read_it_by_themselves
     text = memory.live(repo=SHOP, task="").start()
     assert rule in text
     assert "width" not in text
+    assert rule in memory.live(repo=SHOP, task="", workdir=tmp_path).start()
+    (tmp_path / "CLAUDE.md").write_text("# Rules\n- The person decides; options are presented.\n")
+    assert memory.live(repo=SHOP, task="", workdir=tmp_path).start() == ""
+
+
+def test_a_lesson_about_a_file_that_is_gone_is_silent(memory: AgentMemory, tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    file = tmp_path / "shop" / "totals.py"
+    file.write_text("x = 1\n")
+    keep(memory, "Totals in shop/totals.py are rounded up.", "totals", paths=("shop/totals.py",))
+    keep(memory, "No file shop/sums.py: sums stay with totals.", "sums", paths=("shop/sums.py",))
+    asked = "How are totals in shop/totals.py rounded?"
+
+    def shown(request: str) -> str | None:
+        return memory.live(repo=SHOP, task="", workdir=tmp_path).prompt(request)
+
+    assert "rounded up" in (shown(asked) or "")
+    file.unlink()
+    assert "rounded up" not in (shown(asked) or "")
+    assert "No file shop/sums.py" in (shown("Put the sums into shop/sums.py") or "")
