@@ -259,8 +259,10 @@ def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Rec
         if size > max_size:
             yield too_large(name, f"line {line.number}", max_size)
             return
-        if isinstance(value, ValueError) and numbers and not line.is_ended:
+        if isinstance(value, ValueError) and numbers and _is_fragment(line):
             reason = "the last line is not complete: its agent may be writing it"
+            if line.is_ended:
+                reason = "a line that was written in part, as where two programs write at once"
             yield SkippedError(name, f"line {line.number}", reason)
         elif isinstance(value, ValueError):
             yield _invalid(name, line.number, value)
@@ -268,6 +270,12 @@ def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Rec
             numbers.append(line.number)
             values.append(value)
     yield Record(values, Place(name, parts=tuple(numbers)))
+
+
+def _is_fragment(line: Line) -> bool:
+    """Whether the beginning or the end of a line of a session is missing."""
+    is_whole = line.text.startswith(b"{") and line.text.endswith(b"}")
+    return not line.is_ended or not is_whole
 
 
 def _foreign(name: str, opening: Sequence[Line]) -> ForeignError:

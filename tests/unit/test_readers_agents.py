@@ -100,14 +100,24 @@ def test_records_are_runs_failures_or_skipped_and_all_are_counted(tmp_path):
     paths = [SAMPLES, tmp_path]
     counts.runs = len(list(read(*paths, on_error=counts.fail, on_skip=counts.skip)))
     expected = sum(map(len, EXPECTED.values())) + 8  # of the formats with tests of their own
-    assert counts == ReadCounts(runs=expected, failed=1, skipped=10, not_understood=4)
+    assert counts == ReadCounts(runs=expected, failed=0, skipped=11, not_understood=4)
     assert counts.records == expected + 15
 
 
-def test_a_damaged_line_of_a_session_is_reported_and_the_others_are_read():
-    runs, (failed,), _ = read_all(SAMPLES / "claude-code" / "session.jsonl")
+def test_a_line_that_was_written_in_part_is_skipped_and_the_others_are_read():
+    runs, failed, (torn,) = read_all(SAMPLES / "claude-code" / "session.jsonl")
+    assert (failed, torn.position, len(runs)) == ([], "line 10", 2)
+    assert torn.source.endswith("session.jsonl")
+    assert "written in part" in torn.reason
+
+
+def test_a_damaged_line_of_a_session_is_reported_and_the_others_are_read(tmp_path):
+    lines = (SAMPLES / "claude-code" / "session.jsonl").read_bytes().split(b"\n")
+    lines[9] = b'{"type": "user", "uuid": }'
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    runs, (failed,), _ = read_all(path)
     assert (failed.position, len(runs)) == ("line 10", 2)
-    assert failed.source.endswith("session.jsonl")
 
 
 def test_each_prediction_is_skipped_with_its_place(tmp_path):
