@@ -116,15 +116,17 @@ def is_iflow(value: object) -> bool:
     """Whether *value* is the lines of a session of iFlow CLI."""
     if not isinstance(value, list) or not is_list_of(is_claude_line, value):
         return False
-    return any(map(_is_iflow_line, value))
+    results = (result for line in value for result in _results_in(line))
+    first = next(results, None)  # all have one form
+    return isinstance(first, dict) and "responseParts" in first
 
 
-def _is_iflow_line(line: object) -> bool:
+def _results_in(line: object) -> Iterator[object]:
     message = line.get("message") if isinstance(line, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else []
-    results = (block.get("content") for block in blocks if isinstance(block, dict))
-    return any(isinstance(result, dict) and "responseParts" in result for result in results)
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            yield block.get("content")
 
 
 class _ClaudeSession(Struct):
@@ -151,8 +153,9 @@ class _ClaudeSession(Struct):
             if isinstance(turn, UserMessage):
                 self._unqueue(turn.text)
         self.turns += turns
-        model = text(row_at(row, "message"), "model")
-        self.model = self.model or ("" if model == _CLAUDE_ITSELF else model)
+        if not self.model:
+            model = text(row_at(row, "message"), "model")
+            self.model = "" if model == _CLAUDE_ITSELF else model
         self.folder = self.folder or text(row, "cwd")
         if row.get("type") == "result":
             self.ending = text(row, "subtype")
@@ -245,7 +248,7 @@ def _claude_session(
     A fork begins with copies of the lines of another session, which they are still of.
     """
     key = (text(row, "sessionId") or text(row, "session_id"), agent)
-    copied = text(row_at(row, "forkedFrom"), "sessionId")
+    copied = text(row_at(row, "forkedFrom"), "sessionId") if "forkedFrom" in row else ""
     if not copied:
         return sessions.setdefault(key, _ClaudeSession(*key))
     origin = sessions.setdefault((copied, agent), _ClaudeSession(copied, agent))
@@ -259,28 +262,31 @@ def _new_in(row: Row, seen: set[str]) -> tuple[Row, bool]:
     A reply may be logged as it grows, with all of its blocks each time. Clients that append a
     history again give it new ids.
     """
-    message, id_ = row_at(row, "message"), text(row, "uuid")
+    id_, message = text(row, "uuid"), row_at(row, "message")
+    if id_ in seen:
+        return row, True
+    seen.update([id_] if id_ else ())
     blocks, reply = message.get("content"), text(message, "id")
-    if not isinstance(blocks, list) or id_ in seen:
-        seen_before = bool(id_) and id_ in seen
-        seen.add(id_)
-        return row, seen_before
-    seen.add(id_)
-    ids = [_block_id(block, reply) for block in blocks]
-    new = [block for block, id_ in zip(blocks, ids, strict=True) if not id_ or id_ not in seen]
-    seen.update(ids)
-    if len(new) == len(blocks):
+    if not isinstance(blocks, list):
         return row, False
+    ids = [_block_id(block, reply) for block in blocks]
+    if seen.isdisjoint(ids):
+        seen.update(filter(None, ids))
+        return row, False
+    new = [block for block, id_ in zip(blocks, ids, strict=True) if id_ not in seen or not id_]
+    seen.update(filter(None, ids))
     return {**row, "message": {**message, "content": new}}, not new
 
 
 def _block_id(block: object, reply: str) -> str:
     """What tells a block from others: of a result its call, else the reply that it is in."""
-    if isinstance(block, dict) and (call := loose_text(block, "tool_use_id")):
+    if not isinstance(block, dict):
+        return ""
+    if call := loose_text(block, "tool_use_id"):
         return call
-    if isinstance(block, dict) and reply and (call := loose_text(block, "id")):
-        return f"{reply} {call}"
-    return f"{reply} {shown([block])}" if reply else ""
+    if not reply:
+        return ""
+    return f"{reply} {loose_text(block, 'id') or shown([block])}"
 
 
 def _claude_agent(row: Row, roots: dict[str, str]) -> str:

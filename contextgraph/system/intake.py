@@ -92,8 +92,8 @@ def loads(text: bytes | str, depth: int = MAX_DEPTH) -> "Any":
     import orjson  # slow to load: most outputs that a hook sees hold no JSON
 
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    parts = content.count(b"[") + content.count(b"{")
     if len(content) > _MAX_PARTS:
-        parts = content.count(b"[") + content.count(b"{")
         most = max(_MAX_PARTS, len(content) // _BYTES_OF_PART)
         if parts > most:
             raise ValueError(f"more than {most:,} lists and objects")
@@ -107,7 +107,7 @@ def loads(text: bytes | str, depth: int = MAX_DEPTH) -> "Any":
         if not any(token in content for token in odd):
             raise
         value = _lenient(content, error)
-    if _is_deeper(value, depth):
+    if parts > depth and _is_deeper(value, depth):
         raise ValueError(f"nested more than {depth} levels deep")
     return value
 
