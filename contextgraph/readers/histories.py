@@ -729,6 +729,14 @@ GOOSE = "goose"
 _COPILOT_TYPES = ("session.", "user.", "assistant.", "tool.")
 _GEMINI_REPLIES = ("gemini", "model")
 _GEMINI_FOLDER = regex(r"\*\*Workspace Directories:\*\*\n {2,4}- (/[^\n]+)")
+# Around the output of a command; its exit code stands there unless it is 0.
+_GEMINI_OUTPUT = regex(
+    r"(?:<untrusted_context>\n)?Output: (?P<output>.*?)"
+    r"(?P<end>(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*)+)"
+    r"(?:\n</untrusted_context>)?\s*\Z",
+    re.DOTALL,
+)
+_GEMINI_FAILED = regex(r"^(?:Exit Code: (?P<code>-?\d{1,10})|Error|Signal)", re.MULTILINE)
 # Beside the folder of chats: names the folder of the project.
 _GEMINI_ROOT = ".project_root"
 _CURSOR_TIME = regex(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
@@ -768,14 +776,16 @@ def _last_versions(lines: Sequence[Any]) -> list[Any]:
         changed = row.get("$set")
         snapshot = changed.get("messages") if isinstance(changed, dict) else None
         if isinstance(snapshot, list) and any(map(_is_gemini_reply, snapshot)):
+            known = left
             left = {id_: other for id_, other in left.items() if not _is_gemini_message(other)}
-            left |= {
-                message["id"]
-                if isinstance(message.get("id"), str)
-                else f"{number}.{place}": message
-                for place, message in enumerate(snapshot)
-                if isinstance(message, dict)
-            }
+            for place, message in enumerate(snapshot):
+                if isinstance(message, dict):
+                    named = message.get("id")
+                    key = named if isinstance(named, str) else f"{number}.{place}"
+                    before = known.get(key)
+                    # A session that goes on is snapped as the model is sent it, without results.
+                    is_fuller = isinstance(before, dict) and "toolCalls" in before
+                    left[key] = before if is_fuller and "toolCalls" not in message else message
         if target is None:
             left[id_ if isinstance(id_, str) else number] = line
         elif target in left:
@@ -804,12 +814,16 @@ def _gemini_facts(row: Row) -> dict[str, str]:
 
 def _gemini_turns(row: Row) -> Iterator[Turn]:
     time, kind = time_in(row), row.get("type")
+    content = row.get("content")
+    blocks = rows_at(row, "content") if isinstance(content, list) else [{"text": content or ""}]
     if kind == "user":
-        yield UserMessage(content_text(row), time=time)
+        yield from block_turns(blocks, is_agent=False, time=time)
     elif kind in _GEMINI_REPLIES:
         for thought in rows_at(row, "thoughts"):
             yield Thought(text(thought, "description"), time_in(thought))
-        yield Thought(content_text(row), time)
+        said = block_turns(blocks, is_agent=True, time=time)
+        # Calls stand beside what was said, in the form of the model where they do not.
+        yield from (t for t in said if not (isinstance(t, Call) and row.get("toolCalls")))
         for call in rows_at(row, "toolCalls"):
             yield call_in(call, time_in(call) or time)
             yield _gemini_result(call)
@@ -821,9 +835,15 @@ def _gemini_result(call: Row) -> Result:
     blocks = [block for block in rows if isinstance(block, dict)]
     answers = (t for t in block_turns(blocks, is_agent=False) if isinstance(t, Result))
     answer = next(answers, None)
+    words, code = answer.text if answer else shown(result or call.get("resultDisplay")), None
+    if ran := _GEMINI_OUTPUT.match(words):
+        failed = _GEMINI_FAILED.search(ran["end"])
+        code = 0 if not failed else int(failed["code"]) if failed["code"] else None
+        words = ran["output"].removeprefix("(empty)")
     return Result(
-        answer.text if answer else shown(result or call.get("resultDisplay")),
+        words,
         text(call, "id"),
+        exit_code=code,
         is_error=True if status == "error" else None,
         denied=status == "cancelled",
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from contextgraph.model import RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -91,7 +92,10 @@ def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
         "session": text(info, "id"),
         "model": next(filter(None, map(_model, messages)), ""),
     }
-    yield finished_run(OPENCODE, turns, facts, place)
+    run = finished_run(OPENCODE, turns, facts, place)
+    # A fork copies messages with their times, and begins later.
+    created = time_in(info, "time_created") or time_in(row_at(info, "time"), "created")
+    yield replace(run, started_at=created or run.started_at)
 
 
 def _kept(value: Row) -> Sequence[Row]:

@@ -1,4 +1,4 @@
-"""Sessions that Claude Code and Codex CLI write when a person resumes, forks and interjects."""
+"""Sessions that agents write when a person resumes, forks, goes back and interjects."""
 
 import json
 import os
@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
-from tests.acceptance.test_terminal_agents import CLAUDE_CODE, Call, message, response
+from tests.acceptance.test_terminal_agents import (
+    CLAUDE_CODE,
+    Call,
+    candidate,
+    chunks,
+    message,
+    response,
+)
 from tests.model_server import Handler, Reply, Server, serving
 
 FAILING = "python3 -c 'import tariffs'"
@@ -98,6 +105,99 @@ def test_claude_code_resumes_forks_and_starts_a_sub_agent(claude_code: Path, pro
         "look at the docs": ["echo docs"],
         "Look for it": ["grep -r tariffs ."],
     }
+    assert rules[RULE] == 1
+
+
+def test_what_a_person_said_before_they_went_back_in_claude_code_was_not_said(
+    claude_code: Path, project: Path
+) -> None:
+    claude(claude_code, project, [FAILING], "--session-id", FIRST, "make the tests pass")
+    (log,) = (Path.home() / ".claude" / "projects").rglob(f"{FIRST}.jsonl")
+    lines = map(json.loads, log.read_text().splitlines())
+    *_, last = (line["uuid"] for line in lines if line["type"] == "assistant")
+    claude(claude_code, project, ["echo glass"], "--resume", FIRST, TYPED)
+    back = ("--resume", FIRST, "--resume-session-at", last)
+    claude(claude_code, project, ["echo pnpm"], *back, RULE)
+
+    runs, rules = learned(Path.home() / ".claude" / "projects")
+
+    assert runs == {"make the tests pass": [FAILING, "echo glass", "echo pnpm"]}
+    assert rules == {RULE: 1}
+
+
+def test_opencode_resumes_and_forks(
+    opencode: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name)
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": "{env:SCRIPTED}", "apiKey": "scripted"},
+        "models": {"scripted": {"tool_call": True}},
+    }
+    config = {"provider": {"scripted": provider}, "autoupdate": False, "share": "disabled"}
+    settings = {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "PWD": str(project),
+    }
+
+    def run(words: str, calls: Sequence[Call], *options: str) -> None:
+        with model(chunks, calls) as server:
+            done = subprocess.run(
+                [opencode, "run", "--auto", "-m", "scripted/scripted", *options],
+                cwd=project,
+                env={**os.environ, **settings, "SCRIPTED": server.url},
+                input=words,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run("make the tests pass", [FAILING, "echo fixed", "ls"])
+    run(RULE, ["echo again"], "--continue")
+    run("look at the docs", ["echo docs"], "--continue", "--fork")
+
+    runs, rules = learned(Path.home() / ".local" / "share" / "opencode" / "opencode.db")
+
+    assert runs == {
+        "make the tests pass": [FAILING, "echo fixed", "ls", "echo again"],
+        "look at the docs": ["echo docs"],
+    }
+    assert rules[RULE] == 1
+
+
+def test_gemini_cli_resumes(gemini_cli: Path, project: Path) -> None:
+    settings = Path.home() / ".gemini" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    settings.write_text(json.dumps(chosen))
+
+    def run(calls: Sequence[Call], *words: str) -> None:
+        with model(candidate, calls) as server:
+            environment = {
+                "GEMINI_API_KEY": "scripted",
+                "GEMINI_CLI_TRUST_WORKSPACE": "true",
+                "GOOGLE_GEMINI_BASE_URL": server.url.removesuffix("/v1"),
+            }
+            done = subprocess.run(
+                [gemini_cli, "--yolo", "-m", "gemini-2.5-flash", *words],
+                cwd=project,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run([FAILING, "echo fixed", "ls"], "-p", "make the tests pass")
+    run(["echo again"], "--resume", "latest", "-p", RULE)
+
+    runs, rules = learned(Path.home() / ".gemini" / "tmp")
+
+    assert runs == {"make the tests pass": [FAILING, "echo fixed", "ls", "echo again"]}
     assert rules[RULE] == 1
 
 
