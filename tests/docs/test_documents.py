@@ -1,6 +1,7 @@
 """The documents agree with the code."""
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import config
+from scripts import format_reference
 from scripts.api_reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +23,15 @@ def text_of(document: Path) -> str:
 
 def test_the_api_reference_is_current() -> None:
     assert text_of(ROOT / "docs" / "api.md") == "\n".join(reference()), "run scripts/api-reference"
+
+
+def test_the_reference_of_formats_is_current_and_names_each_sample() -> None:
+    page = text_of(ROOT / "docs" / "format-reference.md")
+    assert page == "\n".join(format_reference.reference()), "run scripts/api-reference"
+    samples = ROOT / "tests" / "data" / "readers"
+    named = json.loads(text_of(format_reference.VERSIONS))
+    found = {folder.name: {one.name for one in folder.iterdir()} for folder in samples.iterdir()}
+    assert {name: set(versions) for name, versions in named.items()} == found
 
 
 def test_the_api_reference_has_the_methods_of_the_memory() -> None:
@@ -121,10 +132,10 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
 def test_what_users_have_to_read_stays_short() -> None:
     """A word has a letter or a digit; examples and tables count.
 
-    Not counted: the reference generated from docstrings, what was measured, and the table of the
-    founding documents, which nobody reads from top to bottom.
+    Not counted: the references generated from docstrings and formats, what was measured, and the
+    table of the founding documents, which nobody reads from top to bottom.
     """
-    others = {"api.md", "checklist.md", "measurements.md"}
+    others = {"api.md", "checklist.md", "format-reference.md", "measurements.md"}
     pages = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
     words = {
         page.name: sum(any(map(str.isalnum, word)) for word in text_of(page).split())
