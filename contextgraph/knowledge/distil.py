@@ -7,7 +7,7 @@ its names, numbers and absolute words stand in the conversation.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from json import JSONDecoder
 from typing import Annotated, Any
@@ -16,6 +16,8 @@ import msgspec
 from msgspec import Struct, field
 
 from contextgraph.config import REQUEST_MARK
+from contextgraph.knowledge.conflict import Relation, Statement, verdict
+from contextgraph.knowledge.extraction import sentences_in
 from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.model import (
     About,
@@ -47,6 +49,8 @@ _GIVEN_ID = regex(r"^([a-z]+_\w+): ", re.MULTILINE)
 # How much of two lessons is about the same where one takes the place of the other.
 _SAME_SUBJECT = 0.2
 _DECODER = JSONDecoder()
+# The time of the first turn, where only the order of turns counts.
+_TURN_BEGINS = datetime.min.replace(tzinfo=UTC)
 _MAX_STARTS = 200
 
 # What a sentence may name only where the conversation does: code, paths, identifiers, numbers.
@@ -312,6 +316,7 @@ class _Check:
             raise _RefusedError("it has a secret")
         evidence = self._evidence(item.evidence)
         self._check_words(shown, evidence)
+        self._check_later(item.evidence)
         facts = LessonFacts(
             item.kind, Origin.DISTILLED, about, evidence, ruled_out=" ".join(item.rejected.split())
         )
@@ -369,6 +374,19 @@ class _Check:
         for word, pattern in _ABSOLUTE.items():
             if pattern.search(text) and not pattern.search(self._said):
                 raise _RefusedError(f"it says {word!r}, the conversation does not")
+
+    def _check_later(self, evidence: Sequence[_Cited]) -> None:
+        """Raise where a later turn, which the item does not cite, takes the words back."""
+        last = max(cited.turn for cited in evidence)
+        for turn in self._request.turns:
+            if turn.number <= last:
+                continue
+            for sentence in sentences_in(turn.text):
+                said = Statement(sentence, "", _TURN_BEGINS + timedelta(turn.number))
+                for cited in evidence:
+                    before = Statement(cited.quote, "", _TURN_BEGINS + timedelta(cited.turn))
+                    if verdict(said, before).relation is Relation.SUPERSEDES:
+                        raise _RefusedError(f"turn {turn.number} takes it back")
 
     def _borne_out(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the *names* all parts of which stand in the conversation."""

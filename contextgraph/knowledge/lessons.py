@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.conflict import Relation, verdict
+from contextgraph.knowledge.counted import failing_programs
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
@@ -153,9 +154,8 @@ class Lessons:
         said = statements_in(run)
         now = run.started_at or self._now()
         new = [_lesson_said(one, said, run, run_id, now) for one in said.statements]
-        new += [
-            NewLesson(text, facts, title=said.title) for text, facts in written_in(run, run_id, now)
-        ]
+        found = (*written_in(run, run_id, now), *failing_programs(run, run_id, now))
+        new += [NewLesson(text, facts, title=said.title) for text, facts in found]
         self.keep(new, run.repo, contributor)
 
     def add_history(self, repository: GitFolder, repo: str) -> int:

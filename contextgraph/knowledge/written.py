@@ -1,17 +1,14 @@
 """Finds what was written down as decided: in files for agents, decision records and commits.
 
 People read and keep these, so that no model is needed: `CLAUDE.md`, `AGENTS.md`, rules, an agent's
-own memory files, lists of decisions, and the history of a repository. Each line stands alone. Of
-that history it also counts which files go together.
+own memory files, lists of decisions, and the history of a repository. Each line stands alone.
 """
 
-import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from datetime import datetime
-from typing import NamedTuple
 
+from contextgraph.knowledge.counted import Commit, checklists
 from contextgraph.knowledge.extraction import files_in, sentences_in
 from contextgraph.knowledge.sentences import is_whole
 from contextgraph.model import (
@@ -51,11 +48,6 @@ _BREAK, _NO_PROSE = regex(r"\n\s*\n"), regex(r"[-*+>|\s#`\d(]|[\w-]+: \S|\S+$")
 _MOST_RECORDS = 100
 _CHANGES = regex(r"(?i:(?:^|/)(?:changelog|changes|history|news)\.(?:md|rst|txt)$)")
 _MOST_CHANGES = 60
-# Files go together that so many commits changed together: that is so many of those that changed
-# the one, and so many times what the other's own frequency lets expect. Wider commits say nothing.
-_TOGETHER, _FEWEST_TOGETHER, _FEWEST_ADDING, _LIFT, _WIDEST = 0.75, 6, 4, 2.0, 30
-_MOST_TOGETHER = 4
-_TEST = regex(r"(?i:(?:^|[/_.-])tests?(?:[/_.-]|$)|(?:^|[/_.-])specs?[/_.-])")
 # The parts of a decision record in its usual form.
 _HEADING = regex(r"^(?P<marks>#{1,4})\s+(?P<title>.+?)\s*#*$", re.MULTILINE)
 _NUMBER = regex(r"^(?:adr[- ]?)?\d+[.:)]?\s*[-–—:]?\s*", re.IGNORECASE)
@@ -140,15 +132,6 @@ def _standing_alone(text: str) -> str:
     return text if is_long and is_whole(text) and not gives_instructions(text) else ""
 
 
-class _Commit(NamedTuple):
-    id: str
-    author: str
-    at: datetime
-    message: str
-    files: Sequence[str]
-    added: Sequence[str]
-
-
 def history_of(repository: GitFolder) -> Iterator[tuple[str, LessonFacts]]:
     """Yield the lessons in what is checked out of *repository*: its records, reasons of commits.
 
@@ -160,7 +143,7 @@ def history_of(repository: GitFolder) -> Iterator[tuple[str, LessonFacts]]:
     written_at = {name: one.at for one in reversed(commits) for name in one.files}
     there = {*repository.output("ls-tree", "-r", "-z", "--name-only", head).split("\0")}
     yield from _records(repository, head, written_at, there)
-    yield from _checklists(commits, there)
+    yield from checklists(commits, there)
     undone = {name for one in commits for name in _REVERTS.findall(one.message)}
     count = 0
     for one in commits:
@@ -176,14 +159,14 @@ def history_of(repository: GitFolder) -> Iterator[tuple[str, LessonFacts]]:
             yield text, LessonFacts(LessonKind.DECISION, Origin.WRITTEN, about, (said,))
 
 
-def _commits(repository: GitFolder, head: str) -> Iterator[_Commit]:
+def _commits(repository: GitFolder, head: str) -> Iterator[Commit]:
     printed = repository.output("-c", "core.quotePath=off", *_LOG, _FORMAT, head)
     for entry in printed.split("\x01")[1:]:
         id_, author, at, message, files = entry.split("\x02", 4)
         changes = [line.partition("\t")[::2] for line in files.split("\n") if "\t" in line]
         names = tuple(name for _, name in changes)
         added = tuple(name for status, name in changes if status == "A")
-        yield _Commit(id_, author, datetime.fromisoformat(at), message.strip(), names, added)
+        yield Commit(id_, author, datetime.fromisoformat(at), message.strip(), names, added)
 
 
 def _reason_in(message: str) -> str:
@@ -197,57 +180,6 @@ def _reason_in(message: str) -> str:
         is_long = len(reason.split()) >= _FEWEST_OF_REASON and len(text) <= _MOST_CHARACTERS
         return text if is_long and is_whole(text) and not gives_instructions(text) else ""
     return ""
-
-
-def _checklists(
-    commits: Sequence[_Commit], there: AbstractSet[str]
-) -> Iterator[tuple[str, LessonFacts]]:
-    """Yield which files are changed together: with one, and with what is new in a folder.
-
-    Not what a test is changed with: it follows what it tests.
-    """
-    narrow = [one for one in commits if 1 < len(one.files) <= _WIDEST]
-    changed, adding = defaultdict[str, list[_Commit]](list), defaultdict[str, list[_Commit]](list)
-    known: set[str] = set()
-    for one in reversed(narrow):
-        for name in there & {*one.files}:
-            changed[name].append(one)
-        folders = {os.path.dirname(name) for name in one.added} - {""}
-        for folder in folders:
-            adding[f"A new file in `{folder}`"].append(one)
-        for parent in {os.path.dirname(folder) for folder in folders - known} - {""}:
-            adding[f"A new folder in `{parent}`"].append(one)
-        known |= {os.path.dirname(name) for name in one.files}
-
-    def others(commits: Sequence[_Commit], own: str, least: int) -> list[tuple[str, int]]:
-        counts = Counter(name for one in commits for name in there & {*one.files})
-        found = [
-            (name, count)
-            for name, count in counts.items()
-            if name != own
-            and count >= max(least, _TOGETHER * len(commits))
-            and count * len(narrow) >= _LIFT * len(commits) * len(changed[name])
-        ]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:_MOST_TOGETHER]
-
-    for name, ones in sorted(changed.items()):
-        if not _TEST.search(name) and (found := others(ones, name, _FEWEST_TOGETHER)):
-            yield _checklist(f"`{name}` is changed together with", name, ones, found)
-    for head, ones in sorted(adding.items()):
-        folder = head.split("`")[1]
-        if not _TEST.search(f"{folder}/") and (found := others(ones, "", _FEWEST_ADDING)):
-            yield _checklist(f"{head} goes with a change of", folder, ones, found)
-
-
-def _checklist(
-    head: str, path: str, commits: Sequence[_Commit], found: Sequence[tuple[str, int]]
-) -> tuple[str, LessonFacts]:
-    text = f"{head} {' and '.join(f'`{name}`' for name, _ in found)}."
-    newest = max(commits, key=lambda one: one.at)
-    counted = ", ".join(f"{count} of {len(commits)}: {name}" for name, count in found)
-    said = Quotation(counted, "", newest.id[:12], -1, newest.at, "commits")
-    about = About(paths=(path,))
-    return text, LessonFacts(LessonKind.CHECKLIST, Origin.COUNTED, about, (said,), is_active=True)
 
 
 def _records(

@@ -163,6 +163,21 @@ def test_a_remark_does_not_become_absolute(tmp_path: Path, said: str, lesson: st
     assert reason in receipt["refused"][0]["reason"]
 
 
+def test_what_a_later_turn_takes_back_is_refused_unless_it_is_cited(tmp_path: Path):
+    store = tmp_path / "other.db"
+    back = SAID.replace("always", "never")
+    first, last = conversation().steps
+    with AgentMemory.open(store) as memory:
+        memory.learn(
+            replace(conversation(), steps=(first, replace(last, user_message=f"{back}, sorry.")))
+        )
+    new = {**GOOD, "lesson": "Kettles are never described in kettle.toml."}
+    new["evidence"] = [{"turn": 2, "quote": back}]
+    (receipt, _) = distil(store, "--by", program(tmp_path, [GOOD, new])).records
+    assert [one["reason"] for one in receipt["refused"]] == ["turn 2 takes it back"]
+    assert [one.text for one in distilled(store)] == [new["lesson"]]
+
+
 def test_what_is_repaired_counts_and_what_is_too_much_does_not(store: Path, tmp_path: Path):
     wrong = {**GOOD, "evidence": [{"turn": 1, "quote": "never said"}]}
     command = program(tmp_path, [wrong], [GOOD, *[{**GOOD, "kind": "fact"}] * 9])

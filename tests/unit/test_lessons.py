@@ -746,6 +746,30 @@ def test_files_that_are_changed_together_are_a_checklist(
     }
 
 
+def test_a_program_that_fails_in_two_sessions_is_a_fact(memory: AgentMemory) -> None:
+    missing = "(eval):1: command not found: python3.12"
+    tries = (("python3 -c 'print(1)'", missing), ("/usr/bin/python3 -c 'print(1)'", "1"))
+
+    def using(instance: str, day: int) -> RawTrajectory:
+        at = MONDAY + timedelta(days=day)
+        steps = tuple(
+            Step(number, "", Action("bash", line), shown, timestamp=at, user_message="Go on, then.")
+            for number, (line, shown) in enumerate(tries)
+        )
+        return RawTrajectory("claude-code", instance, SHOP, f"Task {instance}", steps)
+
+    memory.learn(using("a", 0))
+    (found,) = [one for one in memory.lessons.of(SHOP) if one.origin is Origin.COUNTED]
+    assert found.text == (
+        "`python3` does not run on this machine: the shell does not find `python3.12`."
+    )
+    assert (found.status, found.about.programs) == (LessonStatus.PROPOSED, ("python3",))
+    assert found.evidence[0].context == "/usr/bin/python3"
+    memory.learn(using("b", 1))
+    (found,) = [one for one in memory.lessons.of(SHOP) if one.origin is Origin.COUNTED]
+    assert (found.status, found.sessions) == (LessonStatus.ACTIVE, 2)
+
+
 def test_what_an_agent_says_to_have_recorded_is_proposed(memory: AgentMemory) -> None:
     wrote = "Done. Recorded as **D9**: every report is made of the ledger, never of the cache."
     memory.learn(

@@ -1,0 +1,129 @@
+"""Counts what sessions and commits have in common: programs that fail, files that go together."""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+from datetime import datetime
+from typing import NamedTuple
+
+from contextgraph.model import About, LessonFacts, LessonKind, Origin, Quotation, RawTrajectory
+from contextgraph.text import regex
+from contextgraph.trace.shell import commands_in
+
+# Files go together that so many commits changed together: that is so many of those that changed
+# the one, and so many times what the other's own frequency lets expect. Wider commits say nothing.
+_TOGETHER, _FEWEST_TOGETHER, _FEWEST_ADDING, _LIFT, _WIDEST = 0.75, 6, 4, 2.0, 30
+_MOST_TOGETHER = 4
+_TEST = regex(r"(?i:(?:^|[/_.-])tests?(?:[/_.-]|$)|(?:^|[/_.-])specs?[/_.-])")
+# As shells say that there is no such program, and steps in which another one takes its place.
+_NOT_FOUND = regex(
+    r"^\S*?:?(?:\s*(?:line )?\d+:)?\s*(?:command not found: (?P<last>[\w.+-]+)"
+    r"|(?P<first>[\w.+-]+): (?:command )?not found)\s*$",
+    re.MULTILINE,
+)
+_SOON, _STEM, _READ = 4, 4, 500
+
+
+class Commit(NamedTuple):
+    """A commit of a repository: the *files* that it changed, and those of them that it *added*."""
+
+    id: str
+    author: str
+    at: datetime
+    message: str
+    files: Sequence[str]
+    added: Sequence[str]
+
+
+def failing_programs(
+    run: RawTrajectory, run_id: str, now: datetime
+) -> Iterator[tuple[str, LessonFacts]]:
+    """Yield the programs that the shell of *run*, which has the id *run_id*, did not find.
+
+    One session shows little: as any lesson it waits until another one shows the same. *now* is the
+    time of steps without one.
+    """
+    for place, step in enumerate(run.steps):
+        missing = _NOT_FOUND.search((step.observation or "")[-_READ:])
+        name = (missing["last"] or missing["first"]) if missing else ""
+        programs = [command.program for command in commands_in(step.action.text)] if name else []
+        # An alias fails by the name of what it stands for.
+        program = next((one for one in programs if one and name.startswith(one)), "")
+        if not program or not missing:
+            continue
+        text = f"`{program}` does not run on this machine: the shell does not find `{name}`."
+        said = Quotation(
+            missing[0].strip(),
+            run_id,
+            run.instance_id,
+            step.index,
+            step.timestamp or now,
+            "shell",
+            _instead(run, place, program),
+        )
+        about = About(programs=(program,))
+        yield text, LessonFacts(LessonKind.FACT, Origin.COUNTED, about, (said,))
+
+
+def _instead(run: RawTrajectory, place: int, program: str) -> str:
+    """The program of a like name that ran soon after the step at *place*; empty for none."""
+    for step in run.steps[place + 1 : place + 1 + _SOON]:
+        if step.is_error or _NOT_FOUND.search((step.observation or "")[-_READ:]):
+            continue
+        for command in commands_in(step.action.text):
+            typed = next(iter(command.text.split()), "")
+            if typed != program and os.path.basename(typed).startswith(program[:_STEM]):
+                return typed
+    return ""
+
+
+def checklists(
+    commits: Sequence[Commit], there: AbstractSet[str]
+) -> Iterator[tuple[str, LessonFacts]]:
+    """Yield which files are changed together: with one, and with what is new in a folder.
+
+    Not what a test is changed with: it follows what it tests.
+    """
+    narrow = [one for one in commits if 1 < len(one.files) <= _WIDEST]
+    changed, adding = defaultdict[str, list[Commit]](list), defaultdict[str, list[Commit]](list)
+    known: set[str] = set()
+    for one in reversed(narrow):
+        for name in there & {*one.files}:
+            changed[name].append(one)
+        folders = {os.path.dirname(name) for name in one.added} - {""}
+        for folder in folders:
+            adding[f"A new file in `{folder}`"].append(one)
+        for parent in {os.path.dirname(folder) for folder in folders - known} - {""}:
+            adding[f"A new folder in `{parent}`"].append(one)
+        known |= {os.path.dirname(name) for name in one.files}
+
+    def others(commits: Sequence[Commit], own: str, least: int) -> list[tuple[str, int]]:
+        counts = Counter(name for one in commits for name in there & {*one.files})
+        found = [
+            (name, count)
+            for name, count in counts.items()
+            if name != own
+            and count >= max(least, _TOGETHER * len(commits))
+            and count * len(narrow) >= _LIFT * len(commits) * len(changed[name])
+        ]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:_MOST_TOGETHER]
+
+    for name, ones in sorted(changed.items()):
+        if not _TEST.search(name) and (found := others(ones, name, _FEWEST_TOGETHER)):
+            yield _checklist(f"`{name}` is changed together with", name, ones, found)
+    for head, ones in sorted(adding.items()):
+        folder = head.split("`")[1]
+        if not _TEST.search(f"{folder}/") and (found := others(ones, "", _FEWEST_ADDING)):
+            yield _checklist(f"{head} goes with a change of", folder, ones, found)
+
+
+def _checklist(
+    head: str, path: str, commits: Sequence[Commit], found: Sequence[tuple[str, int]]
+) -> tuple[str, LessonFacts]:
+    text = f"{head} {' and '.join(f'`{name}`' for name, _ in found)}."
+    newest = max(commits, key=lambda one: one.at)
+    counted = ", ".join(f"{count} of {len(commits)}: {name}" for name, count in found)
+    said = Quotation(counted, "", newest.id[:12], -1, newest.at, "commits")
+    about = About(paths=(path,))
+    return text, LessonFacts(LessonKind.CHECKLIST, Origin.COUNTED, about, (said,), is_active=True)
