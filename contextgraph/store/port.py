@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -124,9 +126,52 @@ class Term(NamedTuple):
 Where: TypeAlias = Sequence[Term]
 
 
+Form: TypeAlias = tuple[tuple[str, Is], ...]
+"""Columns with how they are compared: questions that differ only in their values have one."""
+
+
+def form_of(where: Where) -> Form:
+    """Return the form of *where*."""
+    return tuple((term.column, term.how) for term in where)
+
+
 def is_empty(where: Where) -> bool:
     """Return whether a term admits nothing: a column that is one of no values."""
     return any(term.how in (Is.IN, Is.HAS_ANY) and not term.value for term in where)
+
+
+COMPARED = (Is.EQUAL, Is.IN)
+RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
+
+
+class Serving(NamedTuple):
+    """How an index of these *columns* serves a form: those *compared*, and those of its *order*."""
+
+    columns: Sequence[str]
+    compared: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+@lru_cache(1_000)
+def serving(table: Table, where: Form, order: tuple[str, ...]) -> Serving | None:
+    """Return the index that serves a form best; None where none does.
+
+    It is the one with most columns that are compared, then with the order, then with a range.
+    """
+    hows = {column: how for column, how in where if how in (*COMPARED, *RANGES)}
+    asked = tuple(column.removeprefix("-") for column in order)
+    best, found = (0, 0), None
+    for index in table.indexes:
+        columns = tuple(column.removeprefix("-") for column in index)
+        compared = tuple(takewhile(lambda one: hows.get(one) in COMPARED, columns))
+        rest = tuple(column for column in columns[len(compared) :] if column != KEY)
+        is_equal = all(hows[column] is Is.EQUAL for column in compared)
+        gives_order = is_equal and rest and rest == asked[: len(rest)]
+        ranged = bool(rest) and hows.get(rest[0]) in RANGES
+        score = (len(compared), len(rest) if gives_order else int(ranged))
+        if score > best:
+            best, found = score, Serving(index, compared, rest if gives_order else ())
+    return found
 
 
 class Question(NamedTuple):

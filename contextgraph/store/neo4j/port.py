@@ -40,6 +40,7 @@ from contextgraph.store.port import (
     Row,
     Table,
     Where,
+    form_of,
     is_empty,
 )
 
@@ -88,10 +89,6 @@ def _data(numbers: Sequence[float]) -> bytes:
     import numpy as np
 
     return np.asarray(numbers, dtype="<f4").tobytes()
-
-
-def _form(where: Where) -> statements.Form:
-    return tuple((term.column, term.how) for term in where)
 
 
 def _parameters(where: Where) -> dict[str, Any]:
@@ -177,7 +174,7 @@ class _Reading:
             where = question.where
             form = (
                 question.table,
-                _form(where),
+                form_of(where),
                 tuple(question.order),
                 tuple(question.wanted),
                 question.limit,
@@ -222,7 +219,12 @@ class _Reading:
             is_limited = asked.limit is not None
             texts.append(
                 statements.counted(
-                    asked.table, _form(where), tuple(asked.by), tuple(asked.sums), place, is_limited
+                    asked.table,
+                    form_of(where),
+                    tuple(asked.by),
+                    tuple(asked.sums),
+                    place,
+                    is_limited,
                 )
             )
             parameters |= {f"asked{place}": _parameters(where), f"limit{place}": asked.limit}
@@ -253,7 +255,7 @@ class _Reading:
             {"weight": weight, "query": _quoted(self.tenant, scopes, word)}
             for word, weight in weights.items()
         ]
-        text = statements.searched(table, _form(where), tuple(order))
+        text = statements.searched(table, form_of(where), tuple(order))
         found = self._found(text, q=_parameters(where), words=words, limit=limit)
         return [(key, weight) for key, weight in found]
 
@@ -286,13 +288,13 @@ class _Reading:
         }  # fmt: skip
         if self._has_many(table, where):
             for nearest in _NEAREST:
-                text = statements.nearest_by_index(table, _form(where), property_)
+                text = statements.nearest_by_index(table, form_of(where), property_)
                 index = vector_index(table.label, property_)
                 most = max(nearest, limit)
                 found = self._near(text, index=index, nearest=most, **given)
                 if all(len(near) >= limit for near in found):
                     return found
-        return self._near(statements.nearest(table, _form(where), property_), **given)
+        return self._near(statements.nearest(table, form_of(where), property_), **given)
 
     def _near(self, text: str, **given: Any) -> list[dict[str, float]]:
         near = {row["number"]: dict(row["found"]) for row in self._rows(text, **given)}

@@ -7,14 +7,21 @@ have the columns as properties. Texts are made of names in declarations, never o
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import takewhile
-from typing import NamedTuple, TypeAlias
 
 from contextgraph.store.neo4j.schema import PROPERTIES, words_index
-from contextgraph.store.port import COSINE_DECIMALS, KEY, SOURCE, TARGET, VALUE, Is, Table
-
-# Columns with how they are compared.
-Form: TypeAlias = tuple[tuple[str, Is], ...]
+from contextgraph.store.port import (
+    COMPARED,
+    COSINE_DECIMALS,
+    KEY,
+    RANGES,
+    SOURCE,
+    TARGET,
+    VALUE,
+    Form,
+    Is,
+    Table,
+    serving,
+)
 
 _CONDITIONS = {
     Is.EQUAL: "{own} = q.{value}",
@@ -73,10 +80,12 @@ def match(table: Table, where: Form, order: tuple[str, ...] = ()) -> str:
     terms = [_conditions(table, where)]
     if any(_is_expanded(table, column, how) for column, how in where):
         return f"MATCH {_pattern(table, where)} WHERE {terms[0]}"
-    index = _index(table, where, order)
-    if not any(column == KEY and how in _COMPARED for column, how in where):
+    if not any(column == KEY and how in COMPARED for column, how in where):
         # An index serves where something is said of all its columns; all nodes are read else.
-        others = index.others if index.is_used else (KEY,)
+        index = serving(table, where, order)
+        said = {column for column, how in where if how in (*COMPARED, *RANGES)}
+        columns = [column.removeprefix("-") for column in index.columns] if index else [KEY]
+        others = [column for column in columns if column not in said]
         terms += [f"{own(column)} IS NOT NULL" for column in others]
     return f"MATCH {_pattern(table)} WHERE {' AND '.join(terms)}"
 
@@ -93,49 +102,14 @@ def _conditions(table: Table, where: Form, is_expanded: bool = True) -> str:
     return " AND ".join(terms)
 
 
-_COMPARED = (Is.EQUAL, Is.IN)
-_RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
-
-
-class _Index(NamedTuple):
-    """The index that serves a form best: the columns *compared*, those that *order* rows.
-
-    *others* are its columns of which the form says nothing.
-    """
-
-    is_used: bool = False
-    compared: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-
-@lru_cache(1_000)
-def _index(table: Table, where: Form, order: tuple[str, ...]) -> _Index:
-    """Return the index that serves a form best; an unused one where none does."""
-    hows = {column: how for column, how in where if how in (*_COMPARED, *_RANGES)}
-    asked = tuple(column.removeprefix("-") for column in order)
-    best, found = (0, 0), _Index()
-    for index in table.indexes:
-        columns = tuple(column.removeprefix("-") for column in index)
-        compared = tuple(takewhile(lambda one: hows.get(one) in _COMPARED, columns))
-        rest = tuple(column for column in columns[len(compared) :] if column != KEY)
-        is_equal = all(hows[column] is Is.EQUAL for column in compared)
-        gives_order = is_equal and rest and rest == asked[: len(rest)]
-        ranged = bool(rest) and hows.get(rest[0]) in _RANGES
-        score = (len(compared), len(rest) if gives_order else int(ranged))
-        if score > best:
-            others = tuple(column for column in columns if column not in hows)
-            best, found = score, _Index(True, compared, rest if gives_order else (), others)
-    return found
-
-
 @lru_cache(1_000)
 def ordered(table: Table, where: Form, order: tuple[str, ...]) -> str:
     """Return the order of rows *n*, ties by key; an index gives it where one can."""
-    index = _index(table, where, order)
+    index = serving(table, where, order)
     first = " DESC" if order and order[0].startswith("-") else ""
     parts = [
-        f"{own(column)}{first}" for column in (("tenant", *index.compared) if index.order else ())
+        f"{own(column)}{first}"
+        for column in (("tenant", *index.compared) if index and index.order else ())
     ]
     for column in (*order, KEY):
         name = column.removeprefix("-")

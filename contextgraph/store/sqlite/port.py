@@ -23,18 +23,22 @@ from contextgraph.model import HealthCheck, Vector, WordCounts, dimensions_of
 from contextgraph.store.memory_store import MemoryStore
 from contextgraph.store.port import (
     CHANGES_LISTED,
+    COMPARED,
     KEY,
     SOURCE,
     TARGET,
     THOROUGH,
     Change,
     Count,
+    Form,
     Is,
     Question,
     Row,
     Table,
     Where,
+    form_of,
     is_empty,
+    serving,
 )
 from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.health import checks
@@ -62,7 +66,7 @@ _CONDITIONS = {
     Is.ABOVE: "n.{name} > :{value}",
     Is.NULL: "n.{name} IS NULL",
 }
-_RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
+
 # Of rows that an index gives each is looked up; without one the rows of the text are taken first.
 _LOOKED_UP = (
     "EXISTS (SELECT 1 FROM {table}_{name} m WHERE m.tenant = :tenant "
@@ -81,40 +85,23 @@ _HAS_VECTOR = (
 )
 
 
-def _form(where: Where) -> tuple[tuple[str, Is], ...]:
-    return tuple((term.column, term.how) for term in where)
-
-
 @lru_cache(1_000)
-def _index(table: Table, where: tuple[tuple[str, Is], ...], order: tuple[str, ...]) -> str | None:
+def _index(table: Table, where: Form, order: tuple[str, ...]) -> str | None:
     """Return the name of the index that serves a form best; None leaves it to SQLite."""
-    hows = dict(where)
-    if hows.get(KEY) in (Is.EQUAL, Is.IN):
+    if any(column == KEY and how in COMPARED for column, how in where):
         return f"{table.name}_by_key"
-    asked = tuple(column.removeprefix("-") for column in order)
-    best, name = (0, 0), None
-    for index in table.indexes:
-        columns = [column.removeprefix("-") for column in index]
-        compared = 0
-        while compared < len(columns) and hows.get(columns[compared]) in (Is.EQUAL, Is.IN):
-            compared += 1
-        is_equal = all(hows[column] is Is.EQUAL for column in columns[:compared])
-        rest = tuple(column for column in columns[compared:] if column != KEY)
-        ordered_by = len(rest) if is_equal and rest and rest == asked[: len(rest)] else 0
-        ranged = bool(rest) and hows.get(rest[0]) in _RANGES
-        score = (compared, ordered_by or int(ranged))
-        if any(score) and score > best:
-            best, name = score, index_name(table, index)
-    if name is None:
-        several = any(table.columns.get(column) is tuple for column in hows)
-        return (
-            None if several else (f"{table.name}_by_key" if not order or asked == (KEY,) else None)
-        )
-    return name
+    if best := serving(table, where, order):
+        return index_name(table, best.columns)
+    several = any(table.columns.get(column) is tuple for column, _ in where)
+    return (
+        None
+        if several or (order and order not in ((KEY,), (f"-{KEY}",)))
+        else f"{table.name}_by_key"
+    )
 
 
 @lru_cache(1_000)
-def _condition(table: Table, where: tuple[tuple[str, Is], ...], index: str | None = None) -> str:
+def _condition(table: Table, where: Form, index: str | None = None) -> str:
     """Return the SQL of *where* for rows that *index* gives; None: that SQLite chooses."""
     terms = ["n.tenant = :tenant"]
     for place, (column, how) in enumerate(where):
@@ -139,7 +126,7 @@ def _condition(table: Table, where: tuple[tuple[str, Is], ...], index: str | Non
 @lru_cache(1_000)
 def _select(
     table: Table,
-    where: tuple[tuple[str, Is], ...],
+    where: Form,
     order: tuple[str, ...],
     wanted: tuple[str, ...],
 ) -> str:
@@ -234,7 +221,7 @@ class _Rows:
         if is_empty(question.where):
             return []
         sql = _select(
-            question.table, _form(question.where), tuple(question.order), tuple(question.wanted)
+            question.table, form_of(question.where), tuple(question.order), tuple(question.wanted)
         )
         most = -1 if question.limit is None else question.limit
         rows = self._execute(sql, {**self._parameters(question.where), "most": most}).fetchall()
@@ -248,7 +235,7 @@ class _Rows:
             return []
         by = [f'n."{column}"' for column in asked.by]
         sums = [f'sum(n."{column}")' for column in asked.sums]
-        where = _form(asked.where)
+        where = form_of(asked.where)
         index = _index(asked.table, where, tuple(asked.by)) if where else None
         hint = f" INDEXED BY {index}" if index else ""
         sql = (
@@ -312,7 +299,7 @@ class _Rows:
     def _fitting(self, table: Table, rows: Iterable[int], where: Where) -> list[int]:
         found = self._execute(
             f"SELECT n.rowid FROM json_each(:named) named CROSS JOIN {table.name} n "
-            f"ON n.rowid = named.value WHERE {_condition(table, _form(where))}",
+            f"ON n.rowid = named.value WHERE {_condition(table, form_of(where))}",
             {"named": str([*rows]), **self._parameters(where)},
         )
         return [row for (row,) in found]
@@ -390,7 +377,7 @@ class _Rows:
     ) -> list[dict[str, float]]:
         if limit < 1 or is_empty(where):
             return [{} for _ in vectors]
-        form = _form(where)
+        form = form_of(where)
         index = _index(table, form, ()) if where else None
         hint = f" INDEXED BY {index}" if index else ""
         owners = None
