@@ -12,7 +12,7 @@ from contextgraph.agents.install import inside
 from contextgraph.errors import SettingsError
 from contextgraph.memory import AgentMemory
 from contextgraph.model.values import replace
-from contextgraph.text import gives_instructions, number_of, one_line, regex
+from contextgraph.text import gives_instructions, neutral, number_of, one_line, regex
 
 _BEGIN = "<!-- contextgraph: begin; `contextgraph export --agents-md` replaces this section -->"
 _END = "<!-- contextgraph: end -->"
@@ -43,7 +43,9 @@ def agents_md(memory: AgentMemory, repo: str) -> list[str]:
     playbook = memory.playbook(repo)
     lines = [line.text for line in playbook_lines(playbook) if not gives_instructions(line.text)]
     worded = [f"{line[:1].upper()}{line[1:]}" for line in lines]
-    return [*worded, *_remedies(memory, repo)][:_ENTRIES]
+    # A comment would hide what follows from people, or end the section.
+    entries = islice((*worded, *_remedies(memory, repo)), _ENTRIES)
+    return [neutral(entry).replace("<!--", "< !--") for entry in entries]
 
 
 def write_agents_md(

@@ -9,7 +9,7 @@ from contextgraph.cli.output import emit, warn
 from contextgraph.model import Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
-from contextgraph.text import gives_instructions, number_of, one_line, plain
+from contextgraph.text import gives_instructions, neutral, number_of, one_line, plain
 
 if TYPE_CHECKING:
     from contextgraph.model import Found
@@ -76,13 +76,18 @@ def print_found(found: "Sequence[Found]") -> None:
         if strong and place == len(strong) + 1:
             print("less likely:")
         hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
-        title = f" · {one_line(first.title, _TITLE_WIDTH)}" if first.title != first.text else ""
+        title = f" · {_shown(first.title, _TITLE_WIDTH)}" if first.title != first.text else ""
         print(f"{place}. {first.kind} {first.time:%Y-%m-%d} {plain(first.repo)}{title}{hidden}")
-        print(f"   {one_line(first.text, _FOUND_WIDTH)}\n   {plain(first.command)}")
+        print(f"   {_shown(first.text, _FOUND_WIDTH)}\n   {plain(first.command)}")
         for other in others:
-            print(f"   {one_line(other.text, _FOUND_WIDTH)}")
+            print(f"   {_shown(other.text, _FOUND_WIDTH)}")
     if not found:
         print("nothing is known about it")
+
+
+def _shown(text: str, width: int) -> str:
+    # Agents read what commands print, too.
+    return one_line(neutral(text), width)
 
 
 def opened_by(common: Common, found: "Iterable[Found]") -> "list[Found]":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 import click
 from msgspec import Struct, field
 
-from contextgraph.text import mask_secrets, number_of, one_line, plain, regex
+from contextgraph.text import mask_secrets, neutral, number_of, one_line, plain, regex
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,7 +137,7 @@ def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
             made.append_text(part)
         else:
             text, style = (part, "") if isinstance(part, str) else part
-            made.append(plain(text), style)
+            made.append(plain(neutral(text)), style)
     return made
 
 
@@ -146,7 +146,7 @@ def print_text(*parts: str | tuple[str, str], indent: int = 0) -> None:
     bare = "".join(part if isinstance(part, str) else part[0] for part in parts)
     if bare.isascii() and not sys.stdout.isatty():
         # Without rich, which takes longer to load than a query to answer.
-        print(*_wrapped(plain(bare), indent), sep="\n")
+        print(*_wrapped(plain(neutral(bare)), indent), sep="\n")
         return
     from rich.padding import Padding
 

@@ -36,6 +36,7 @@ from contextgraph.text import (
     dice,
     gives_instructions,
     mask_secrets,
+    neutral,
     regex,
     stems,
 )
@@ -78,8 +79,9 @@ class Turn(Struct, frozen=True):
     before: str = ""
 
     def __str__(self) -> str:
-        before = f"[agent before turn {self.number}] …{self.before}\n" if self.before else ""
-        return f"{before}[turn {self.number}, person] {self.text}"
+        before, text = neutral(self.before), neutral(self.text)
+        preceding = f"[agent before turn {self.number}] …{before}\n" if before else ""
+        return f"{preceding}[turn {self.number}, person] {text}"
 
 
 class Session(Struct, frozen=True):
@@ -112,7 +114,7 @@ class Request(Struct, frozen=True):
         session = self.session
         when = f" · {session.started_at:%Y-%m-%d %H:%M}" if session.started_at else ""
         parts = f" · part {self.part + 1} of {len(session.parts)}" if len(session.parts) > 1 else ""
-        lessons = [f"{one.id}: {one.text}" for one in self.given]
+        lessons = [f"{one.id}: {neutral(one.text)}" for one in self.given]
         return "\n\n".join(
             [
                 REQUEST_MARK,

@@ -31,8 +31,8 @@ from contextgraph.text import (
     gives_instructions,
     mask_after,
     mask_secrets,
+    neutral,
     regex,
-    visible,
 )
 
 MAX_KEY_BYTES = 1_024
@@ -738,7 +738,7 @@ def _brief_line(record: Mapping[str, Json]) -> str:
     content = record["content"]
     kind = content.get("type") if isinstance(content, dict) else None
     parts = (str(record["key"]), kind if isinstance(kind, str) else "", _summary(content))
-    return "- " + " ".join(" ".join(visible(part).split()) for part in parts if part)
+    return "- " + " ".join(" ".join(neutral(part).split()) for part in parts if part)
 
 
 def _summary(content: Json) -> str:

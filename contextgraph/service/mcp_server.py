@@ -525,7 +525,7 @@ def _playbook(answer: Any) -> Result:
         "text": answer["text"],
         "tasks": answer["counts"]["tasks"],
         "files": [
-            {**_fields(one, "path probability"), "changed": one["runs"]}
+            {**_fields(one, "probability"), "path": neutral(one["path"]), "changed": one["runs"]}
             for one in answer["files"][:_FEW]
         ],
         "tests": _each(commands["tests"][:_FEW], _COMMAND),
@@ -537,7 +537,7 @@ def _how(answer: Any) -> Result:
     return {
         "text": answer["warning"] or "",
         "runs": answer["runs"],
-        "form": _fields(answer["form"], _COMMAND) if answer["form"] else None,
+        "form": _neutral(_fields(answer["form"], _COMMAND)) if answer["form"] else None,
         "ways": _each(answer["ways"][:_FEW], _COMMAND),
         "others": _each(answer["others"][:_FEW], _COMMAND),
     }

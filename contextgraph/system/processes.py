@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
-from glob import escape
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -151,12 +150,12 @@ def create_private(path: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A new file that only its owner may read, which replaces *path* at the end of the block.
 
-    Of the files that killed processes began for *path*, none stays.
+    Of the files that killed processes began in its folder, none stays.
     """
-    for left in path.parent.glob(f"{escape(path.name)}.*.part"):
+    for left in path.parent.glob("*.*.*.cg-part"):
         if not _runs(left.name.split(".")[-3]):
             left.unlink(missing_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.cg-part")
     try:
         create_private(part)
         yield part

@@ -42,7 +42,7 @@ def test_runs_that_another_process_has_learned_are_skipped(spool: Spool) -> None
 def test_what_killed_processes_began_to_write_is_removed(spool: Spool) -> None:
     path = spool.put(recovering_run(1)).path
     ended, running = (
-        path.with_name(f"{path.name}.{number}.1.part") for number in (2**22 + 1, os.getppid())
+        path.with_name(f"another.{number}.1.cg-part") for number in (2**22 + 1, os.getppid())
     )
     for part in (ended, running):
         part.write_bytes(b"{")
