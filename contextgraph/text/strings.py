@@ -321,11 +321,13 @@ def words(text: str) -> list[str]:
     `getattr`, `static`. Chinese gives each pair of neighbouring characters, a single one itself.
     Numbers, single letters, common English words and words longer than 64 characters are left out.
     """
+    return list(chain.from_iterable(map(_words_of, _identifiers(text))))
+
+
+def _identifiers(text: str) -> list[str]:
     if text.isascii() or not _FOREIGN.search(text):
-        identifiers = _ASCII_IDENTIFIER
-    else:
-        identifiers = compiled(_IDENTIFIER) if _may_have_han(text) else _UNICODE_IDENTIFIER
-    return list(chain.from_iterable(map(_words_of, identifiers.findall(text))))
+        return _ASCII_IDENTIFIER.findall(text)
+    return (compiled(_IDENTIFIER) if _may_have_han(text) else _UNICODE_IDENTIFIER).findall(text)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -365,7 +367,12 @@ def _is_significant(word: str) -> bool:
 
 def stems(text: str) -> list[str]:
     """`words` of *text* without their English endings: `running tests` gives `run`, `test`."""
-    return [*map(stem, words(text))]
+    return list(chain.from_iterable(map(_stems_of, _identifiers(text))))
+
+
+@lru_cache(maxsize=1 << 16)
+def _stems_of(identifier: str) -> tuple[str, ...]:
+    return tuple(map(stem, _words_of(identifier)))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -144,6 +144,8 @@ def _order(order: Sequence[str]) -> str:
 
 def _given(value: Any) -> Any:
     """Return *value* as SQLite takes it: times in microseconds, several values as JSON."""
+    if value is None or type(value) in (str, int):  # most are
+        return value
     if isinstance(value, datetime):
         return moment(value)
     if isinstance(value, list | tuple | set | frozenset):
@@ -418,28 +420,43 @@ class _Rows:
             self._put(table, [*own.values()])
 
     def _put(self, table: Table, rows: Sequence[Row]) -> None:
-        names, several = _single(table), several_of(table)
-        sql = _insertion(table, names)
+        names, sql = _single(table), _insertion(table, _single(table))
+        texts: dict[str, list[tuple[Any, ...]]] = {name: [] for name in several_of(table)}
+        words: list[tuple[int, str]] = []
+        put = []
         for row in rows:
             ends = (row.source, row.target) if table.ends else ()
             given = [_given(row.columns[name]) for name in names]
             ((rowid,),) = self._execute(
                 sql, (self._tenant, row.key, *ends, *given, row.value)
             ).fetchall()
-            for name in several:
-                own = f"{table.name}_{name}"
-                self._execute(f"DELETE FROM {own} WHERE owner = ?", (rowid,))
-                self._connection.executemany(
-                    f"INSERT INTO {own} VALUES (?, ?, ?)",
-                    [(self._tenant, text, rowid) for text in row.columns[name]],  # type: ignore[union-attr]
-                )
+            put.append(rowid)
+            for name, own in texts.items():
+                own += [(self._tenant, text, rowid) for text in row.columns[name]]  # type: ignore[union-attr]
             if table.scope:
                 token = _place_token(self._tenant, row.columns[table.scope])
-                self._execute(f"DELETE FROM {table.name}_words WHERE rowid = ?", (rowid,))
-                self._execute(
-                    f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)",
-                    (rowid, f"{_document(self._tenant, row.words)} {token}"),
-                )
+                words.append((rowid, f"{_document(self._tenant, row.words)} {token}"))
+        self._forget_texts(table, put)
+        for name, own in texts.items():
+            self._connection.executemany(f"INSERT INTO {table.name}_{name} VALUES (?, ?, ?)", own)
+        if words:
+            self._connection.executemany(
+                f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)", words
+            )
+
+    def _forget_texts(self, table: Table, rows: Sequence[int]) -> None:
+        """Delete the words of *rows* and what they have in columns of several texts."""
+        named = (str([*rows]),)
+        for name in several_of(table):
+            self._execute(
+                f"DELETE FROM {table.name}_{name} WHERE owner IN (SELECT value FROM json_each(?))",
+                named,
+            )
+        if table.scope:
+            self._execute(
+                f"DELETE FROM {table.name}_words WHERE rowid IN (SELECT value FROM json_each(?))",
+                named,
+            )
 
     def delete(self, table: Table, keys: Iterable[str]) -> int:
         named = sorted({*keys})
@@ -464,10 +481,7 @@ class _Rows:
             "DELETE FROM vector WHERE name = ? AND owner = ?",
             [(table.name, row) for (row,) in rowids],
         )
-        for name in several_of(table):
-            self._connection.executemany(f"DELETE FROM {table.name}_{name} WHERE owner = ?", rowids)
-        if table.scope:
-            self._connection.executemany(f"DELETE FROM {table.name}_words WHERE rowid = ?", rowids)
+        self._forget_texts(table, [row for (row,) in rowids])
         self._connection.executemany(f"DELETE FROM {table.name} WHERE rowid = ?", rowids)
         return len(known)
 
