@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph import AgentMemory
-from contextgraph.knowledge.forgetting import Capacity, Evictable, RecallStats, RecallValue, rarity
+from contextgraph.governance.forgetting import Capacity, Evictable, RecallStats, RecallValue, rarity
 from contextgraph.model import Link, LinkType, Note, NoteStatus
 from contextgraph.model.values import replace
 from contextgraph.text import stems
@@ -192,8 +192,8 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
         half = len(items) // 2
         for name, policy in (
             ("newest", Capacity(half)),
-            ("recalls alone", RecallValue(half, information=0.0)),
-            ("recalls and words", RecallValue(half)),
+            ("recalls alone", RecallValue(half)),
+            ("recalls and words", RecallValue(half, information=2.0)),
         ):
             gone = {*policy.chosen(items, now)}
             wanted = [id_ not in gone for question in questions[1::2] for id_ in question.evidence]

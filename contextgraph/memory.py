@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
-    from contextgraph.knowledge.forgetting import EvictionPolicy
+    from contextgraph.governance.forgetting import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons

@@ -11,6 +11,7 @@ from typing import Any
 import contextgraph
 from contextgraph import readers
 from contextgraph.agents.live import WorkingMemory
+from contextgraph.governance.forgetting import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge import (
     Entities,
     Entity,
@@ -24,7 +25,6 @@ from contextgraph.knowledge import (
     Pages,
     render_notes,
 )
-from contextgraph.knowledge.forgetting import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge.keyed import (
     Briefing,
     CompactionReport,

@@ -32,8 +32,6 @@ from contextgraph.advising.gate import (
     credits_for,
     is_supported,
 )
-from contextgraph.knowledge.fitted import fitted
-from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     ChannelRank,
     Outcome,
@@ -47,6 +45,8 @@ from contextgraph.model import (
     most_informative,
 )
 from contextgraph.model.values import replace
+from contextgraph.ranking import blend
+from contextgraph.ranking.fitted import fitted
 from contextgraph.store.protocols import Store
 from contextgraph.text import (
     TASK_CHARS,

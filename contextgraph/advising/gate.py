@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -33,6 +32,7 @@ from contextgraph.model import (
     ShownItem,
 )
 from contextgraph.model.values import replace
+from contextgraph.ranking.fitted import fitted
 from contextgraph.store.protocols import ALL, Store
 from contextgraph.text import regex
 from contextgraph.trace import (

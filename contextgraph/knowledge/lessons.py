@@ -16,7 +16,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
-from contextgraph.knowledge.conflict import Relation, verdict
+from contextgraph.governance.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
 from contextgraph.knowledge.notes import (
@@ -27,20 +27,6 @@ from contextgraph.knowledge.notes import (
     repo_name,
     statement_of,
     with_evidence,
-)
-from contextgraph.knowledge.ranking import (
-    FEWEST_WRITTEN,
-    PROPOSED,
-    REQUEST_WORDS,
-    SAME_SUBJECT,
-    Close,
-    Worded,
-    closest,
-    in_turns,
-    quote_of,
-    rated,
-    request_words,
-    similarities,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import SURE
@@ -65,6 +51,20 @@ from contextgraph.model import (
     is_subagent,
 )
 from contextgraph.model.values import replace
+from contextgraph.ranking import (
+    FEWEST_WRITTEN,
+    PROPOSED,
+    REQUEST_WORDS,
+    SAME_SUBJECT,
+    Close,
+    Worded,
+    closest,
+    in_turns,
+    quote_of,
+    rated,
+    request_words,
+    similarities,
+)
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.protocols import NoteStore

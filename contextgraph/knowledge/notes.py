@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec import Struct
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
-from contextgraph.knowledge.alternatives import related_words
-from contextgraph.knowledge.conflict import (
+from contextgraph.governance.alternatives import related_words
+from contextgraph.governance.conflict import (
     CREDIBILITY_MARGIN,
     Relation,
     Statement,
@@ -21,7 +21,7 @@ from contextgraph.knowledge.conflict import (
     judged,
     verdict,
 )
-from contextgraph.knowledge.forgetting import (
+from contextgraph.governance.forgetting import (
     belongs_long_term,
     is_forgotten,
     rarity,
@@ -75,6 +75,7 @@ RECALLED = 5
 _COMPARED, _WORDS = 40, 96
 # Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
 _COUNTED = 4_096
+_PINNING = "pinned"  # a tag
 # Of a snapshot: notes of each kind, in this order.
 _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 
@@ -153,12 +154,15 @@ class Notes:
         earlier one on the same subject supersedes it if it is from the same source or clearly more
         credible; otherwise both stay and are marked. *source* is a kind (user, file, tool, system,
         agent, web), or a kind with a name (``user:chat``); it determines the *credibility*, 0 to 1,
-        unless that is given. *properties* are `NoteProperties`. Raises `InvalidNoteError` for a
-        text that is empty or longer than 2,000 characters, and for invalid properties.
+        unless that is given. *properties* are `NoteProperties`; the tag ``pinned`` pins. Raises
+        `InvalidNoteError` for a text that is empty or longer than 2,000 characters, and for invalid
+        properties.
         """
         self.count_recalls()
         stated = note_of(text, repo or "", source, self._now(), credibility)
         names = dict.fromkeys(masked_name(tag).casefold() for tag in tags)
+        if _PINNING in names:
+            properties.setdefault("pinned", True)
         note = with_properties(replace(stated, tags=tuple(names)), properties)
         known = self._store.get([note.id]).get(note.id)
         if known is not None and known.is_live:
@@ -878,13 +882,14 @@ def maintain_notes(
     resolved = _resolved(notes, now)
     check()
     store.change([*resolved], lambda note: replace(note, superseded_by=resolved[note.id]))
-    merged = _merged(store, [note for note in notes if note.id not in resolved], check)
     changed = {note.id for note in moved}
-    rest = [
-        replace(note, is_long_term=note.is_long_term is not (note.id in changed))
-        for note in notes
-        if note.id not in {*resolved, *merged}
+    now_are = [
+        replace(note, is_long_term=note.is_long_term is not (note.id in changed)) for note in notes
     ]
+    promoted = {note.id for note in moved if not note.is_long_term}
+    unresolved = [note for note in now_are if note.id not in resolved]
+    merged = _merged(store, unresolved, promoted, check)
+    rest = [note for note in unresolved if note.id not in merged]
     faded, evicted = _unneeded(rest, _referenced(everything), now, policy)
     check()
     store.change([*faded, *evicted], lambda note: replace(note, archived_at=now))
@@ -979,25 +984,31 @@ def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
     return {low: high for low, high in resolved.items() if high not in resolved}
 
 
-def _merged(store: NoteStore, notes: Sequence[Note], check: Callable[[], None]) -> list[str]:
-    """Merge notes into those that say all that they say; the ids of those that went."""
+def _merged(
+    store: NoteStore, notes: Sequence[Note], kept: Collection[str], check: Callable[[], None]
+) -> list[str]:
+    """Merge notes into those that say all that they say; return the ids of those that went.
+
+    None of the ids *kept* goes.
+    """
     of_repo: defaultdict[str, list[Note]] = defaultdict(list)
     for note in sorted(notes, key=lambda note: (note.created_at, note.id), reverse=True):
         of_repo[note.repo].append(note)
     merged: list[str] = []
     for some in of_repo.values():
-        for group in _groups(some[:_RELATED_NOTES]):
+        for group in _groups(some[:_RELATED_NOTES], kept):
             check()
             merged += _merge(store, group)
     return merged
 
 
-def _groups(notes: Sequence[Note]) -> list[list[Note]]:
-    """Notes that are merged into the first of each list; each note is in one at most."""
+def _groups(notes: Sequence[Note], kept: Collection[str]) -> list[list[Note]]:
+    """Return notes that are merged into the first of each list; each note is in one at most."""
     tokens = {note.id: tuple(compiled(_TOKEN).findall(note.content.casefold())) for note in notes}
     taken, groups = set[str](), defaultdict[str, list[Note]](list)
     for longer, shorter in combinations(sorted(notes, key=lambda note: -len(tokens[note.id])), 2):
-        is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
+        is_kept = shorter.pinned or shorter.id in groups or shorter.id in kept
+        is_free = not (is_kept or {longer.id, shorter.id} & taken)
         is_near = abs(longer.created_at - shorter.created_at) <= _MERGED_WITHIN
         if is_free and is_near and _contains(tokens[longer.id], tokens[shorter.id]):
             groups[longer.id] = [*(groups[longer.id] or [longer]), shorter]
@@ -1029,7 +1040,13 @@ def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
         return replace(
             reduce(confirmed_by, sources, note),
             tags=tuple(dict.fromkeys(tag for merged in (note, *others) for tag in merged.tags)),
-            credibility=max(note.credibility for note in group),
+            credibility=max(one.credibility for one in group),
+            importance=max(one.importance for one in group),
+            recalls=max(one.recalls for one in group),
+            recall_score=max(one.recall_score for one in group),
+            recalled_at=max((one.recalled_at for one in group if one.recalled_at), default=None),
+            is_long_term=any(one.is_long_term for one in group),
+            pinned=any(one.pinned for one in group),
             links=(*note.links, *links),
         )
 

@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from contextgraph.governance.forgetting import age_weight, credibility
 from contextgraph.knowledge.extraction import files_in
-from contextgraph.knowledge.fitted import fitted
-from contextgraph.knowledge.forgetting import age_weight, credibility
-from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     Explanation,
     Link,
@@ -30,6 +28,8 @@ from contextgraph.model import (
 )
 from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
+from contextgraph.ranking import blend
+from contextgraph.ranking.fitted import fitted
 from contextgraph.store.protocols import NoteStore
 from contextgraph.text import (
     compiled,

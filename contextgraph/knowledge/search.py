@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 from contextgraph.embedding import is_fitted
 from contextgraph.knowledge.extraction import amends, files_in
-from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.ranking import Rated, fused, ratings
 from contextgraph.knowledge.recall import (
     ALWAYS,
     MOST_WORDS,
@@ -41,6 +39,8 @@ from contextgraph.model import (
     is_subagent,
 )
 from contextgraph.model.values import replace
+from contextgraph.ranking import Rated, fused, ratings
+from contextgraph.ranking.fitted import fitted
 from contextgraph.store.protocols import ALL, PassageStore, Store
 from contextgraph.text import cut, dice, number_of, overlap, rarity, stems, words as words_of
 from contextgraph.trace import describe_remedy

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from contextgraph.knowledge.fitted import fitted
+from contextgraph.ranking.fitted import fitted
 from contextgraph.text import regex, stems
 
 MODEL = "lessons"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.advising.gate import confidence, difference, wilson
-from contextgraph.knowledge.forgetting import (
+from contextgraph.governance.forgetting import (
     Capacity,
     Evictable,
     Hybrid,

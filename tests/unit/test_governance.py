@@ -7,8 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 from benchmarks.conflicts import CONFLICTS, conflict_judgement, labelled_pairs
-from contextgraph.knowledge.conflict import Relation, Statement, conflict_confidence, verdict
-from contextgraph.knowledge.forgetting import (
+from contextgraph.governance.conflict import Relation, Statement, conflict_confidence, verdict
+from contextgraph.governance.forgetting import (
     Capacity,
     Evictable,
     Hybrid,
@@ -181,20 +181,21 @@ def test_what_is_older_than_its_time_expires():
 
 
 def test_the_value_of_recalls_agrees_with_its_formula():
-    bare = RecallValue(1, information=0)
+    bare = RecallValue(1)
     stats = RecallStats(count=4, total_score=3.0, last=NOW - timedelta(days=1))
     expected = log(5) * 0.3 + 0.75 * 0.5 + 0.5 * 0.2
     assert bare.worth(item("a", 10, recalls=stats), NOW, 1) == pytest.approx(expected)
 
 
 def test_what_is_recalled_or_says_much_stays_and_a_new_item_is_not_the_first_to_go():
-    assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
+    valued = RecallValue(1, information=2.0)
+    assert valued.chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
 
 
 def test_unread_dumps_go_before_what_was_recalled_200_times():
     used = item("used", 30, words=3, recalls=RecallStats(200, 100.0, NOW - timedelta(days=9)))
     dumps = [item(f"dump {number}", 1, words=5_000) for number in range(5)]
-    assert "used" not in RecallValue(1).chosen([used, *dumps], NOW)
+    assert "used" not in RecallValue(1, information=2.0).chosen([used, *dumps], NOW)
 
 
 def test_a_word_that_all_texts_have_says_nothing():

@@ -10,6 +10,7 @@ from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
 from contextgraph.model import LinkType, MaintenanceReport, Note, NoteStatus
+from contextgraph.model.values import replace
 from contextgraph.store.protocols import Embedder
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.text import count_tokens
@@ -382,6 +383,25 @@ def test_a_snapshot_has_pinned_related_and_recent_notes(notes: Notes, clock: Clo
         "test_checkout fails", repo=SHOP, max_tokens=count_tokens(shown.text) - 5
     )
     assert [note.content for note in least.notes] == ["small commits", "checkout needs redis"]
+
+
+def test_merging_keeps_the_greatest_importance_layer_and_recalls(tmp_path: Path) -> None:
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        less = memory.notes.remember("Deploy the shop with make release on Friday", importance=1.0)
+        memory.store.notes.change(
+            [less.id], lambda note: replace(note, recalls=20, is_long_term=True)
+        )
+        memory.notes.remember("Deploy the shop with make release on Friday noon", importance=0.1)
+        assert memory.maintain().merged == 1
+        (left,) = [note for note in memory.store.notes.all() if note.is_live]
+    assert left.content.endswith("noon")
+    assert (left.importance, left.recalls, left.is_long_term) == (1.0, 20, True)
+
+
+def test_the_tag_pinned_pins(tmp_path: Path) -> None:
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        receipt = memory.notes.remember("Deploy with make release", tags=["pinned"])
+        assert memory.store.notes.get([receipt.id])[receipt.id].pinned
 
 
 def maintained(memory: AgentMemory, **policy: object) -> MaintenanceReport:

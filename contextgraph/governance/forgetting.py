@@ -139,7 +139,7 @@ class RecallValue(Struct, frozen=True):
     recall: float = 0.3
     score: float = 0.5
     recency: float = 0.2
-    information: float = 2.0
+    information: float = 0.0
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
         """Return the ids of the items beyond *max_items*, least valuable first, then oldest."""

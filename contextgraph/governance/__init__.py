@@ -1,0 +1,5 @@
+"""Pure functions on credibility, forgetting, conflicts and eviction."""
+
+from contextgraph.governance.alternatives import related_words as related_words
+from contextgraph.governance.conflict import *
+from contextgraph.governance.forgetting import *
