@@ -45,6 +45,7 @@ from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.model import HealthCheck
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
+from contextgraph.system.processes import start_detached
 from contextgraph.text import mask_secrets, number_of, one_line
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ if TYPE_CHECKING:
     from contextgraph.store.protocols import RunStore, Store
 
 
+# The local model: its extra, its size, and how many passages it embeds on one core of a busy
+# machine.
+_LOCAL, _MODEL_SIZE, _EMBEDDED_IN_A_MINUTE = "local", "22 MB, with its runtime 112", 1_500
 LIBRARIES = "click neo4j networkx numpy orjson pydantic rich scikit-learn zstandard".split()
 EXTRAS = {
     "client": "httpx2",
@@ -580,6 +584,7 @@ def setup(
         list[str] | None, option("PATTERN", "Leave these files out (repeatable).")
     ] = None,
     no_agents: Annotated[bool, flag("Connect no agent.")] = False,
+    local_model: Annotated[bool, flag("Search by meaning, too, with the local model.")] = False,
 ) -> None:
     """Find the histories on this machine, learn them, connect agents.
 
@@ -600,13 +605,25 @@ def setup(
     histories = discovered.histories
     asked = _Questions(yes=yes, as_json=common.as_json)
     _learn(common, settings, discovered, asked)
-    card = None
+    card, by_meaning = None, None
     with suppress(MemoryNotFoundError), common.open(read_only=True) as memory:
         card = _card_of(memory)
+        by_meaning = None if memory.is_service else _meaning_of(memory)
     if card and not common.as_json:
         _show_card(card)
     connected = [] if no_agents or settings.is_service else [*_connect(common, settings, asked)]
     steps = _next_steps(card, connected)
+    # Vectors take a core for a while: a yes to all the rest does not say so.
+    if (
+        by_meaning
+        and by_meaning.is_installed
+        and (local_model or (not yes and asked.agreed(by_meaning.offer())))
+    ):
+        named = ("--store", settings.address, "--tenant", settings.tenant)
+        start_detached("contextgraph", "call", "embed", f"embedder={_LOCAL}", *named)
+        by_meaning = replace(by_meaning, is_started=True)
+    if by_meaning and not by_meaning.is_started:
+        steps = [*steps[:-1], by_meaning.step(), steps[-1]]
     if common.as_json:
         found: list[Json] = [
             {
@@ -626,6 +643,7 @@ def setup(
                     for folder, files in discovered.in_checkouts.items()
                 ],
                 "card": card.record() if card else None,
+                "by_meaning": record_of(by_meaning) if by_meaning else None,
                 "agents": [{**one} for one in connected],
                 "try": [*steps],
             }
@@ -634,6 +652,42 @@ def setup(
     print_text(("Try:", "bold"))
     for step in steps:
         print(f"  {step}")
+
+
+class _Meaning(Struct, frozen=True):
+    """An offer to search by meaning: *passages* would get vectors, in about so many *minutes*."""
+
+    is_installed: bool
+    passages: int
+    minutes: int
+    is_started: bool = False
+
+    def offer(self) -> str:
+        """Return what is offered, in sentences."""
+        return (
+            f"To search by meaning, too, with the local model ({_MODEL_SIZE}), vectors of "
+            f"{number_of(self.passages, 'passage')} are made in the background: about "
+            f"{number_of(self.minutes, 'minute')} of one core. Make them?"
+        )
+
+    def step(self) -> str:
+        """Return the command that begins it, with what it takes."""
+        if not self.is_installed:
+            return f"pip install 'contextgraph-memory[{_LOCAL}]'  # by meaning, too: {_MODEL_SIZE}"
+        takes = f"by meaning, too: about {number_of(self.minutes, 'minute')} of one core"
+        return f"contextgraph call embed embedder={_LOCAL}  # {takes}"
+
+
+def _meaning_of(memory: "AgentMemory") -> _Meaning | None:
+    """Return the offer for *memory*; None where it has it already, or nothing to search."""
+    from contextgraph.embedding import is_fitted
+
+    active = memory.store.vectors.active_space()
+    passages = memory.store.passages.counts().passages
+    if not passages or (active is not None and not is_fitted(active.name)):
+        return None
+    is_installed = find_spec(EXTRAS[_LOCAL]) is not None
+    return _Meaning(is_installed, passages, -(-passages // _EMBEDDED_IN_A_MINUTE))
 
 
 class _Questions(Struct, frozen=True):

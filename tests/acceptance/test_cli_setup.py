@@ -66,6 +66,18 @@ def test_one_command_learns_shows_and_connects(home: Path) -> None:
     assert any("receipt" in step for step in record["try"])
 
 
+def test_it_offers_to_search_by_meaning_and_begins_it_where_it_is_asked_for(home: Path) -> None:
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    offer = record["by_meaning"]
+    assert (offer["passages"], offer["minutes"], offer["is_started"]) == (2, 1, False)
+    assert any("by meaning, too" in step for step in record["try"])
+
+    (done,) = contextgraph("call", "embed", "embedder=local").records
+    assert done == {"passages": 2}
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    assert record["by_meaning"] is None
+
+
 def test_it_proposes_an_error_as_a_run_met_it(home: Path, tmp_path: Path) -> None:
     learned = [recovering_run(number) for number in (1, 2, 3)]
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned))

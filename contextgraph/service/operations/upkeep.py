@@ -51,11 +51,16 @@ def reembed(memory: AgentMemory, dry_run: DryRun = False) -> Record:
 
 
 @operation(TokenScope.ADMIN)
-def embed(memory: AgentMemory) -> Record:
+def embed(
+    memory: AgentMemory,
+    embedder: Annotated[str, Field(description="First change to this one, such as local.")] = "",
+) -> Record:
     """Give a vector to each passage of a session that waits for one.
 
     An interrupted one continues when it is repeated. With the memory's own TF-IDF there is none.
     """
+    if embedder:
+        memory.reembed(embedder)
     return {"passages": memory.embed()}
 
 
