@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -65,7 +66,8 @@ def neo4j_server() -> Iterator[Neo4jServer]:
     """
     if given := ENVIRONMENT.get(GIVEN):
         server = _given(given)
-        yield server
+        with _keeping_plans():
+            yield server
         server.empty()
         return
     name = f"tests-{os.getpid()}"
@@ -73,8 +75,22 @@ def neo4j_server() -> Iterator[Neo4jServer]:
     if started.returncode:
         _skip(started.stderr.strip())
     found = json.loads(started.stdout)
-    yield Neo4jServer(found["uri"], (found["user"], found["password"]))
+    with _keeping_plans():
+        yield Neo4jServer(found["uri"], (found["user"], found["password"]))
     _script("stop", "--name", name).check_returncode()
+
+
+@contextmanager
+def _keeping_plans() -> Iterator[None]:
+    """Have the server keep its plans: each small memory would discard those of all others.
+
+    `tests/integration/test_neo4j_replanning.py` tests that a memory does.
+    """
+    from contextgraph.store.neo4j.connection import Connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "replan", lambda self: None)
+        yield
 
 
 @pytest.fixture
