@@ -51,7 +51,7 @@ class Exports:
             self._write([*known, new])
 
     def there(self) -> Sequence[Export]:
-        """Return those that are still there, in the order in which they were made."""
+        """Return the exports that still exist, in the order in which they were made."""
         try:
             known = msgspec.json.decode(self._record.read_bytes(), type=list[Export])
         except (OSError, msgspec.DecodeError):

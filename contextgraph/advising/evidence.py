@@ -178,7 +178,7 @@ class _Wordings:
 def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[Remedy], Counts]:
     """Return the remedies that *candidates* are for the error of *query*, and their counts.
 
-    Also those that are never advised, last. Repeating what failed is no remedy.
+    Remedies that are never advised come last. Repeating what failed is no remedy.
     """
     groups = _same(_related(query, candidates))
     remedies = []

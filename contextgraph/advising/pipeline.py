@@ -245,7 +245,7 @@ class MemoryRetriever:
     def _about_task(
         self, query: Query, findings: Mapping[str, Findings], degraded: dict[str, str]
     ) -> Callable[[Gate, int, MemoryContext], MemoryContext]:
-        """Return what adds to an answer that which *findings* have of the task, under a gate."""
+        """Return a function that adds *findings* about the task to an answer, under a gate."""
         playbook = self._playbook(query, degraded)
         # Pinned notes stand in the playbook.
         pinned = {note.id for note in playbook.notes} if playbook else set[str]()

@@ -222,7 +222,7 @@ def _fitting(
 def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     """Pinned notes, facts of the machine, then what at least two tasks agree on.
 
-    A line each, the most useful first, without those that are quarantined; counts are of tasks.
+    One line each, most useful first, without quarantined ones; counts are of tasks.
     """
     off = playbook.quarantined
     lines = _lines(playbook)

@@ -503,7 +503,7 @@ class Learning:
     is_quiet: bool = False
 
     def watch(self, paths: "Sequence[StrPath]") -> NoReturn:
-        """Learn the files in *paths*, and those that are new or change; ends by an exception."""
+        """Learn the files in *paths*, then new and changed ones; ends by an exception."""
         from contextgraph.readers import Watch
 
         watched = Watch(paths, follow_links=self.follow_links)
@@ -593,7 +593,7 @@ class Learning:
 def _learn_histories(memory: "AgentMemory", intake: Intake) -> None:
     """Learn the reasons in the histories of the trusted repositories that *intake* names.
 
-    Of those that are not trusted say so.
+    A warning names untrusted ones.
     """
     from contextgraph.readers import GitFolder
 

@@ -41,7 +41,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         str | None, argument("[REPO]", "owner/repo, or all; without it, that of the folder.")
     ] = None,
     every: Annotated[
-        bool, described("--all", help="Also those that are proposed, superseded or rejected.")
+        bool, described("--all", help="Also proposed, superseded and rejected ones.")
     ] = False,
     recurring: Annotated[bool, flag("Only those said in two sessions or more.")] = False,
     about: Annotated[str, option("SUBJECT", "Only the five nearest to this subject.")] = "",
@@ -164,7 +164,7 @@ def _review(
 def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     """Return a diff that adds at most ten rules to *path* that it does not have.
 
-    Rules that hold for any work: said again, or accepted by a person.
+    Rules that hold for any work: repeated, or accepted by a person.
     """
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = [{*stems(line)} for line in before.splitlines()]

@@ -573,7 +573,7 @@ class Experiment:
     def _all(self, keys: Sequence[Key]) -> Iterator[Attempt]:
         """Make the attempts *keys*, several at once, and record each.
 
-        An interrupt does not wait for those that are being made; they are not recorded.
+        An interrupt does not wait for attempts in progress, which are not recorded.
         """
         left, done = deque(keys), SimpleQueue[Attempt | BaseException]()
         threads = [

@@ -83,7 +83,7 @@ _VERB_BEFORE = 2
 _WORDS_READ = 200
 # How sure a conflict must be: by the words, and for a judge.
 _MIN_CONFIDENCE, _MIN_JUDGED = 0.5, 0.55
-# And in other words.
+# The same with other words.
 _REPLACES = 0.68
 # As much more credible a statement must be to supersede one of another source.
 CREDIBILITY_MARGIN = 0.1

@@ -727,7 +727,7 @@ def verdicts(new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
 def conflicts_in(
     compared: Sequence[tuple[Note, Verdict]],
 ) -> tuple[list[tuple[Note, Verdict]], list[tuple[Note, Verdict]]]:
-    """Return the notes that are superseded, and those that are contradicted."""
+    """Return the superseded notes, and the contradicted ones."""
     superseded = [pair for pair in compared if pair[1].relation is Relation.SUPERSEDES]
     return superseded, [pair for pair in compared if pair[1].relation is Relation.CONTRADICTS]
 

@@ -363,7 +363,7 @@ def _linked(
 
 
 def waits(note: Note) -> bool:
-    """Return whether *note* is a proposed lesson: unsure, neither accepted nor said again."""
+    """Return whether *note* is a proposed lesson: unsure, neither accepted nor repeated."""
     facts = note.lesson
     return facts is not None and not (facts.is_active or facts.sessions > 1)
 

@@ -433,7 +433,7 @@ def _distinct(found: Iterable[Found]) -> Iterator[Found]:
 
 
 def _session_of(store: Store, runs: Iterable[Trajectory]) -> dict[str, Trajectory]:
-    """Return the session of each of *runs*, by their ids: of a sub-agent that which began it.
+    """Return the session of each of *runs*, by id; a sub-agent has the session that began it.
 
     A sub-agent whose session is not stored stands for itself.
     """

@@ -292,7 +292,7 @@ def _keys_in(value: "Json | Mapping[str, Json]") -> Iterator[str]:
 
 
 class _Mask:
-    """Masks the texts of one run; those that are not among its *suspects* are left as they are.
+    """Masks the texts of one run; texts that are not among its *suspects* stay unchanged.
 
     *keys* are the names of arguments that make a secret of their value.
     """

@@ -334,7 +334,7 @@ class MemoryWriter:
     def _sessions(self, runs: Sequence[str], source: str) -> Iterator[tuple[str, Session]]:
         """The stored *runs* with their ids that *source* can be compared with.
 
-        Not those that are damaged, nor what other named sources supplied: none takes from another.
+        Damaged runs are left out, and runs of other named sources: none takes from another.
         """
         for run, trajectory in self._store.runs.trajectories(runs).items():
             if source and trajectory.contributor not in ("", source):

@@ -153,7 +153,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
 class NoteScope(Struct, frozen=True):
     """Notes of one of *repos* (None: of all) and one of *kinds* that have all of *tags*.
 
-    Only those that are *pinned*, where it says so.
+    With *pinned*, only pinned notes.
     """
 
     repos: tuple[str, ...] | None = None

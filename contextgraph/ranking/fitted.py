@@ -20,7 +20,7 @@ class Model(Struct, frozen=True):
     calibration: tuple[tuple[float, float], ...] = ()
 
     def probability(self, features: Mapping[str, float]) -> float:
-        """Return the probability, 0 to 1, by *features*; those that are not named are 0."""
+        """Return the probability, 0 to 1, by *features*; missing features are 0."""
         evidence = sum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
         return 1 / (1 + exp(-self.intercept - evidence))
 

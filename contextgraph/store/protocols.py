@@ -302,7 +302,7 @@ class ExposureStore(Protocol):
     """
 
     def add(self, exposures: Sequence[model.Exposure]) -> None:
-        """Record contexts that were shown; those that are recorded already stay as they are."""
+        """Record contexts that were shown; recorded ones stay as they are."""
 
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
