@@ -45,4 +45,4 @@ class InProcess(Memories):
 
 
 TestInProcess = InProcess.TestCase
-TestInProcess.settings = settings(max_examples=examples(0.3), stateful_step_count=20)
+TestInProcess.settings = settings(max_examples=examples(0.15), stateful_step_count=20)
