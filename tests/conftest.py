@@ -94,6 +94,11 @@ def results_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[type, str], list[An
     return note
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of xdist, for runs without xdist."""
+    config.addinivalue_line("markers", "xdist_group(name): run by one of several test processes")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one process run all tests that need Neo4j: each further server takes a minute."""
     for item in items:
