@@ -24,12 +24,13 @@ def main() -> None:
     parser.add_argument("--sessions", type=Path, required=True)
     parser.add_argument("--by", required=True)
     parser.add_argument("--requests", type=int, default=16)
+    parser.add_argument("--seconds", type=float, default=300.0, help="for each answer")
     options = parser.parse_args()
     runs = {run.instance_id: run for run in sessions_of(options.sessions)}
     sessions = [one for id_, run in runs.items() if (one := session_of(run, id_))]
     asked = [Request(one, 0, (), prompt_text(PROMPT)) for one in sessions]
     asked.sort(key=lambda request: len(request.text))
-    ask = ProgramAnswerer(options.by)
+    ask = ProgramAnswerer(options.by, options.seconds)
     counts, reasons, invented = Counter[str](), Counter[str](), 0
     for request in asked[: options.requests]:
         counts["requests"] += 1
