@@ -6,6 +6,7 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
     Call,
     Result,
@@ -71,7 +72,10 @@ def pi_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | Read
             above[id_] = parent or id_
 
     yield from each_row(lines, take, f"{PI} line", place)
-    yield finished_run(PI, without(tree.rewound(), turns), facts, place)
+    run = finished_run(PI, without(tree.rewound(), turns), facts, place)
+    # A fork copies messages with their times, and begins later.
+    first = lines[0] if lines and is_pi_line(lines[0]) else {}
+    yield replace(run, started_at=time_in(first) or run.started_at)
 
 
 def _turns(row: Row, message: Row) -> Iterator[Turn]:

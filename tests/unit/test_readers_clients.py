@@ -497,6 +497,24 @@ def test_sessions_of_pi_are_read(tmp_path, version, folder, agent):
     assert messages(run) == ([] if version == 1 else ["Use steel"])
 
 
+def test_a_fork_of_pi_has_what_was_said_after_it_began(tmp_path, memory):
+    """specstoryai/getspecstory PR #254: entries are copied with their ids and times."""
+    steel = {"role": "assistant", "content": [{"type": "text", "text": "Steel it is."}]}
+    said = {"type": "message", "id": "f2", "parentId": "f", "message": steel}
+    parent = [*pi(3), {**said, "timestamp": "2026-10-05T09:01:00Z"}]
+    fork = [{**parent[0], "id": "p-0", "timestamp": "2026-10-06T09:00:00Z"}, *parent[1:]]
+    asked = {"role": "user", "content": "And the docs?"}
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "They are right."}]}
+    for id_, above, message in (("g", "f2", asked), ("h", "g", reply)):
+        line = {"type": "message", "timestamp": "2026-10-06T09:01:00Z", "message": message}
+        fork.append({**line, "id": id_, "parentId": above})
+    written(tmp_path / "b_p-1.jsonl", parent)
+    written(tmp_path / "a_p-0.jsonl", fork)
+    memory.learn(tmp_path)
+    runs = {raw.session: (raw.task, commands(raw)) for raw in learned(memory)}
+    assert runs == {"p-1": ("Boil the kettle", ["make test", "ls"]), "p-0": ("And the docs?", [])}
+
+
 def test_a_chat_of_vs_code_without_a_folder_is_read(tmp_path):
     """vshulcz/deja-vu PR #3088: empty windows; in old chats the message is a text."""
     said: Line = {"message": "Boil the kettle", "response": [{"value": "It boils."}]}
