@@ -532,7 +532,8 @@ class Lessons:
         """Return the lessons of *said* that hold, the newest first."""
         proposed = said.values()
         superseded = superseded_in(self._store, [*said], as_of)
-        current = [it for it in proposed if it.id not in superseded and not waits(it)]
+        left = superseded.keys() | _said_again(proposed)
+        current = [it for it in proposed if it.id not in left and not waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         return tuple(Recollection(note, note.importance, {}) for note in newest)
 

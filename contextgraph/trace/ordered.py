@@ -56,6 +56,8 @@ _COMMON = frozenset(
     "log diff sync edit clean open close init config new appli read write find move copi echo "
     "format search print sort run use drop".split()
 )
+# Who asks for all of it is content with a command that names no part.
+_WHOLE = frozenset({"whole", "entire", "complete"})
 _FEWEST_LETTERS = 4
 _LEADS = _RUN | _WITH | _NOT | _TELLING | _FILLERS
 
@@ -107,6 +109,9 @@ def _is_own(program: str, repo: str) -> bool:
 
 def _is_ordered(said: Sequence[_Word], command: Command, *, restricts: bool) -> bool:
     program, _, verb = command.program.partition(" ")
+    is_narrow = any("/" in word or "." in word for word in command.words)
+    if not is_narrow and any(one.word.casefold() in _WHOLE for one in said):
+        return False
     named = [verb] if verb else []
     if program not in _WITHOUT_VERBS:
         named += [word for word in command.words[:2] if word.replace("-", "").isalpha()]

@@ -173,3 +173,13 @@ def test_a_lesson_about_a_file_that_is_gone_is_silent(memory: AgentMemory, tmp_p
     file.unlink()
     assert "rounded up" not in (shown(asked) or "")
     assert "No file shop/sums.py" in (shown("Put the sums into shop/sums.py") or "")
+
+
+def test_a_rule_to_check_all_is_said_before_a_command_that_checks_a_part(
+    memory: AgentMemory,
+) -> None:
+    rule = "Lint the whole project: linting a file alone reports false issues."
+    keep(memory, rule)
+    run = memory.live(repo=SHOP, task="")
+    assert run.before("golangci-lint run 2>&1 | head -50") is None
+    assert rule in (run.before("golangci-lint run ./pkg/shop") or "")
