@@ -233,6 +233,10 @@ MISSING = {
     "notes.without_counts": "the service uses it for tokens that may only read",
     **dict.fromkeys(("notes.answers", "notes.vector_of"), "recall and search use it"),
     "embed": OF_THE_STORE,
+    **dict.fromkeys(
+        ("learn_history", "lessons.add_history"),
+        "reads a checkout in the process that has the memory",
+    ),
     "file_history": "reads the checkout and sessions in the process that has the memory",
     "last_session": "reads sessions in the process that has the memory",
     "chat_of": "a language model of the machine that has the memory",
