@@ -46,7 +46,6 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.exported import Exports
 from contextgraph.model import (
     SOURCE,
     CommandHistory,
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
+    from contextgraph.exported import Exports
     from contextgraph.governance.forgetting import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
@@ -1054,7 +1054,9 @@ class AgentMemory:
         return removed
 
     @property
-    def _exports(self) -> Exports:
+    def _exports(self) -> "Exports":
+        from contextgraph.exported import Exports
+
         return Exports(self._parts.settings)
 
     def retire(self, methodology_ids: Iterable[str]) -> int:
