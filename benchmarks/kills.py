@@ -50,7 +50,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RUNS = [*renamed([raw for raw in runs(EXAMPLES) if len(raw.steps) < 12], 18)]
 CALLS = 30
 # What differs between two undisturbed calls: times, and ids that are chosen by chance.
-_VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|ctx_\w+")
+_VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|ctx_[\w-]+")
 _FORK = get_context("fork")
 
 
