@@ -227,6 +227,7 @@ MISSING = {
     **dict.fromkeys(("consolidator", "embedder", "spaces"), OF_THE_STORE),
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",
+    "writer.correct": "a part of `forget`",
     "lessons.add": "the service adds them when it learns a run",
     "lessons.keep": "the service keeps what it finds itself",
     "notes.count_recalls": "the service counts them when it answers",

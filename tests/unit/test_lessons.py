@@ -498,10 +498,9 @@ def test_forgetting_a_session_forgets_what_was_quoted_of_it(address: str, tmp_pa
         memory.learn(session(RULE))
         for request in (LATER, "May I commit the generated files?"):
             memory.render(memory.decided(request, repo=SHOP))
+        assert any("640 rows" in one.text for one in memory.store.exposures.all())
         memory.forget([forgotten.trajectory_id])
-        texts = [one.text for one in memory.store.exposures.all()]
-        assert sorted(map(bool, texts)) == [False, True]
-        assert not any("640 rows" in text for text in texts)
+        assert not any("640 rows" in one.text for one in memory.store.exposures.all())
 
 
 def test_a_run_is_advised_at_a_prompt_and_before_an_edit_once(memory: AgentMemory) -> None:
