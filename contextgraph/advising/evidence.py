@@ -21,6 +21,7 @@ from contextgraph.advising.channels import (
 from contextgraph.advising.counts import Contribution, Counts, likenesses_of
 from contextgraph.advising.gate import NO_CREDITS, Credits, is_open, probability, ranked_counts
 from contextgraph.model import (
+    EXCEPTIONS,
     ChannelRank,
     Count,
     ErrorSignature,
@@ -488,6 +489,9 @@ _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
 # A file that is not found may be gone, or not be made yet; what an error names may be needed, and
 # then the edit that drops it (without a target) only hides the error.
 _NEVER_IN_GENERAL = (Term.ELSEWHERE, "")
+_OF_FOLDERS = frozenset(
+    {"FileNotFoundError", "ImportError", "ModuleNotFoundError", "NotADirectoryError"}
+)
 _LOADED_BY_NAME = regex(r"\b(?:import_module|__import__|_gcd_import)\(")
 _IMPORT = regex(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 # The places of a traceback, of Python and of pytest, from the outermost to the innermost.
@@ -519,7 +523,7 @@ def _has_evidence(query: Query, shown: _Shown, action: RemedyAction, is_same: bo
     state, pattern = query.state, action.pattern
     if any(posixpath.basename(file) not in shown.all for file in action.values_of("file")):
         return False
-    if not shows_cause(pattern, state):
+    if not shows_cause(pattern, state) or not (is_same or _may_be_of_folder(query, pattern)):
         return False
     if action.is_general and pattern.target in _NEVER_IN_GENERAL:
         return False
@@ -534,6 +538,14 @@ def _has_evidence(query: Query, shown: _Shown, action: RemedyAction, is_same: bo
         return not is_done and pattern.target.partition(".")[0] in shown.here
     timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
     return not (timed_out and pattern.kind is RemedyKind.OPEN)
+
+
+def _may_be_of_folder(query: Query, pattern: RemedyPattern) -> bool:
+    """False for another folder at an exception that does not come of the folder."""
+    error = query.signature
+    if pattern.kind is not RemedyKind.CWD or error is None:
+        return True
+    return error.family not in EXCEPTIONS or error.error_type in _OF_FOLDERS
 
 
 def was_tried(query: Query, action: RemedyAction) -> bool:

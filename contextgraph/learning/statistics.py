@@ -24,6 +24,7 @@ from contextgraph.model import (
     Condition,
     Effect,
     ErrorHistory,
+    ErrorOccurrence,
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
@@ -193,26 +194,17 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
         {run.trajectory_id for history in histories for run in history.occurrences}
     )
     by_id = {tally.error.id: tally for tally in tallies}
-    met = Counter[tuple[str, str]]()
-    for run, fragments in store.recoveries.error_steps().items():
-        for one in fragments:
-            met[run, one.error_id] += len(one.steps)
     frictions = [
         entry
-        for entry in (_friction(by_id[h.error.id], h, known, met) for h in histories)
+        for entry in (_friction(by_id[h.error.id], h, known) for h in histories)
         if entry.tasks >= _LEAST_TASKS
     ]
     frictions.sort(key=lambda entry: (-entry.cost, -entry.tasks, entry.error_id))
     return tuple(frictions[:limit])
 
 
-def _friction(
-    tally: ErrorTally,
-    history: ErrorHistory,
-    runs: Mapping[str, Trajectory],
-    steps: Mapping[tuple[str, str], int],
-) -> Friction:
-    """Return what the error of *history* cost; *steps* counts those of a run that met an error."""
+def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]) -> Friction:
+    """Return what the error of *history* cost."""
     from statistics import median  # loads what no query needs
 
     met = [
@@ -236,26 +228,22 @@ def _friction(
         tasks=_tasks(met, runs),
         cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
-        steps_open=_steps_open(met, cleared, runs, steps, history.error.id),
+        steps_open=_steps_open(history.occurrences, cleared, runs),
         remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
         is_setup=2 * len(installed) > len(cleared),
     )
 
 
 def _steps_open(
-    met: Collection[str],
-    cleared: Collection[Clearance],
-    runs: Mapping[str, Trajectory],
-    steps: Mapping[tuple[str, str], int],
-    error: str,
+    met: Iterable[ErrorOccurrence], cleared: Iterable[Clearance], runs: Mapping[str, Trajectory]
 ) -> int:
-    """Return at how many steps tasks that never cleared *error* met it; the longest run counts."""
+    """Return the steps at which tasks that never cleared the error met it, of the longest run."""
     settled = {runs[clearance.trajectory_id].instance_id for clearance in cleared}
     most = dict[str, int]()
-    for run in met:
-        task = runs[run].instance_id
-        if task not in settled:
-            most[task] = max(most.get(task, 0), steps.get((run, error), 0))
+    for one in met:
+        task = runs[one.trajectory_id].instance_id if one.trajectory_id in runs else None
+        if task is not None and task not in settled:
+            most[task] = max(most.get(task, 0), one.steps)
     return sum(most.values())
 
 

@@ -253,12 +253,13 @@ class Source(Struct, frozen=True, order=True, omit_defaults=True):
 
 
 class ErrorOccurrence(Struct, frozen=True):
-    """A run met a kind of error; *message* is one example of it."""
+    """A run met a kind of error at so many *steps*; *message* is one example of it."""
 
     trajectory_id: str
     repo: str
     task_type: TaskType
     message: str
+    steps: int
 
 
 class Clearance(Struct, frozen=True):

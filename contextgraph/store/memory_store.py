@@ -744,17 +744,17 @@ class MemoryRecoveries(_Part):
                     [_equal(TARGET, error), *scope],
                     ("-seen_at", SOURCE),
                     _most(limit),
-                    (SOURCE, VALUE),
+                    (SOURCE, VALUE, "steps"),
                 )
                 for error in errors
             ]
         )
-        runs = _runs(self._port, (run for met in newest for run, _ in met))
+        runs = _runs(self._port, (run for met in newest for run, *_ in met))
         cleared = self._port.find(
             [
                 Question(
                     tables.RECOVERED,
-                    [_equal(TARGET, error), _keyed((run for run, _ in met), "run")],
+                    [_equal(TARGET, error), _keyed((run for run, *_ in met), "run")],
                     ("error_step", SOURCE),
                     wanted=("run", VALUE),
                 )
@@ -768,7 +768,9 @@ class MemoryRecoveries(_Part):
             self._find(Question(tables.FRAGMENT, [_keyed(fragments)], wanted=(KEY, "phase")))
         )
         return [
-            _history(error, [(runs[run], _error(text)) for run, text in met], found, phases)
+            _history(
+                error, [(runs[run], _error(text), steps) for run, text, steps in met], found, phases
+            )
             for error, met, found in zip(errors.values(), newest, cleared, strict=True)
         ]
 
@@ -889,7 +891,7 @@ def _agreeing(question: model.ErrorQuestion) -> list[Term]:
 
 def _history(
     error: model.ErrorPattern,
-    met: Sequence[tuple[model.Trajectory, model.ErrorPattern]],
+    met: Sequence[tuple[model.Trajectory, model.ErrorPattern, int]],
     cleared: Sequence[tuple[str, str]],
     phases: Mapping[str, str],
 ) -> model.ErrorHistory:
@@ -899,7 +901,8 @@ def _history(
     return model.ErrorHistory(
         error=error,
         occurrences=tuple(
-            model.ErrorOccurrence(run.id, run.repo, run.task_type, own.context) for run, own in met
+            model.ErrorOccurrence(run.id, run.repo, run.task_type, own.context, steps)
+            for run, own, steps in met
         ),
         clearances=tuple(
             model.Clearance(
@@ -913,7 +916,7 @@ def _history(
                 run.contributor,
                 model.Phase(phases[recovered.fragment_id]),
             )
-            for run, _ in met
+            for run, *_ in met
             for recovered in by_run.get(run.id, ())
         ),
     )

@@ -9,7 +9,7 @@ the default index, variables, flags, folders, programs that build, test and look
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -131,19 +131,9 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     """
     change = EDITED.get(pattern.target)
     if change is not None and change.name == Term.UNDEFINED_NAME and change.construct.binds:
-        name = re.escape(names.fill(Term.UNDEFINED_NAME))
-        if re.search(rf"\b(?:class|def) {name}\b", f"{attempt}\n{shown}"):
-            return False
-        if change.construct is Construct.IMPORT:
-            has_text = _span(attempt) is not None and "\n" in attempt.strip()
-            is_missing = has_text and re.search(rf"\b{name}\b", attempt) is None
-            by_another = rf"\bimport {name}(?:\.| as )"
-            is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
-            return not is_missing and is_set is None
-    if pattern.target == Term.WITHOUT_DOUBLED:
-        return any(without_doubled(name.strip("/")) for name in names.names)
-    if pattern.target == Term.ABSOLUTE:
-        return any("/" in name.strip("/") for name in names.names or attempt.split()[1:])
+        return _could_bind(change.construct, names.fill(Term.UNDEFINED_NAME), attempt, shown)
+    if pattern.target in _PATHS:
+        return _PATHS[pattern.target](names, attempt)
     if pattern.target == Term.ANOTHER_PATH and pattern.replaced:
         return pattern.replaced in {name.strip("/") for name in names.names}
     if pattern.target == Term.CURRENT_FOLDER and pattern.parameters:
@@ -154,6 +144,32 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
         return False  # `git diff` instead of `git add` is another task
     program = replaced_program(pattern)
     return not (program and attempt) or names_program(program, attempt)
+
+
+def _could_bind(construct: Construct, name: str, attempt: str, shown: str) -> bool:
+    """False where *name* is bound already, or in another way than by *construct*."""
+    quoted = re.escape(name)
+    if re.search(rf"\b(?:class|def) {quoted}\b", f"{attempt}\n{shown}"):
+        return False
+    if construct is not Construct.IMPORT:
+        return name not in sys.stdlib_module_names
+    has_text = _span(attempt) is not None and "\n" in attempt.strip()
+    is_missing = has_text and re.search(rf"\b{quoted}\b", attempt) is None
+    by_another = rf"\bimport {quoted}(?:\.| as )"
+    is_set = re.search(rf"(?:^|[\s:]){quoted} *=(?!=)|{by_another}", f"{attempt}\n{shown}")
+    return not is_missing and is_set is None
+
+
+# How a path is put right -> whether that changes the paths of the error, or of the attempt.
+_PATHS: Mapping[str, Callable[[Names, str], bool]] = {
+    Term.WITH_FOLDER: lambda names, _: not any(name.startswith("..") for name in names.names),
+    Term.WITHOUT_DOUBLED: lambda names, _: any(
+        without_doubled(name.strip("/")) for name in names.names
+    ),
+    Term.ABSOLUTE: lambda names, attempt: any(
+        "/" in name.strip("/") for name in names.names or attempt.split()[1:]
+    ),
+}
 
 
 def replaced_program(pattern: RemedyPattern) -> str:

@@ -49,6 +49,7 @@ PARAMETERS: dict[str, Any] = {
     "command": "python reproduce.py",
     "trigger": "the tariff is wrong",
     "question": "what is the tariff?",
+    "about": "tariff",
     "steps": [STEP],
     "content": "a note",
     "key": "/user/style",
