@@ -395,7 +395,7 @@ def check_submit(
     Give all steps of the run; observations may be left out where an edit or a command succeeded.
     """
     read = asked.inspected(steps, repo).trace
-    conditions = course_of(read.raw, read.steps).conditions
+    conditions = course_of(read.raw, read.steps, read.loops).conditions
     excluded = frozenset([instance_id] if instance_id else [])
     return asked.shown(submission_context(asked.memory.stats, conditions, excluded))
 

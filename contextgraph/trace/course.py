@@ -1,12 +1,13 @@
 """How a run went: the conditions under which runs fail, at each step and at the end."""
 
 import re
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from contextgraph.model import ActionKind, Condition, Course, LoopInfo, LoopSeverity, RawTrajectory
 from contextgraph.text import regex
-from contextgraph.trace.loops import LoopTracker, is_alarming
+from contextgraph.trace.loops import is_alarming
 from contextgraph.trace.run import OpenError, OpenErrors
 from contextgraph.trace.steps import StepTrace, is_edit
 
@@ -39,7 +40,9 @@ class CourseTracker:
         self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
         self._was_stuck |= self._is_stuck
         if loop is not None and is_alarming(loop):
-            self._loops[loop.start] = loop.end
+            # A loop that turns out to reach further takes the place of those that it overlaps.
+            before = {start: end for start, end in self._loops.items() if end < loop.start}
+            self._loops = before | {loop.start: loop.end}
         if step.reading.kind.runs:
             self._is_unrun = False
             self._is_reproduced |= self._first_edit is None
@@ -100,9 +103,12 @@ class CourseTracker:
         )
 
 
-def course_of(raw: RawTrajectory, steps: Iterable[StepTrace]) -> Course:
-    """Return the course of a whole run."""
-    tracker, loops = CourseTracker(), LoopTracker()
+def course_of(raw: RawTrajectory, steps: Iterable[StepTrace], loops: Sequence[LoopInfo]) -> Course:
+    """Return the course of a whole run, whose *loops* are in order."""
+    tracker, waiting = CourseTracker(), deque(loops)
     for step in steps:
-        tracker.push(step, loops.push(step))
+        while waiting and waiting[0].end < step.index:
+            waiting.popleft()
+        is_in = waiting and waiting[0].start <= step.index
+        tracker.push(step, waiting[0] if is_in else None)
     return tracker.course(raw.exit_status)

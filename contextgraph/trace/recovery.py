@@ -470,7 +470,9 @@ def trace(raw: RawTrajectory) -> Trace:
 
 def facts_of_run(read: Trace) -> RunFacts:
     """Return the facts that a run shows, with what its machine cost it."""
-    return facts_of(read.raw, read.steps, _losses_of(read), course_of(read.raw, read.steps))
+    return facts_of(
+        read.raw, read.steps, _losses_of(read), course_of(read.raw, read.steps, read.loops)
+    )
 
 
 def _losses_of(read: Trace) -> Iterator[Loss]:

@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import Condition
-from contextgraph.trace import course_of, read_steps
+from contextgraph.trace import facts_of_run, trace
 from tests.builders import NO_MODULE, run
 
 NO_EDIT, NOT_RUN, NOT_TESTED = Condition.NO_EDIT, Condition.NOT_RUN, Condition.NOT_TESTED
@@ -51,14 +51,12 @@ def test_a_run_ends_with_conditions(
     commands: list[tuple[str, str, int]], conditions: set[Condition]
 ) -> None:
     raw = run(commands)
-    assert set(course_of(raw, read_steps(raw)).conditions) == conditions
+    assert set(facts_of_run(trace(raw)).course.conditions) == conditions
 
 
 @pytest.mark.parametrize("status", ["exit_context", "submitted (exit_cost)", "LimitsExceeded"])
 def test_a_run_that_used_up_its_budget_says_so(status: str) -> None:
     raw = run([TEST, EDIT, TEST], exit_status=status)
-    assert course_of(raw, read_steps(raw)).conditions == (Condition.EXHAUSTED,)
-    assert (
-        course_of(run([TEST, EDIT, TEST], exit_status="submitted"), read_steps(raw)).conditions
-        == ()
-    )
+    assert facts_of_run(trace(raw)).course.conditions == (Condition.EXHAUSTED,)
+    submitted = run([TEST, EDIT, TEST], exit_status="submitted")
+    assert facts_of_run(trace(submitted)).course.conditions == ()
