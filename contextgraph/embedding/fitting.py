@@ -288,8 +288,12 @@ def refit(store: Store, progress: Progress = lambda runs: None) -> str:
     return model.space
 
 
-def forget_words(store: Store, texts: Iterable[str]) -> None:
-    """Remove from the fitted model the words of *texts* that no text of the memory has any more."""
+def forget_words(store: Store, gone: Collection[str]) -> None:
+    """Remove from the fitted model the words that no text of the memory has.
+
+    Texts with the ids *gone* count as removed: a call that is interrupted before they are can be
+    repeated.
+    """
     active = store.vectors.active_space()
     if active is None or not is_fitted(active.name):
         return
@@ -297,10 +301,11 @@ def forget_words(store: Store, texts: Iterable[str]) -> None:
     if stored is None:
         return
     model = TfidfModel.from_bytes(stored)
-    lost = {word for text in texts for word in words(text)} & model.rows.keys()
+    lost = {*model.rows}
     for source in (store.vectors, store.notes):
-        for text in source.texts_to_embed(ALL).values() if lost else ():
-            lost -= {*words(text)}
+        for identity, text in source.texts_to_embed(ALL).items():
+            if identity not in gone:
+                lost -= {*words(text)}
     if lost:
         store.vectors.prepare(active, model.without(lost).to_bytes())
 

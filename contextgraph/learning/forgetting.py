@@ -9,10 +9,9 @@ from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import remove_filled
 from contextgraph.learning.writer import MemoryWriter
-from contextgraph.model import LinkType, Note, RawTrajectory, Trajectory, run_text
+from contextgraph.model import LinkType, Note, RawTrajectory, Trajectory
 from contextgraph.model.values import replace
 from contextgraph.store.protocols import Store
-from contextgraph.store.rules import note_text
 from contextgraph.text import masked_name
 from contextgraph.trace.owners import Session
 
@@ -52,25 +51,26 @@ class Forgetting:
         return Holdings(tuple(dict.fromkeys(found)), tuple(noted))
 
     def forget(self, held: Holdings) -> int:
-        """Remove *held* and all that only they taught, said or showed; return how many runs."""
+        """Remove *held* and all that only they taught, said or showed; return how many runs.
+
+        The runs go last: an interrupted call that is repeated finds by them what is left.
+        """
         runs = self._store.runs
         known = [run.trajectory_id for run in runs.learned(held.runs).values()]
         nodes = [*runs.trajectories(known).values()]
-        notes = self._store.notes.get(held.notes)
-        texts = [*map(run_text, nodes), *map(note_text, notes.values())]
-        texts += [note_text(note) for note in self._store.notes.linking(known)]
+        notes = [*self._store.notes.get(held.notes)]
         self._disinherit(known, {run.repo for run in nodes})
         for run in known:
             self._lessons.remove_run(run)
-        if notes:
-            self._notes.forget([*notes])
         repos = {run.repo for run in nodes if run.repo}
         remove_filled(self._store.notes, repos)
-        removed = runs.forget(known)
         if since := min((run.learned_at for run in nodes), default=None):
             self._store.exposures.forget_texts({*map(str.casefold, repos), ""}, since)
-        forget_words(self._store, texts)
-        return removed
+        if known or notes:
+            forget_words(self._store, {*known, *notes})
+        if notes:
+            self._notes.forget(notes)
+        return runs.forget(known)
 
     def _disinherit(self, gone: Collection[str], repos: Iterable[str]) -> None:
         """Remove what later sessions in *repos* repeat of the sessions *gone*."""

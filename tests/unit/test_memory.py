@@ -492,6 +492,26 @@ def test_what_is_forgotten_is_in_no_file(named, tmp_path):
         assert memory.import_archive(tmp_path / "all.jsonl", as_owner=True).created == 16
 
 
+@pytest.mark.parametrize("step", ["exposures.forget_texts", "runs.forget"])
+def test_forgetting_that_is_interrupted_and_repeated_leaves_nothing(step, tmp_path, monkeypatch):
+    part, name = step.split(".")
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        ids = remember_marked(memory)
+        owner = getattr(memory.store, part)
+        done = getattr(owner, name)
+
+        def interrupted(*given):
+            done(*given)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(owner, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            memory.forget(ids)
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        memory.forget(ids)
+    assert not marked_files(tmp_path)
+
+
 def test_words_of_others_keep_their_vectors_where_some_are_forgotten(tmp_path):
     with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
         ids = remember_marked(memory)
