@@ -487,9 +487,9 @@ class _SessionsOfHooks:
         with self._exposures() as known:
             return known.of_session(session)
 
-    def forget_session(self, session: str) -> None:
+    def forget_session(self, session: str, only_of: str | None = None) -> None:
         with self._exposures() as known:
-            known.forget_session(session)
+            known.forget_session(session, only_of)
 
 
 def _index_notes(store: Store, settings: Settings) -> VectorIndex:

@@ -69,8 +69,8 @@ class _SessionsOfService:
     def of_session(self, session: str) -> Sequence[Exposure]:
         return self._exposures.of_session(session)
 
-    def forget_session(self, session: str) -> None:
-        self._exposures.forget_session(session)
+    def forget_session(self, session: str, only_of: str | None = None) -> None:
+        self._exposures.forget_session(session, only_of)
 
 
 def _of_copy(settings: Settings) -> Settings:

@@ -21,14 +21,20 @@ class Session:
     """Shows an agent nothing twice.
 
     A session with a *name* is recorded in the memory, where live runs, hooks and tools that have
-    the same name find it; one without ends with this object. *failures* are errors that the agent
-    was spared.
+    the same name find it; one without ends with this object. At a service it is of a token of
+    *source*. *failures* are errors that the agent was spared.
     """
 
     def __init__(
-        self, memory: "AgentMemory", name: str = "", *, agent: str = "", repo: str = ""
+        self,
+        memory: "AgentMemory",
+        name: str = "",
+        *,
+        agent: str = "",
+        repo: str = "",
+        source: str = "",
     ) -> None:
-        self.name, self.agent, self.repo = name, agent, repo
+        self.name, self.agent, self.repo, self._source = name, agent, repo, source
         self._memory = memory
         self._said: set[str] = set()
         self.failures: list[ContextGraphError] = []
@@ -49,7 +55,7 @@ class Session:
         if not context:
             return ""
         context = without_shown(context, self.said())
-        where = ShownIn(self.name, moment, self.agent, self.repo)
+        where = ShownIn(self.name, moment, self.agent, self.repo, self._source)
         text = self._memory.render(context, max_tokens, where=where)
         if text:
             self._said.update(sayings(context))
@@ -69,7 +75,7 @@ class Session:
             )
             said = replace(
                 one, session=self.name, moment=moment, agent=self.agent, repo=self.repo,
-                said=tuple(lines),
+                said=tuple(lines), shown_to=self._source,
             )  # fmt: skip
             self._memory.store.exposures.add([said])
 

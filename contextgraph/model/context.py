@@ -628,6 +628,7 @@ class Exposure(Struct, frozen=True, omit_defaults=True):
     *session* is that of the agent, and *moment* where in it this was shown: "start", "prompt",
     "before", "error" or "submit"; empty for an answer to a question. *said* are the things in it
     that are not shown again in the session: see `contextgraph.advising.pipeline.sayings`.
+    *shown_to* is the source of the token to which a service showed it.
     """
 
     context_id: str
@@ -643,6 +644,7 @@ class Exposure(Struct, frozen=True, omit_defaults=True):
     agent: str = ""
     repo: str = ""
     said: tuple[str, ...] = ()
+    shown_to: str = ""
 
     @classmethod
     def of(
@@ -661,12 +663,16 @@ class Exposure(Struct, frozen=True, omit_defaults=True):
 
 
 class ShownIn(Struct, frozen=True):
-    """Place of what is shown: the *session* of an *agent* in *repo*, and the *moment* in it."""
+    """Place of what is shown: the *session* of an *agent* in *repo*, and the *moment* in it.
+
+    A service names in *shown_to* the source of the token to which it is shown.
+    """
 
     session: str = ""
     moment: str = ""
     agent: str = ""
     repo: str = ""
+    shown_to: str = ""
 
 
 class ShownTally(Struct, frozen=True):

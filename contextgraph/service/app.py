@@ -103,7 +103,7 @@ class McpEndpoint:
 
         token = _caller.set(caller)
         memory, name = caller.memory, session and f"{caller.token.id} {session}"
-        before = _session.set(caller.tenant.session(memory, name))
+        before = _session.set(caller.tenant.session(memory, name, caller.token.source))
         try:
             app = await self._app(caller.token.allows(TokenScope.WRITE))
             await app(scope, receive, named)

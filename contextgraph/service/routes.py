@@ -241,7 +241,7 @@ async def _answer(
     return json_response(await run(call))
 
 
-def _valued(method: Method, memory: AgentMemory, body: Mapping[str, Any]) -> Mapping[str, Json]:
+def _valued(method: Method, caller: Caller, body: Mapping[str, Any]) -> Mapping[str, Json]:
     """Return the value of a method in the JSON form of the library, without confidential texts."""
     given = asdict(decoded(method.arguments, {**body}))
     if "exposures" in given:  # as they were shown: what helped is reported by another request
@@ -250,12 +250,13 @@ def _valued(method: Method, memory: AgentMemory, body: Mapping[str, Any]) -> Map
                 one,
                 helped=None,
                 source="",
+                shown_to=caller.token.source,
                 items=tuple(replace(item, helped=None) for item in one.items),
             )
             for one in given["exposures"]
         )
     try:
-        return {"value": encoded(without_secrets(method.value(memory, given)))}
+        return {"value": encoded(without_secrets(method.value(caller.memory, given)))}
     except ValueError as error:  # an argument that it does not take
         raise ReadError("", "", str(error)) from error
 
@@ -394,7 +395,7 @@ def _add_method(method: Method) -> None:
         if "only_of" in method.names:
             may_change_all = caller.token.allows(TokenScope.ADMIN)
             given = {**given, "only_of": None if may_change_all else caller.token.source}
-        call = partial(_valued, method, caller.memory, given)
+        call = partial(_valued, method, caller, given)
         return await _answer(caller, call, takes_long=takes_long)
 
     router.add_api_route(

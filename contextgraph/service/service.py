@@ -395,14 +395,14 @@ class Tenant:
         self.journal = Journal(self.spool.folder / "live")
         self.metrics = Metrics()
 
-    def session(self, memory: AgentMemory, name: str) -> Session:
-        """Return the session of this name of a client, or a new one where it has none.
+    def session(self, memory: AgentMemory, name: str, source: str) -> Session:
+        """Return the session of this name of a client of *source*; a new one where it has none.
 
         Kept here, too, for a client that may only read: what it is shown is not recorded.
         """
         if not name:
             return Session(memory)
-        session = self._sessions.setdefault(name, Session(memory, name))
+        session = self._sessions.setdefault(name, Session(memory, name, source=source))
         self._sessions.move_to_end(name)
         while len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)

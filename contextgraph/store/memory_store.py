@@ -1351,8 +1351,9 @@ class MemoryExposures(_Part):
         question = Question(tables.CONTEXT, [_equal("session", session)], ("shown_at",))
         return [_exposure(text) for (text,) in self._find(question)]
 
-    def forget_session(self, session: str) -> None:
-        shown = [one for one in self.of_session(session) if one.said]
+    def forget_session(self, session: str, only_of: str | None = None) -> None:
+        known = self.of_session(session)
+        shown = [one for one in known if one.said and only_of in (None, one.shown_to)]
         if shown:
             emptied = [replace(one, said=()) for one in shown]
             self._port.write(lambda port: _put_contexts(port, emptied))

@@ -312,8 +312,11 @@ class ExposureStore(Protocol):
     def of_session(self, session: str) -> Sequence[model.Exposure]:
         """Return the contexts that were shown or withheld in a session, oldest first."""
 
-    def forget_session(self, session: str) -> None:
-        """Empty `said` of the contexts of a session, whose agent no longer knows them."""
+    def forget_session(self, session: str, only_of: str | None = None) -> None:
+        """Empty `said` of the contexts of a session, whose agent no longer knows them.
+
+        Of those that were shown to the source *only_of*, if given.
+        """
 
     def forget_texts(self, repos: Collection[str], since: datetime) -> None:
         """Remove the texts of contexts shown *since* then in these repositories ("": not known)."""

@@ -19,7 +19,7 @@ class Sessions(Protocol):
     def of_session(self, session: str) -> Sequence[Exposure]:
         """See `ExposureStore.of_session`."""
 
-    def forget_session(self, session: str) -> None:
+    def forget_session(self, session: str, only_of: str | None = None) -> None:
         """See `ExposureStore.forget_session`."""
 
 
@@ -49,9 +49,9 @@ class SharedExposures:
         known = {one.context_id: one for one in (*found, *self._own.of_session(session))}
         return sorted(known.values(), key=lambda one: (one.shown_at, one.context_id))
 
-    def forget_session(self, session: str) -> None:
-        self._own.forget_session(session)
-        self._ask(lambda: self._other.forget_session(session))
+    def forget_session(self, session: str, only_of: str | None = None) -> None:
+        self._own.forget_session(session, only_of)
+        self._ask(lambda: self._other.forget_session(session, only_of))
 
     def _ask(self, call: Callable[[], T]) -> T:
         try:

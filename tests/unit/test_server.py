@@ -182,6 +182,25 @@ def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
     assert ann.post("/v1/keyed", json={**value, "json_content": None}).status_code == 200
 
 
+def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -> None:
+    ann, eve = service.client(source="ann"), service.client(source="eve")
+    at = {"shown_at": "2026-01-31T12:00:00Z", "session": "s1", "said": ["ls"], "shown_to": "eve"}
+    session = {"session": "s1"}
+
+    def said() -> list[object]:
+        found = ann.post("/v1/store/exposures/of_session", json=session).json()["value"]
+        return [one.get("said", []) for one in found]
+
+    for client, name in ((ann, "ctx_1"), (eve, "ctx_2")):
+        shown = {"exposures": [{"context_id": name, **at}]}
+        assert client.post("/v1/store/exposures/add", json=shown).status_code == 200
+    for given in (session, {**session, "only_of": "ann"}, {**session, "only_of": None}):
+        assert eve.post("/v1/store/exposures/forget_session", json=given).status_code == 200
+        assert said() == [["ls"], []]
+    assert ann.post("/v1/store/exposures/forget_session", json=session).status_code == 200
+    assert said() == [[], []]
+
+
 def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
     response = client.post("/v1/learn", content=b"no run")
 
