@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 import click
 from msgspec import Struct, field
 
-from contextgraph.text import mask_secrets, neutral, number_of, one_line, plain, regex
+from contextgraph.text import (
+    mask_secrets,
+    neutral,
+    number_of,
+    one_line,
+    plain,
+    regex,
+    terminal_json,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,14 +43,17 @@ _PADDING = regex(r" +\n")
 
 
 def emit(record: "Mapping[str, Json]") -> None:
-    """Print *record* as one JSON line and flush, so that a reading process need not wait."""
+    """Print *record* as one JSON line and flush, so that a reading process need not wait.
+
+    Characters that steer a terminal, or hide or reverse text, are escaped.
+    """
     import orjson
 
     try:
-        line = orjson.dumps(record)
+        line = orjson.dumps(record).decode()
     except orjson.JSONEncodeError:  # a lone surrogate, as in a file name that is not UTF-8
-        line = json.dumps(record).encode("ascii")
-    sys.stdout.buffer.write(line + b"\n")
+        line = json.dumps(record)
+    sys.stdout.buffer.write(f"{terminal_json(line)}\n".encode())
     sys.stdout.buffer.flush()
 
 

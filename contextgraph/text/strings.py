@@ -279,6 +279,19 @@ def plain(text: str) -> str:
     return _TERMINAL.sub("", visible(text))
 
 
+_UNSAFE_IN_JSON = regex(rf"[\x7f-\x9f]|{_INVISIBLE.pattern}")
+
+
+def terminal_json(line: str) -> str:
+    r"""Return JSON of the same value, with `\uXXXX` for characters that `plain` removes."""
+
+    def escaped(found: re.Match[str]) -> str:
+        units = found[0].encode("utf-16-be").hex()
+        return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+    return _UNSAFE_IN_JSON.sub(escaped, line)  # JSON escapes those below U+0020 itself
+
+
 def one_line(text: str, width: int) -> str:
     """*text* on one line of at most *width* characters, cut with an ellipsis."""
     return cut(" ".join(plain(text).split()), width)

@@ -1,5 +1,6 @@
 """No attack of a hostile clone, a web page or a single contributor succeeds."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,27 @@ def test_nothing_that_a_memory_writes_or_says_has_the_frame_of_a_client(tmp_path
     assert sum("owned" in text for text in shown) >= 7
     for text in shown:
         assert not any(mark in text for mark in (*MARKS, *HIDDEN))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("call", "recall", "question=how is tox used"),
+        ("search", "how is tox used", "--json"),
+        ("query", "--task", "Totals are wrong", "--repo", "acme/shop", "--json"),
+        ("runs", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_json_has_no_character_that_steers_a_terminal(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    bad = f"{HIDDEN}\x1b]0;owned\x07\x7f\x9b\U000e0041"
+    store = tmp_path / "memory.db"
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(recovering_run(1, task=f"Totals are wrong {bad}"), model=bad))
+        memory.notes.remember(f"CI uses tox {bad}", repo="acme/shop")
+    shown = contextgraph(*command, "--store", store).out
+    assert "\\u202e" in shown
+    assert not any(mark in shown for mark in bad if not mark.isprintable())
+    assert [json.loads(line) for line in shown.splitlines()]
