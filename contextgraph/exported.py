@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError
-from contextgraph.learning import Holdings
+from contextgraph.model import Holdings
 from contextgraph.model.values import replace
 from contextgraph.store.graph import GraphFormat
 from contextgraph.system.processes import replacing

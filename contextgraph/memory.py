@@ -55,6 +55,7 @@ from contextgraph.model import (
     Exposure,
     Found,
     HealthCheck,
+    Holdings,
     KnownSource,
     LearnReceipt,
     LearnStatus,
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
     from contextgraph.knowledge.why import FileHistory
-    from contextgraph.learning import Holdings, Inspection, MemoryWriter
+    from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
     from contextgraph.llm import Chat
@@ -1021,7 +1022,7 @@ class AgentMemory:
         sessions: Sequence[str] = (),
         sources: Sequence[str] = (),
         repos: Sequence[str] = (),
-    ) -> "Holdings":
+    ) -> Holdings:
         """Return the ids of the runs and notes of these sessions, sources and repositories."""
         return self._parts.forgetting.holdings(sessions, sources, repos)
 

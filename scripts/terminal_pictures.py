@@ -164,6 +164,7 @@ def first_minute(terminal: Terminal) -> None:
     terminal.type("contextgraph", until="[Y/n]")
     terminal.type("y", until="Advise claude-code")
     terminal.type("y", until="Give claude-code")
+    terminal.type("n", until="Make them?")  # the local model is a part of the environment
     terminal.type("n", until="Try:")
     terminal.draw("first_minute.svg", "contextgraph")
 

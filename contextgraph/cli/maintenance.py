@@ -36,9 +36,8 @@ from contextgraph.text import masked_name, number_of, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contextgraph.learning import Holdings
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Json, Trajectory
+    from contextgraph.model import Holdings, Json, Trajectory
 
 
 ExportFormat = Literal["archive", "graphml", "json", "atif"]
@@ -104,7 +103,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             "name what to forget: a trajectory id, --instance, --repo, --session, --source,"
             " --older-than, --all or --key"
         )
-    from contextgraph.learning import Holdings
+    from contextgraph.model import Holdings
 
     with common.open(create=False) as memory:
         runs = memory.store.runs
@@ -112,7 +111,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         of_instances = (runs.ids(instance=masked_name(one)) for one in instance or ())
         chosen = dict.fromkeys([*(ids or ()), *chain.from_iterable(of_instances), *held.runs])
         is_named = bool(named) and not everything
-        selected = [*runs.trajectories(chosen if is_named else runs.ids()).values()]
+        selected = [*runs.trajectories([*chosen] if is_named else runs.ids()).values()]
         notes = held.notes
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
@@ -173,7 +172,7 @@ def _left_elsewhere(common: Common, memory: "AgentMemory", gone: "Holdings") -> 
 
 def _confirm(runs: "Sequence[Trajectory]", notes: int) -> None:
     for run in runs[:_LISTED]:
-        click.echo(f"  {run.id}  {plain(run.repo)}  {plain(run.name)}", err=True)
+        click.echo(f"  {run.id}  {plain(run.instance_id)}  {plain(run.name)}", err=True)
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
     noted = f" and {number_of(notes, 'note')}" if notes else ""

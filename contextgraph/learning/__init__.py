@@ -10,7 +10,7 @@ from contextgraph.learning.bundle import (
     unmasked_values as unmasked_values,
     without_private_words as without_private_words,
 )
-from contextgraph.learning.forgetting import Forgetting as Forgetting, Holdings as Holdings
+from contextgraph.learning.forgetting import Forgetting as Forgetting
 from contextgraph.learning.repositories import Repositories as Repositories
 from contextgraph.learning.writer import (
     RUNS_AT_ONCE as RUNS_AT_ONCE,

@@ -2,27 +2,18 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from msgspec import Struct
-
 from contextgraph.embedding import forget_words
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import remove_filled
 from contextgraph.learning.writer import MemoryWriter
-from contextgraph.model import LinkType, Note, RawTrajectory, Trajectory
+from contextgraph.model import Holdings, LinkType, Note, RawTrajectory, Trajectory
 from contextgraph.model.values import replace
 from contextgraph.store.protocols import Store
 from contextgraph.text import masked_name
 from contextgraph.trace.owners import Session
 
 _AT_ONCE = 500
-
-
-class Holdings(Struct, frozen=True):
-    """The ids of the *runs* and *notes* of somebody or something."""
-
-    runs: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 class Forgetting:

@@ -368,6 +368,13 @@ class FailurePattern(Struct, frozen=True):
         return next(iter(self.prevention), "")
 
 
+class Holdings(Struct, frozen=True):
+    """The ids of the *runs* and *notes* of somebody or something."""
+
+    runs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 class HealthCheck(Struct, frozen=True):
     """One thing that was looked at; *remedy* says what to do where it is not *ok*."""
 

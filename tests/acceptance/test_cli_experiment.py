@@ -144,7 +144,7 @@ def test_the_report_has_one_sentence_first_and_names_the_rescued_tasks(
     assert "<script" not in content
     assert "http" not in content.replace("http-equiv", "")
     assert all(one["instance_id"] in content for one in rescues)
-    (advised,) = re.findall(r"set `(\w+_OFFICE=[^`]+)`", rescues[0]["shown"][0])
+    (advised,) = re.findall(r"set `(\w+_OFFICE=[^`]+)`", "".join(rescues[0]["shown"]))
     assert advised in content
 
 

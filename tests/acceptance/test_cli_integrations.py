@@ -554,7 +554,7 @@ def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
     shown_text = [answer(json.dumps(event), str(store)) for _ in range(2)]
 
     (said,) = json.loads(shown_text[0]).values()
-    assert said.startswith("ContextGraph: No edit of an existing file was seen in this run: 0 of ")
+    assert said.startswith("ContextGraph: No existing file was changed: 0 of ")
     assert not shown_text[1]
 
 

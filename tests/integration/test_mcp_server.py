@@ -85,7 +85,7 @@ def tools(store: Path) -> list[Tool]:
 def test_each_tool_says_what_it_does_and_none_destroys(tools: list[Tool]) -> None:
     assert all(tool.description for tool in tools)
     notes = {tool.name: tool.annotations for tool in tools if tool.annotations}
-    assert len(notes) == len(tools) == 15
+    assert len(notes) == len(tools) == 16
     writing = {name for name, note in notes.items() if not note.read_only_hint}
     assert writing == {"learn_trajectory", "report_outcome", "remember", "set_memory"}
     assert not any(notes[name].destructive_hint for name in writing)
