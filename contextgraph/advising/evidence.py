@@ -668,13 +668,11 @@ def counted(
     instance or source alone supports against the rest, or against what the owner did. A remedy that
     one of *methodologies* is about has it.
     """
-    harmful = {
-        one.advice for one in remedies if known.is_silenced(one.advice, len(one.why.sources))
-    }
+    harmful = {one.advice for one in remedies if known.is_silenced(one.advice, one.why.sources)}
     alone = {
         one.advice
         for one in remedies
-        if not (one.silence or known.is_active(one.why.instances, len(one.why.sources)))
+        if not (one.silence or known.is_active(one.why.instances, one.why.sources))
     }
     against = alone - harmful if known.several_sources else set[str]()
     own = {one.advice for one in remedies if one.advice in against and "" in one.why.sources}

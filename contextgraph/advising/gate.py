@@ -30,6 +30,7 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
     ShownItem,
+    independent,
 )
 from contextgraph.model.values import replace
 from contextgraph.ranking.fitted import fitted
@@ -226,7 +227,7 @@ _UNTRIED = Credit()
 
 def is_supported(sources: Collection[str], *, several_sources: bool) -> bool:
     """Return whether several sources, or the owner, who has no name, say something."""
-    return not several_sources or "" in sources or len({*sources}) >= ACTIVE_FROM
+    return not several_sources or "" in sources or independent(sources) >= ACTIVE_FROM
 
 
 class _Event(NamedTuple):
@@ -437,17 +438,18 @@ class Credits(Struct, frozen=True):
         """The credit of the advice, or item, *name*."""
         return self.by_name.get(name, _UNTRIED)
 
-    def is_active(self, instances: int, sources: int) -> bool:
-        """Return whether so many independent instances and sources of runs make advice active."""
-        enough = sources >= ACTIVE_FROM or not self.several_sources
+    def is_active(self, instances: int, sources: Collection[str]) -> bool:
+        """Return whether so many independent instances, and these sources, make advice active."""
+        enough = independent(sources) >= ACTIVE_FROM or not self.several_sources
         return enough and instances >= ACTIVE_FROM
 
-    def is_silenced(self, name: str, sources: int) -> bool:
-        """Return whether the advice *name*, which so many *sources* support, is not shown.
+    def is_silenced(self, name: str, sources: Collection[str]) -> bool:
+        """Return whether the advice *name*, which *sources* support, is not shown.
 
         What several sources agree on only several can silence.
         """
-        credit, is_agreed = self.of(name), self.several_sources and sources >= ACTIVE_FROM
+        credit = self.of(name)
+        is_agreed = self.several_sources and independent(sources) >= ACTIVE_FROM
         is_accused = credit.by_hand or not is_agreed or credit.accusers >= ACTIVE_FROM
         return credit.is_quarantined and is_accused
 

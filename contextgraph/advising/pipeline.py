@@ -474,7 +474,7 @@ def _ordered(remedies: Iterable[Remedy]) -> list[Remedy]:
 
 def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
     credit, by = known.of(remedy.advice), remedy.methodology
-    if known.is_silenced(remedy.advice, len(remedy.why.sources)):
+    if known.is_silenced(remedy.advice, remedy.why.sources):
         reason = "it was quarantined by hand" if credit.by_hand else "it harmed where it was shown"
         return Silence(PipelineStep.TRUSTED, reason)
     if by and (not may_be_shown(by) or known.of(by.id).is_quarantined):

@@ -13,6 +13,7 @@ from contextgraph.advising.gate import is_supported, shown_as
 from contextgraph.advising.wording import is_fact_id
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import (
+    CLONE,
     TESTS,
     ActionKind,
     Cause,
@@ -32,6 +33,7 @@ from contextgraph.model import (
     RunFacts,
     Scope,
     Trajectory,
+    independent,
     vouches,
 )
 from contextgraph.model.values import replace
@@ -568,12 +570,16 @@ def _recorded(
     )
 
 
+def _is_clone(source: str) -> bool:
+    return source.startswith(CLONE)
+
+
 def _counted(
     command: str, folder: str, uses: Sequence[_Use], *, several_sources: bool
 ) -> CommandRecord:
     ran = {(run.source, run.instance_id) for run, use in uses if use.ran}
     failed = {(run.source, run.instance_id) for run, _ in uses} - ran
-    if several_sources and len({source for source, _ in failed}) == 1 < len({*dict(ran)}):
+    if several_sources and independent(dict(failed)) == 1 < independent(dict(ran)):
         # One source alone says that what others ran does not run.
         uses = [(run, use) for run, use in uses if (run.source, run.instance_id) not in failed]
     only = {run.source for run, use in uses if use.ran == bool(ran)}
@@ -586,7 +592,7 @@ def _counted(
         tried=len(tried),
         error_type=_most(Counter(use.error_type for _, use in uses if not use.ran)),
         prompted=len(tried - unprompted),
-        source=next(iter(only)) if several_sources and len(only) == 1 else None,
+        source=min(only, key=_is_clone) if several_sources and independent(only) == 1 else None,
     )
 
 

@@ -454,8 +454,8 @@ def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) 
     lift, rate, steps = _rates(group, methodology.support, credit)
     instances = {clearance.instance_id for clearance in group.clearances}
     sources = {clearance.contributor for clearance in group.clearances} - known.distrusted
-    is_active = known.is_active(len(instances), len(sources))
-    is_silenced = known.is_silenced(methodology.id, len(sources)) or not sources
+    is_active = known.is_active(len(instances), sources)
+    is_silenced = known.is_silenced(methodology.id, sources) or not sources
     return replace(
         methodology,
         status=_status_of(lift, is_silenced=is_silenced, is_active=is_active),

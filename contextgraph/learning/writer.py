@@ -185,7 +185,7 @@ class MemoryWriter:
                     ids,
                     learned.get(ids.id),
                     _beginning(ids, learned),
-                    source or raw.origin or self._source,
+                    raw.supplied_by(source or self._source),
                 )
                 for ids, raw in zip(runs, raws, strict=True)
             ]
@@ -540,7 +540,7 @@ class Spool:
 
         *source* is by default that of the settings.
         """
-        source = source or raw.origin or self._source
+        source = raw.supplied_by(source or self._source)
         import io
 
         from contextgraph.learning import masked

@@ -1,7 +1,7 @@
 """A finished agent run: as read from its log, and as stored in the graph."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
@@ -24,6 +24,16 @@ def vouches(contributor: str, repo: str, wanted: str) -> bool:
     A clone counts for its own repository alone.
     """
     return not contributor.startswith(CLONE) or repo.casefold() == wanted.casefold()
+
+
+def independent(sources: Iterable[str]) -> int:
+    """Return how many of *sources* count.
+
+    All clones are one, and none beside a named source, which may have sent them.
+    """
+    given = {*sources}
+    others = {source for source in given if not source.startswith(CLONE)}
+    return len(others) + (given != others and others <= {""})
 
 
 # Of a field that is neither stored nor part of a JSON record.
@@ -169,6 +179,10 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     folder: str = ""
     inherited: Inherited | None = None
     origin: str = ""
+
+    def supplied_by(self, source: str) -> str:
+        """Return who counts as its supplier where *source* hands it in."""
+        return self.origin or source
 
     @property
     def misnumbered(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from contextgraph.model import CLONE, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.readers.repository import GitFolder, remote_name
+from contextgraph.text import is_id
 
 # Formats of the clients that people use, whose histories projects are known to commit. What a
 # benchmark wrote into a checkout is data that the caller names.
@@ -19,6 +20,20 @@ def clone_name(root: str) -> str:
     found = GitFolder.around(root)
     named = remote_name(found.remote(), with_host=True) if found else ""
     return named or f"local/{Path(root).name}"
+
+
+def confined(run: RawTrajectory) -> RawTrajectory:
+    """Return *run*, which was sent, about the repository of the clone that it names as its origin.
+
+    An origin that is no clone says nothing: who sends a run is known by other means.
+    """
+    if not run.origin:
+        return run
+    named = run.origin.removeprefix(CLONE)
+    if named == run.origin or not is_id(named.replace("/", ".")):
+        return replace(run, origin="")
+    named = remote_name(named, with_host=True) or named
+    return replace(run, origin=f"{CLONE}{named}", repo=remote_name(named) or named)
 
 
 @cache

@@ -30,7 +30,7 @@ from contextgraph.readers.format import (
 )
 from contextgraph.readers.formats import all_formats, runs_in
 from contextgraph.readers.marked_text import SPECSTORY, session_shown
-from contextgraph.readers.origin import Origins
+from contextgraph.readers.origin import Origins, confined
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
     OnConflict,
@@ -240,10 +240,11 @@ def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]
 
     Formats as `read`, without the reports beside it. *name* is what sources and errors name, and
     gives an instance id where the content has none: nothing is read from disk beside it. A run may
-    have 256 MiB.
+    have 256 MiB; one whose sender read it in a clone is of that repository alone.
     """
     parsed = records(name, file, _ignore, MAX_RUN_SIZE)
-    return _while_fruitful(run for record in parsed for run in _runs_of(_sent(record)))
+    runs = (run for record in parsed for run in _runs_of(_sent(record)))
+    return _while_fruitful(confined(run) if isinstance(run, RawTrajectory) else run for run in runs)
 
 
 def _sent(record: Record | ReadError) -> Record | ReadError:

@@ -412,11 +412,13 @@ def reports_of(
 
     A context is not reported when its run never met the error; of several runs the first decides.
     A context that is about no error, such as a start, is reported by those of its items that later
-    cleared an error as they say.
+    cleared an error as they say. Histories of clones report nothing: anybody wrote them.
     """
     waiting = {context.context_id: context for context in shown if context.helped is None}
     reported = []
     for bundle in bundles:
+        if bundle.trajectory.contributor.startswith(model.CLONE):
+            continue
         met = {error.id for error in bundle.errors}
         for seen in bundle.exposures:
             exposure = waiting.get(seen.context_id)

@@ -153,6 +153,13 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
         client.notes.pin([receipt.id])
 
 
+def test_a_history_of_a_clone_stays_one(client: Client, running: Running) -> None:
+    origin = "clone:evil.example/acme/shop"
+    receipt = client.learn(replace(recovering_run(60), origin=origin))
+    (known,) = running.memory.store.runs.trajectories([receipt.trajectory_id]).values()
+    assert (known.contributor, known.repo) == (origin, "evil.example/acme/shop")
+
+
 def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
     _, token = running.tokens.create([TokenScope.ADMIN], "default", "admin")
     with Client(running.url, token) as client:

@@ -83,7 +83,14 @@ def test_what_was_released_by_hand_is_judged_by_what_came_later():
 
 def test_advice_is_active_once_independent_instances_and_sources_agree():
     of_owner, of_several = Credits({}, several_sources=False), Credits({}, several_sources=True)
-    assert not of_owner.is_active(1, 1)
-    assert of_owner.is_active(2, 1)
-    assert not of_several.is_active(9, 1)
-    assert of_several.is_active(2, 2)
+    assert not of_owner.is_active(1, [""])
+    assert of_owner.is_active(2, [""])
+    assert not of_several.is_active(9, ["ann"])
+    assert of_several.is_active(2, ["ann", "ben"])
+
+
+def test_a_clone_confirms_the_owner_alone():
+    of_several, clone = Credits({}, several_sources=True), "clone:github.com/acme/shop"
+    assert of_several.is_active(2, ["", clone])
+    assert not of_several.is_active(9, ["ann", clone])
+    assert not of_several.is_active(9, [clone, "clone:github.com/acme/other"])

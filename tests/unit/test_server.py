@@ -19,8 +19,9 @@ from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.learning.writer import Spool
-from contextgraph.model import MemoryContext
+from contextgraph.model import MemoryContext, RawTrajectory
 from contextgraph.model.codec import decoded
+from contextgraph.model.values import replace
 from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
@@ -199,6 +200,54 @@ def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -
         assert said() == [["ls"], []]
     assert ann.post("/v1/store/exposures/forget_session", json=session).status_code == 200
     assert said() == [[], []]
+
+
+CLONE = "clone:evil.example/acme/shop"
+
+
+def contributor_of(client: TestClient, raw: RawTrajectory) -> tuple[str, str]:
+    """Return the source and the repository of the run that *client* sends."""
+    (sent,) = learn(client, raw)["runs"]
+    stored = client.get(f"/v1/trajectories/{sent['trajectory_id']}").json()
+    return stored["contributor"], stored["repo"]
+
+
+def test_a_history_of_a_clone_counts_for_its_repository_also_at_a_service(service: Served) -> None:
+    client = service.client(source="ann")
+    for number in range(1, 4):
+        sent = replace(recovering_run(number), origin=CLONE)
+        assert contributor_of(client, sent) == (CLONE, "evil.example/acme/shop")
+    of_mcp = call_tool(
+        client,
+        "learn_trajectory",
+        run=to_record(replace(recovering_run(4), origin=CLONE)),
+        repo="acme/shop",
+    )
+    (run,) = of_mcp["structuredContent"]["runs"]
+    found = client.get(f"/v1/trajectories/{run['trajectory_id']}").json()
+    assert (found["contributor"], found["repo"]) == (CLONE, "evil.example/acme/shop")
+    for repo, is_known in (("acme/shop", False), ("evil.example/acme/shop", True)):
+        answer = client.post("/v1/query", json={"state": {**AT_ERROR, "repo": repo}}).json()
+        assert bool(answer["error_solutions"]) == is_known
+
+
+def test_an_origin_that_a_client_names_makes_no_second_source(service: Served) -> None:
+    eve = service.client(source="eve")
+    for number, named in enumerate(("ann", "", "clone:", "clone:a b")):
+        sent = replace(recovering_run(number), origin=named)
+        assert contributor_of(eve, sent) == ("eve", "acme/shop")
+    for number in range(4, 8):
+        sent = replace(recovering_run(number), origin="clone:github.com/acme/shop")
+        assert contributor_of(eve, sent) == ("clone:github.com/acme/shop", "acme/shop")
+    (found,) = eve.post("/v1/query", json={"state": AT_ERROR}).json()["error_solutions"]
+    assert not found["why"]["is_active"]
+    assert (
+        service.client(TokenScope.ADMIN)
+        .post("/v1/quarantine", json={"advice": "source:eve"})
+        .json()["value"]
+    )
+    sent = replace(recovering_run(9), origin="clone:github.com/acme/shop")
+    assert contributor_of(eve, sent) == ("eve", "acme/shop")
 
 
 def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
