@@ -156,6 +156,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     at the start). *folder* is where it worked, where a log says so once for the whole. *inherited*
     is what it began with and another session owns; the steps are those that follow. *origin* is the
     source that a reader gives it by where it was read, else empty: no log says it itself.
+    *opening_id* is the id that its client gave to its first message; copies have the same.
     """
 
     source_format: str
@@ -179,6 +180,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     folder: str = ""
     inherited: Inherited | None = None
     origin: str = ""
+    opening_id: str = ""
 
     def supplied_by(self, source: str) -> str:
         """Return who counts as its supplier where *source* hands it in."""

@@ -288,7 +288,7 @@ def finished_run(
     """The run of *turns* in the format *name*. Raises EmptyRunError as `Conversation.run`.
 
     *facts* are known of it: ``agent`` (else *name*), ``model``, ``folder``, ``remote``,
-    ``session`` and ``exit_status``.
+    ``session``, ``opening_id`` and ``exit_status``.
     """
     known = RawTrajectory(
         name,
@@ -298,6 +298,7 @@ def finished_run(
         agent=facts.get("agent", name),
         model=facts.get("model", ""),
         exit_status=facts.get("exit_status") or None,
+        opening_id=facts.get("opening_id", ""),
     )
     return conversation_of(turns).run(
         known,

@@ -143,6 +143,7 @@ class _ClaudeSession(Struct):
     model: str = ""
     folder: str = ""
     ending: str = ""
+    opening_id: str = ""
     origin: "_ClaudeSession | None" = None
 
     def add(self, row: Row, turns: Sequence[Turn]) -> None:
@@ -152,6 +153,8 @@ class _ClaudeSession(Struct):
         for turn in turns:
             if isinstance(turn, UserMessage):
                 self._unqueue(turn.text)
+        if turns and not self.opening_id:
+            self.opening_id = text(row, "uuid")
         self.turns += turns
         if not self.model:
             model = text(row_at(row, "message"), "model")
@@ -321,6 +324,7 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
         "folder": session.folder,
         "session": session.id,
         "exit_status": session.ending,
+        "opening_id": session.opening_id,
     }
     try:
         run = finished_run(name, session.turns, facts, place)

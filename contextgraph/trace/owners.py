@@ -16,8 +16,9 @@ from typing import NamedTuple
 from contextgraph.model import Inherited, Outcome, RawTrajectory, is_subagent
 from contextgraph.model.values import replace
 
-# Two people may begin with the same words and the same command. A copy has so many messages in
-# common with its owner, the request among them, or two of which the second is so long.
+# Two people may begin with the same words and the same command. A copy has the id of its first
+# message in common with its owner, or so many messages, the request among them, or two of which the
+# second is so long.
 _LEAST, _LEAST_LENGTH = 3, 200
 # Clients cut long results, but not their beginning.
 _RESULT = 160
@@ -82,8 +83,18 @@ class Session:
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
-        """The digests of all beginnings that are long enough to be known by."""
+        """The digests of all beginnings that are long enough to be known by, and of its id."""
+        return (*self._telling, *self._opening)
+
+    @cached_property
+    def _telling(self) -> tuple[str, ...]:
         return tuple(digest for place, digest in self._chain.items() if self._is_telling(place))
+
+    @property
+    def _opening(self) -> tuple[str, ...]:
+        """The digest of the id that its client gave to its first message, where there is one."""
+        id_ = self.raw.opening_id if self._messages else ""
+        return (blake2b(f"id {id_}".encode(), digest_size=12).hexdigest(),) if id_ else ()
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -91,8 +102,8 @@ class Session:
 
         They get further apart, so that a long session has few of them.
         """
-        powers = range(len(self.digests).bit_length())
-        return tuple(self.digests[(1 << power) - 1] for power in powers)
+        powers = range(len(self._telling).bit_length())
+        return (*(self._telling[(1 << power) - 1] for power in powers), *self._opening)
 
     def _is_telling(self, place: int) -> bool:
         if place >= _LEAST:
@@ -145,7 +156,9 @@ class Session:
         rest = first._messages[start - first._inherited.messages :]
         pairs = zip(rest, second._messages, strict=False)
         place = start + sum(1 for _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs))
-        return place if place and (place == start or first._is_telling(place)) else 0
+        is_by_id = bool(self._opening) and self._opening == other._opening
+        is_copy = place == start or is_by_id or first._is_telling(place)
+        return place if place and is_copy else 0
 
     def without(self, place: int) -> RawTrajectory | None:
         """Return *raw* without its first *place* messages; None where nothing else was done.

@@ -146,6 +146,16 @@ def test_a_request_and_a_command_in_common_are_no_copy(memory: AgentMemory) -> N
     assert len(memory.store.runs.ids()) == 2
 
 
+@pytest.mark.parametrize(("first", "second", "copied"), [("a1", "a1", 1), ("a1", "b2", 0)])
+def test_a_session_whose_first_message_has_the_id_of_another_is_a_copy(
+    memory: AgentMemory, first: str, second: str, copied: int
+) -> None:
+    begun = BEGUN[:2]
+    memory.learn(replace(session("s1", *begun, ("ls", "a")), opening_id=first))
+    other = replace(session("s2", *begun, ("ls src", "b"), day=1), opening_id=second)
+    assert memory.learn(other).copied == copied
+
+
 def test_one_long_reply_in_common_is_a_copy(memory: AgentMemory) -> None:
     reply = ("cat <<EOF\n" + "a line that nobody types twice\n" * 9 + "EOF", "done")
     memory.learn(session("first", BEGUN[0], reply, ("ls", "a")))
