@@ -885,7 +885,7 @@ class AgentMemory:
             own = runs.raw(receipt.trajectory_id) if receipt.copied < len(raw.steps) else None
         if own and (own.inherited or any(step.user_message for step in own.steps)):
             own = replace(own, repo=self._named(own.repo))
-            self.lessons.add(own, receipt.trajectory_id, raw.supplied_by(source or self.source))
+            self.lessons.add(own, receipt.trajectory_id, self.writer.supplier(raw, source))
         # What the owner said is known by now, with its review.
         for former in receipt.corrected:
             self.lessons.remove_run(former)

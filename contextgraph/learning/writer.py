@@ -173,6 +173,16 @@ class MemoryWriter:
         runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
         return chosen
 
+    def supplier(self, raw: RawTrajectory, source: str = "") -> str:
+        """Return who counts as having supplied *raw*, which *source* (the setting) hands in.
+
+        The clone in which it was read, unless the source is distrusted.
+        """
+        source = source or self._source
+        if raw.origin and source not in self._store.exposures.record([]).distrusted:
+            return raw.origin
+        return source
+
     def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
         """Return what the memory holds of each run, by its id or that of its beginning."""
         runs = [self._ids(raw) for raw in raws]
@@ -185,7 +195,7 @@ class MemoryWriter:
                     ids,
                     learned.get(ids.id),
                     _beginning(ids, learned),
-                    raw.supplied_by(source or self._source),
+                    self.supplier(raw, source),
                 )
                 for ids, raw in zip(runs, raws, strict=True)
             ]
@@ -540,7 +550,7 @@ class Spool:
 
         *source* is by default that of the settings.
         """
-        source = raw.supplied_by(source or self._source)
+        source = source or self._source
         import io
 
         from contextgraph.learning import masked
@@ -567,16 +577,17 @@ class Spool:
         return self._read(sorted(self._files(), key=_modified_at))
 
     def _read(self, paths: list[Path]) -> Iterator[WaitingRun]:
-        from contextgraph.readers import read
+        from contextgraph.readers import read_file
 
         for path in paths:
             try:
-                runs = list(read(path))
-            except ReadError:
-                if path.exists():
-                    raise
+                with path.open("rb") as file:
+                    runs = [*read_file(file, str(path))]
+            except FileNotFoundError:
                 continue  # another process has learned it
             for raw in runs:
+                if isinstance(raw, ReadError):
+                    raise raw
                 named = path.parent != self.folder
                 source = unquote(path.parent.name.removeprefix("source-")) if named else ""
                 yield WaitingRun(path, raw, source)

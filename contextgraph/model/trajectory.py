@@ -182,10 +182,6 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     origin: str = ""
     opening_id: str = ""
 
-    def supplied_by(self, source: str) -> str:
-        """Return who counts as its supplier where *source* hands it in."""
-        return self.origin or source
-
     @property
     def misnumbered(self) -> str:
         """The reason why its steps are not in order; empty if they are numbered from 0."""

@@ -468,15 +468,13 @@ def learn_trajectory(
 
     repo, instance_id and outcome replace what the log says.
     """
-    records, source = _read(run), asked.source()
-    is_distrusted = source in asked.memory.store.exposures.record([]).distrusted
+    records = _read(run)
     raws = [
         replace(
             record,
             repo=record.repo if record.origin else repo or record.repo,
             instance_id=instance_id or record.instance_id,
             outcome=outcome or record.outcome,
-            origin="" if is_distrusted else record.origin,
         )
         for record in records
         if isinstance(record, RawTrajectory)
@@ -484,6 +482,7 @@ def learn_trajectory(
     failed = [mask_secrets(str(record)) for record in records if isinstance(record, ReadError)]
     if not raws:
         raise ToolError("; ".join(failed) or "there is no run in it")
+    source = asked.source()
     receipts = (asked.memory.learn(raw, source=source, background=True) for raw in raws)
     names = "trajectory_id status fragments error_patterns"
     return {"runs": _each(receipts, names), "failed": [*failed]}

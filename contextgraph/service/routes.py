@@ -543,13 +543,8 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
         digest_size=12,
     ).hexdigest()
     records = [*read_file(BytesIO(content), name)]
-    is_distrusted = caller.token.source in caller.memory.store.exposures.record([]).distrusted
     runs = [
-        replace(
-            record,
-            outcome=outcome or record.outcome,
-            origin="" if is_distrusted else record.origin,
-        )
+        replace(record, outcome=outcome or record.outcome)
         for record in records
         if isinstance(record, RawTrajectory)
     ]
