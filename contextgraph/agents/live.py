@@ -612,7 +612,10 @@ class LiveRun:
                 step, has_edit=has_edit, looped=looped, exclude_instances=self._excluded
             )
             telling = {name: rate for name, rate in rates.items() if rate.is_telling}
-            new = sorted(telling.keys() - self._warned)
+            # A hook is another process at each step: what it said before stands in the session.
+            said = self.session.said() if telling else frozenset()
+            told = {name for name in telling if any(name.text in text for text in said)}
+            new = sorted(telling.keys() - self._warned - told)
             self._warned.update(new)
             warnings = (failure_warning(name, telling[name], f"by step {step}") for name in new)
             return MemoryContext(new_context_id(), warnings=tuple(warnings))
