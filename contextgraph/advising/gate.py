@@ -440,7 +440,7 @@ class Credits(Struct, frozen=True):
 
     def is_active(self, instances: int, sources: Collection[str]) -> bool:
         """Return whether so many independent instances, and these sources, make advice active."""
-        enough = independent(sources) >= ACTIVE_FROM or not self.several_sources
+        enough = not self.several_sources or independent(sources) >= ACTIVE_FROM
         return enough and instances >= ACTIVE_FROM
 
     def is_silenced(self, name: str, sources: Collection[str]) -> bool:

@@ -158,6 +158,7 @@ def test_a_history_of_a_clone_stays_one(client: Client, running: Running) -> Non
     receipt = client.learn(replace(recovering_run(60), origin=origin))
     (known,) = running.memory.store.runs.trajectories([receipt.trajectory_id]).values()
     assert (known.contributor, known.repo) == (origin, "evil.example/acme/shop")
+    running.memory.forget([receipt.trajectory_id])  # other tests have one source
 
 
 def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
@@ -249,6 +250,7 @@ MISSING = {
     "last_session": "reads sessions in the process that has the memory",
     "chat_of": "a language model of the machine that has the memory",
     "notes.judge_waiting": "a part of `maintain`",
+    "writer.supplier": "the service finds it out when it learns",
 }
 # Send nothing, use other methods, or have requests of their own.
 OWN = {

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.learning.writer import Spool
+from contextgraph.model.values import replace
 from tests.builders import recovering_run
 
 
@@ -27,6 +29,17 @@ def test_a_run_keeps_who_supplied_it(spool: Spool) -> None:
     spool.put(recovering_run(1), "team/ci")
     spool.put(recovering_run(2))
     assert sorted(one.source for one in spool) == ["", "team/ci"]
+
+
+def test_a_history_of_a_clone_that_waits_stays_one(spool: Spool) -> None:
+    origin = "clone:evil.example/acme/shop"
+    spool.put(replace(recovering_run(1), origin=origin, repo="evil.example/acme/shop"), "ann")
+    (waiting,) = spool
+    assert (waiting.source, waiting.raw.origin) == ("ann", origin)
+    with AgentMemory.open(":memory:") as memory:
+        receipt = memory.learn(waiting.raw, source=waiting.source)
+        (known,) = memory.store.runs.trajectories([receipt.trajectory_id]).values()
+    assert (known.contributor, known.repo) == (origin, "evil.example/acme/shop")
 
 
 def test_runs_that_another_process_has_learned_are_skipped(spool: Spool) -> None:
