@@ -429,13 +429,13 @@ class _Responder:
 
     def _submitted(self, run: "LiveRun") -> str:
         """Return what is missing, for a person: an agent would take it for a reason to go on."""
-        is_told = bool(_said_at(run, "submit"))
-        if self._event.fields.get("stop_hook_active") or (is_told and not run.rules):
+        was_warned = bool(_said_at(run, "submit"))
+        if self._event.fields.get("stop_hook_active") or (was_warned and not run.rules):
             return ""  # before the log is read
         # Rates of earlier runs take half a second: they are read where this run has such a sign.
         run.resume(self._steps())
         lines = [*run.broken()]
-        if not is_told and run.check_submit():
+        if not was_warned and run.check_submit():
             lines += _said_at(run, "submit")
         return f"ContextGraph: {'; '.join(lines)}" if lines else ""
 

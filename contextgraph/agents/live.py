@@ -426,12 +426,12 @@ class LiveRun:
         since what they cover was changed.
         """
         try:
-            told = self.session.said()
+            said = self.session.said()
             broken = {
                 f"broken {one.lesson.id}": str(one) for one in broken_by(self._turn, self.rules)
             }
-            lines = {key: line for key, line in broken.items() if key not in told}
-            self.session.tell("end", lines)
+            lines = {key: line for key, line in broken.items() if key not in said}
+            self.session.record("end", lines)
         except StoreError as error:
             self.session.fail("rules that were broken are not shown", error)
             return ()
@@ -614,8 +614,8 @@ class LiveRun:
             telling = {name: rate for name, rate in rates.items() if rate.is_telling}
             # A hook is another process at each step: what it said before stands in the session.
             said = self.session.said() if telling else frozenset()
-            told = {name for name in telling if any(name.text in text for text in said)}
-            new = sorted(telling.keys() - self._warned - told)
+            repeated = {name for name in telling if any(name.text in text for text in said)}
+            new = sorted(telling.keys() - self._warned - repeated)
             self._warned.update(new)
             warnings = (failure_warning(name, telling[name], f"by step {step}") for name in new)
             return MemoryContext(new_context_id(), warnings=tuple(warnings))

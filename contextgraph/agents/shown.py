@@ -66,8 +66,8 @@ class Session:
                 self.fail("what was shown is not recorded", error)
         return text
 
-    def tell(self, moment: str, lines: "Mapping[str, str]") -> None:
-        """Record *lines*, by what is not said again, as shown to a person at *moment*."""
+    def record(self, moment: str, lines: "Mapping[str, str]") -> None:
+        """Record *lines*, by their keys, as shown to a person at *moment*."""
         self._said.update(lines)
         if lines and self.name and self._memory.records_shown:
             one = Exposure.of(

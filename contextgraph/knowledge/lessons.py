@@ -464,7 +464,7 @@ class Lessons:
         """The lessons of the talk of *best* that hold, those that say most of *words* first.
 
         Or of the one that amended it. None where it is not one that came to something or was
-        amended: what a person only told an agent to do stands by itself.
+        amended: what a person only asked an agent to do stands by itself.
         """
         run, is_amended, seen = _session_of(best), False, set[str]()
         said = dict[str, Note]()
@@ -853,7 +853,7 @@ def _last_part(name: str) -> str:
 
 
 def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
-    """Return the newest of those that are nearly as close as the first: what was said later holds.
+    """Return the newest among the lessons nearly as close as the first: the last word holds.
 
     Only of what people said: other lessons say what they supersede.
     """

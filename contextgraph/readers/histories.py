@@ -282,7 +282,7 @@ def _new_in(row: Row, seen: set[str]) -> tuple[Row, bool]:
 
 
 def _block_id(block: object, reply: str) -> str:
-    """What tells a block from others: of a result its call, else the reply that it is in."""
+    """Return an id of a block: of a result its call, else the reply that it is in."""
     if not isinstance(block, dict):
         return ""
     if call := loose_text(block, "tool_use_id"):

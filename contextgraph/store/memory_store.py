@@ -1361,14 +1361,14 @@ class MemoryExposures(_Part):
     def forget_texts(self, repos: Collection[str], since: datetime) -> None:
         asked = Question(tables.CONTEXT, [Term("shown_at", Is.LEAST, since)])
         shown = [_exposure(text) for (text,) in self._find(asked)]
-        told = [one.context_id for one in shown if one.repo.casefold() in repos]
+        emptied = [one.context_id for one in shown if one.repo.casefold() in repos]
 
         def work(port: Transaction, some: Sequence[str]) -> int:
             contexts = _values(port, tables.CONTEXT, some, _exposure).values()
             _put_contexts(port, [*map(_without_text, contexts)])
             return len(contexts)
 
-        self._in_batches(work, told, RUNS_AT_ONCE)
+        self._in_batches(work, emptied, RUNS_AT_ONCE)
 
     def tally(self, since: datetime) -> model.ShownTally:
         terms = [Term("shown_at", Is.LEAST, since), _equal("withheld", False)]

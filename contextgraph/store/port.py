@@ -24,7 +24,7 @@ Scalar: TypeAlias = str | int | float | bool | datetime | tuple[str, ...] | tupl
 
 # Checks that a quick answer is without.
 THOROUGH = ("integrity", "writable")
-# Changes are listed for so many revisions, for processes that follow them; those that are further
+# Changes are listed for so many revisions, for processes that follow them; processes further
 # behind read everything again.
 CHANGES_LISTED = 10_000
 # Cosines that are equal when rounded to so many decimals tie.

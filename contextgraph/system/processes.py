@@ -190,7 +190,7 @@ class ValueCache(Generic[Key, Cached]):
     def get_or_read(
         self, keys: Iterable[Key], read: Callable[[Sequence[Key]], Mapping[Key, Cached]]
     ) -> dict[Key, Cached]:
-        """Return the values of *keys*; *read* gets those that are not cached."""
+        """Return the values of *keys*; *read* gets the missing ones."""
         values = {key: self._values.get(key) for key in keys}
         missing = [key for key, value in values.items() if value is None]
         if not missing:

@@ -233,7 +233,7 @@ def nearest_by_index(table: Table, where: Form, property_: str) -> str:
 
 @lru_cache(100)
 def more_than(table: Table) -> str:
-    """Return the text that tells whether there are more than $most rows."""
+    """Return the text that checks for more than $most rows."""
     return (
         f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND n.id IS NOT NULL "
         "WITH n LIMIT $most + 1 RETURN count(n) > $most AS more"
