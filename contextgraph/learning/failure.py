@@ -153,6 +153,8 @@ def failing_conditions(
     looped = sum(run.course.looped(run.course.steps) for run in failed)
     found = []
     for condition, rates in rates_of(runs).items():
+        if condition is Condition.STUCK:
+            continue  # looped as well
         everywhere = of_all[condition]
         without = 1 - (everywhere.solved_others + 1) / (everywhere.others + 2)
         explained = rates.shown - rates.solved_shown - without * rates.shown
@@ -182,7 +184,7 @@ def _prevention(condition: Condition, runs: Sequence[JudgedRun]) -> Iterator[str
         case Condition.NO_EDIT:
             steps = median(run.course.first_edit or 0 for run in solved)
             yield f"solved runs first changed a file at step {steps:.0f} (median)"
-        case Condition.LOOPED | Condition.STUCK:
+        case Condition.LOOPED:
             spent = median(run.course.looped(run.course.steps) for run in solved)
             yield f"solved runs spent {number_of(round(spent), 'step')} in loops (median)"
         case Condition.EXHAUSTED:
