@@ -677,7 +677,7 @@ class AgentMemory:
     ) -> str:
         """Return the prompt text of *context*, and record it as shown to measure its effect.
 
-        The text of a withheld context is an empty fence, whose id tells in the log of the run what
+        The text of a withheld context is an empty fence, whose id shows in the log of the run what
         was not shown. *where* says where the text is shown; it is recorded, and limits what is
         shown there again.
         """

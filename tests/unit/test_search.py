@@ -77,9 +77,9 @@ def test_what_says_the_same_and_what_is_new_of_one_session_stand_once(memory: Ag
 def test_a_sub_agent_is_a_part_of_its_session(memory: AgentMemory) -> None:
     """Its prompt is no session, and what it was asked and wrote is nothing that a person said."""
     rule = "We always want tabs in here."
-    told = Step(0, "I look for it.", Action("bash", "ls"), "ok", user_message=rule)
+    spoken = Step(0, "I look for it.", Action("bash", "ls"), "ok", user_message=rule)
     asked = "The harvester of the ledger is slow, please look where the time goes."
-    steps = (told, Step(1, "It is slow in the importer of barley.", Action("", ""), None))
+    steps = (spoken, Step(1, "It is slow in the importer of barley.", Action("", ""), None))
     run = RawTrajectory("claude-code", "talk", SHOP, asked, steps, agent="claude-code")
     prompt = "Search the quarry for every sourdough and report the paths."
     said = Step(0, "", Action("bash", "ls"), "ok", user_message="Never touch the quarry.")

@@ -305,8 +305,12 @@ class Connections:
         if not self._is_current(connection):
             if not self._create:
                 raise not_created(self.path)
-            if self._journal == "WAL":
-                _use_write_ahead_log(connection)
+            if self._journal == "WAL" and not self.in_memory:
+                # Found out beside the file: another process may write it with another journal.
+                if _has_shared_memory(os.path.dirname(self.path) or "."):
+                    _use_write_ahead_log(connection)
+                else:
+                    self._journal = "DELETE"
             with _transaction(connection, "IMMEDIATE"):
                 # Another process may have been first while this one waited.
                 if not self.schema.check(connection, self.path):
@@ -331,6 +335,24 @@ def _transaction(connection: sqlite3.Connection, kind: str, end: str = "COMMIT")
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _has_shared_memory(folder: str) -> bool:
+    """Return whether files in *folder* can have a write-ahead log, by one that is removed."""
+    from tempfile import TemporaryDirectory  # only a new memory needs it
+
+    with (
+        TemporaryDirectory(prefix=".contextgraph-", dir=folder) as own,
+        closing(sqlite3.connect(os.path.join(own, "probe.db"))) as connection,
+    ):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("CREATE TABLE probe (number INTEGER)")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode not in _NO_SHARED_MEMORY:
+                raise
+            return False
+    return True
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
