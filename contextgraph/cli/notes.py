@@ -1,17 +1,34 @@
-"""Search of everything that is known."""
+"""Search of everything that is known, and opening what it finds."""
 
+import os
+import shutil
+import sys
+import webbrowser
 from collections.abc import Iterable, Sequence
-from shlex import quote
+from pathlib import Path
+from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated
 
-from contextgraph.cli.commands import Common, Limit, Repo, argument, common_options, option
-from contextgraph.cli.output import emit, warn
+import click
+from msgspec import Struct
+
+from contextgraph.cli.commands import (
+    Common,
+    Limit,
+    Repo,
+    argument,
+    common_options,
+    described,
+    option,
+)
+from contextgraph.cli.output import FAILED, emit, print_text, warn
 from contextgraph.model import Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, neutral, number_of, one_line, plain
 
 if TYPE_CHECKING:
+    from contextgraph.memory import AgentMemory
     from contextgraph.model import Found
 
 _FOUND_WIDTH, _TITLE_WIDTH = 160, 80
@@ -34,51 +51,193 @@ def search(
     strategy: Annotated[
         Strategy, option("NAME", "All; no entities and links; only those; only notes.")
     ] = Strategy.HYBRID,
+    open_number: Annotated[
+        int | None,
+        described(
+            "--open",
+            metavar="[N]",
+            min=1,
+            is_flag=False,
+            flag_value=1,
+            help="Open result N, the first without N: a session in its client, or the reader.",
+        ),
+    ] = None,
 ) -> None:
     """Search all that was said, lessons, notes, pages and remedies.
 
     Sessions with the passage that answers best, and the command that opens it; what is less likely
     to answer stands apart. "Last week" or "since 2026-02" in the question bounds it, "what happened
-    recently" gives the newest.
+    recently" gives the newest. A terminal asks which one to open: a session goes on in its client,
+    in its folder, where that client is here and keeps it; else it is opened to read. Elsewhere
+    --open prints the command.
 
     \b
     Example:
       contextgraph search "why is the batch limited" --repo acme/shop
-      contextgraph search "what did we decide about the importer last month"
+      contextgraph search "what did we decide about imports last month" --open
       contextgraph search "what do we know about export.py" --file export.py
     """
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not common.as_json
     with common.open(read_only=True) as memory:
         found = opened_by(
             common,
             memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file),
         )
         waiting = 0 if memory.is_service else memory.spaces.waiting_passages()
-    if waiting:
-        found_by_words = number_of(waiting, "passage")
-        warn(f"{found_by_words} found by words alone until `contextgraph call embed`")
+        if waiting:
+            found_by_words = number_of(waiting, "passage")
+            warn(f"{found_by_words} found by words alone until `contextgraph call embed`")
+        listed = [hits[0] for group in _by_likelihood(found) for hits in group]
+        if open_number is None:
+            _print_all(common, found, has_commands=not is_terminal)
+            open_number = _asked(len(listed)) if is_terminal and listed else None
+        if open_number is None:
+            return
+        if open_number > len(listed):
+            raise click.BadParameter(f"--open {open_number}: {number_of(len(listed), 'result')}")
+        chosen = Opening.of(memory, listed[open_number - 1])
+        if not (is_terminal and chosen.program):
+            _open_here(common, memory, chosen, is_terminal=is_terminal)
+            return
+    # The memory is closed: the client takes the place of this process, and of its terminal.
+    print_text((chosen.command, "dim"))
+    sys.stdout.flush()
+    os.chdir(chosen.folder)
+    os.execvp(chosen.program[0], chosen.program)
+
+
+def _print_all(common: Common, found: "Sequence[Found]", *, has_commands: bool) -> None:
     if common.as_json:
         for one in found:
             emit(record_of(one))
+    else:
+        print_found(found, has_commands=has_commands)
+
+
+def _asked(count: int) -> int | None:
+    """Ask which of *count* results to open; None for none."""
+    choice: int = click.prompt(
+        f"Open (1 to {count}; Enter: none)",
+        default=0,
+        show_default=False,
+        type=click.IntRange(0, count),
+    )
+    return choice or None
+
+
+class Opening(Struct, frozen=True):
+    """How *found* is opened: by the *program* of its client in a *folder*, else by *command*.
+
+    The command is one line for a shell, which does the same as the program.
+    """
+
+    found: "Found"
+    command: str
+    program: tuple[str, ...] = ()
+    folder: str = ""
+
+    @classmethod
+    def of(cls, memory: "AgentMemory", found: "Found") -> "Opening":
+        """Return how *found* is opened on this machine."""
+        from contextgraph.knowledge.resume import resume_arguments
+        from contextgraph.readers import is_kept
+
+        raw = None if memory.is_service or not found.run else memory.store.runs.raw(found.run)
+        program = resume_arguments(raw) if raw else ()
+        if (
+            raw is None
+            or not program
+            or shutil.which(program[0]) is None
+            or not Path(raw.folder or ".").is_dir()
+            or not is_kept(raw.source_format, raw.source)
+        ):
+            return cls(found, found.command)
+        folder = raw.folder or "."
+        command = f"cd {quote(folder)} && {join(program)}" if raw.folder else join(program)
+        return cls(found, command, program, folder)
+
+
+def _open_here(
+    common: Common, memory: "AgentMemory", chosen: Opening, *, is_terminal: bool
+) -> None:
+    """Open what no client opens: the page of a run in a browser, all else as text."""
+    found = chosen.found
+    if common.as_json:
+        emit({"run": found.run, "folder": chosen.folder, "command": chosen.command})
+    elif not is_terminal:
+        print(plain(chosen.command))
+    elif memory.is_service:
+        webbrowser.open(f"{common.settings().address}{_place(found)}")
+    elif found.run:
+        _read(memory, found)
+    else:
+        _explain(memory, found)
+
+
+def _place(found: "Found") -> str:
+    """Return the page of the console about *found*."""
+    step = f"#s1-{found.step}" if found.step >= 0 else ""
+    return f"/pages/runs/{found.run}{step}" if found.run else f"/pages/graph/{found.id}"
+
+
+def _read(memory: "AgentMemory", found: "Found") -> None:
+    """Open the run in a browser as the reader shows it; without a browser, print it."""
+    from contextgraph.cli.runs import show_timeline
+    from contextgraph.config import data_folder
+    from contextgraph.console.page import advice_in, run_view, write_page
+
+    raw = memory.store.runs.raw(found.run)
+    if raw is None:
+        warn(f"the run {found.run} is not kept in this memory")
+        raise click.exceptions.Exit(FAILED)
+    inspection = memory.inspect(raw)
+    page = Path(data_folder()) / "session.html"
+    page.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    view = run_view(inspection, advice_in(memory.store, raw))
+    write_page(page, "run.html", views=[view], comparing=False)
+    step = f"#s1-{found.step}" if found.step >= 0 else ""
+    if webbrowser.open(f"{page.as_uri()}{step}"):
+        print(page)
+    else:
+        show_timeline(inspection)
+
+
+def _explain(memory: "AgentMemory", found: "Found") -> None:
+    """Print all that is known of a note, page, entity or remedy."""
+    node = memory.explain(found.id.partition("#")[0])
+    if node is None:
+        print_text(found.text)
         return
-    print_found(found)
+    print_text((node.name, "bold"))
+    for name, value in node.facts.items():
+        if value not in (None, ""):
+            print_text((f"{name.replace('_', ' ')}: ", "dim"), f"{value}")
 
 
-def print_found(found: "Sequence[Found]") -> None:
-    """Print what a search found: sessions with their passages, what is weak apart."""
+def _by_likelihood(found: "Sequence[Found]") -> "tuple[list[list[Found]], list[list[Found]]]":
+    """Return the sessions, and other hits, that probably answer, and those that are less likely."""
     sessions: dict[str, list[Found]] = {}
     for one in found:
         sessions.setdefault(one.run or one.id, []).append(one)
     strong = [hits for hits in sessions.values() if hits[0].probability >= _LIKELY]
-    weak = [hits for hits in sessions.values() if hits[0].probability < _LIKELY]
+    return strong, [hits for hits in sessions.values() if hits[0].probability < _LIKELY]
+
+
+def print_found(found: "Sequence[Found]", *, has_commands: bool = True) -> None:
+    """Print what a search found: sessions with their passages, what is weak apart."""
+    strong, weak = _by_likelihood(found)
     if weak and not strong:
         print("probably nothing answers this; what comes nearest:")
     for place, (first, *others) in enumerate((*strong, *weak), start=1):
         if strong and place == len(strong) + 1:
             print("less likely:")
         hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
-        title = f" · {_shown(first.title, _TITLE_WIDTH)}" if first.title != first.text else ""
+        title = first.title if first.title != first.text else ""
+        title = f" · {_shown(title, _TITLE_WIDTH)}" if title else ""
         print(f"{place}. {first.kind} {first.time:%Y-%m-%d} {plain(first.repo)}{title}{hidden}")
-        print(f"   {_shown(first.text, _FOUND_WIDTH)}\n   {plain(first.command)}")
+        print(f"   {_shown(first.text, _FOUND_WIDTH)}")
+        if has_commands:
+            print(f"   {plain(first.command)}")
         for other in others:
             print(f"   {_shown(other.text, _FOUND_WIDTH)}")
     if not found:

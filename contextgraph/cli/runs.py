@@ -96,7 +96,7 @@ def inspect(
                 is_shown |= _show_step(inspection, step)
             shown.add(raw.instance_id)
         else:
-            _show_timeline(inspection)
+            show_timeline(inspection)
     raise click.exceptions.Exit(intake.exit_code if is_shown else FAILED)
 
 
@@ -114,7 +114,7 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
         fail(f"no run of {', '.join(instances)} among {runs}")
 
 
-def _show_timeline(inspection: "Inspection") -> None:
+def show_timeline(inspection: "Inspection") -> None:
     """Print the run fragment by fragment: steps with their errors, loops and recoveries."""
     screen, trace, raw = console(), inspection.trace, inspection.trace.raw
     task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")

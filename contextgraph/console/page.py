@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from contextgraph.learning import Inspection
+    from contextgraph.store.protocols import Store
     from contextgraph.trace import Recovery, StepTrace
 
 TEMPLATES = Path(__file__).with_name("templates")
-_SUMMARY_WIDTH = 140
+_SUMMARY_WIDTH, _ADVICE_WIDTH = 140, 300
 # Steps in a row without an error, a recovery or a loop that are collapsed.
 _QUIET_STEPS = 4
 
@@ -128,6 +129,16 @@ class RunView(Struct, frozen=True):
     cells: Sequence[StepView]
     parts: Sequence[PartView]
     phases: "Sequence[Phase]"
+
+
+def advice_in(store: "Store", raw: RawTrajectory) -> dict[int, list[str]]:
+    """Return what *raw* was shown, by the step after which it was."""
+    advice: dict[int, list[str]] = {}
+    for context_id, step in raw.advised.items():
+        for exposure in store.exposures.newest(1, name=context_id):
+            if exposure.text and not exposure.is_withheld:
+                advice.setdefault(step, []).append(one_line(exposure.text, _ADVICE_WIDTH))
+    return advice
 
 
 def run_view(inspection: "Inspection", advice: Mapping[int, Sequence[str]]) -> RunView:

@@ -17,14 +17,14 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
-from contextgraph.console.page import TEMPLATES, render, run_view
+from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
-from contextgraph.text import number_of, one_line, words
+from contextgraph.text import number_of, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.advice import describe_pattern
 
@@ -32,7 +32,6 @@ router = APIRouter(prefix="/pages", include_in_schema=False)
 
 _ROWS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 12, 500
 _ACTIVE, _PROPOSED = model.LessonStatus.ACTIVE, model.LessonStatus.PROPOSED
-_ADVICE_WIDTH = 300
 _DAYS = 7
 _RECENT = timedelta(days=30)
 # The newest runs that met an error say how it goes now, and the newest of all how runs end.
@@ -342,7 +341,7 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
         raw = memory.store.runs.raw(identity)
         if raw is None:
             raise HTTPException(404, f"no run {identity}")
-        views.append(run_view(memory.inspect(raw), _advice_in(memory, raw)))
+        views.append(run_view(memory.inspect(raw), advice_in(memory.store, raw)))
     raw = views[0].raw
     again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
     others = [
@@ -357,16 +356,6 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
         "comparing": len(views) > 1,
         "others": {one.id: one for one in others if one.id not in identities}.values(),
     }
-
-
-def _advice_in(memory: AgentMemory, raw: model.RawTrajectory) -> dict[int, list[str]]:
-    """Return what *raw* was shown, by the step after which it was."""
-    advice: dict[int, list[str]] = {}
-    for context_id, step in raw.advised.items():
-        for exposure in memory.store.exposures.newest(1, name=context_id):
-            if exposure.text and not exposure.is_withheld:
-                advice.setdefault(step, []).append(one_line(exposure.text, _ADVICE_WIDTH))
-    return advice
 
 
 @_page("/errors", "errors", "errors.html")

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from contextgraph.knowledge.resume import resume_command
 from contextgraph.model import ActionKind, Lesson, RawTrajectory, RunFilter, Trajectory, is_subagent
 from contextgraph.store.protocols import RunStore
 from contextgraph.text import clean, clip, regex
@@ -16,13 +17,6 @@ _NEWEST = 50
 _MAX_TEXT = 300
 _FILES = 8
 _PARAGRAPH = regex(r"\n\s*\n")
-# The commands that open a session again, by agent.
-_RESUME = {
-    "claude-code": "claude --resume {}",
-    "codex-cli": "codex resume {}",
-    "opencode": "opencode --session {}",
-}
-_ID = regex(r"[\w-]{8,64}")
 
 
 class LastTests(Struct, frozen=True):
@@ -128,12 +122,6 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
             *_, end = [part for part in _PARAGRAPH.split(step.thought) if part.strip()]
             return line_of(end), "agent"
     return "", ""
-
-
-def resume_command(raw: RawTrajectory) -> str:
-    """Return the command that opens the session of *raw* again; empty where its client has none."""
-    command = _RESUME.get(raw.agent, "")
-    return command.format(raw.session) if command and _ID.fullmatch(raw.session) else ""
 
 
 def line_of(text: str) -> str:

@@ -340,6 +340,7 @@ def _hit(hit: _Hit, run: Trajectory, session: Trajectory, score: float) -> Found
         run=session.id,
         source=session.source,
         speaker=hit.speaker,
+        step=hit.step if run.id == session.id else -1,
     )
 
 

@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.knowledge.last import line_of, resume_command
+from contextgraph.knowledge.last import line_of
+from contextgraph.knowledge.resume import resume_command
 from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.protocols import RunStore

@@ -228,7 +228,8 @@ class Found(Struct, frozen=True):
     (how it began, if it opened or changed files), session (how any other began), said, reply and
     commit (what a person, an agent and a commit said in it), lesson (of what was said in it).
     Hits of one *session* stand together, the best first; *title* is how it began, *run* the id of
-    its run, *source* the file that it was read from. *score*, *why* and *probability* are those of
+    its run, *source* the file that it was read from, *step* the step of this run in which it was
+    said, -1 where it is of none, or of a sub-agent. *score*, *why* and *probability* are those of
     a `Recollection`; what was asked for because it is new has the probability 1.
     """
 
@@ -246,6 +247,7 @@ class Found(Struct, frozen=True):
     run: str = ""
     source: str = ""
     speaker: str = ""
+    step: int = -1
 
 
 class Recollection(Struct, frozen=True):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ReadCounts as ReadCounts,
         ReadFiles as ReadFiles,
         discover as discover,
+        is_kept as is_kept,
         read as read,
         read_file as read_file,
     )
@@ -54,6 +55,7 @@ _HOMES = {
     "all_formats": "contextgraph.readers.formats",
     "discover": "contextgraph.readers.reading",
     "from_record": "contextgraph.readers.exchange",
+    "is_kept": "contextgraph.readers.reading",
     "is_stream": "contextgraph.readers.sources",
     "read": "contextgraph.readers.reading",
     "read_file": "contextgraph.readers.reading",

@@ -521,6 +521,22 @@ def _places() -> Iterator[tuple[Format, Kept]]:
     return ((form, place) for form in forms for place in form.kept)
 
 
+def is_kept(form: str, source: str) -> bool:
+    """Return whether the run *source* is in a file that a client of this machine keeps.
+
+    *form* is the name of its format.
+    """
+    file = source
+    while file and not os.path.isfile(file):
+        file = file.rpartition(":")[0]  # of a session in a database
+    folders = (
+        Path(os.environ.get(place.variable) or Path.home() / place.folder)
+        for kind, place in _places()
+        if kind.name == form
+    )
+    return bool(file) and any(Path(file).absolute().is_relative_to(one) for one in folders)
+
+
 def _fixed_folder(folder: Path, pattern: str) -> Path:
     """Return the deepest folder that all files at *pattern* below *folder* are in."""
     parts = Path(pattern).parts[:-1]

@@ -1,6 +1,9 @@
 """Runs the command line inside the test process, and writes runs for it to read."""
 
 import io
+import os
+import pty
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -80,3 +83,30 @@ def _standard_input(content: bytes) -> Iterator[None]:
         yield
     finally:
         sys.stdin = before
+
+
+def in_terminal(*arguments: str | Path, answer: str = "", **environment: str) -> str:
+    """Run ``contextgraph`` as a process in a terminal of its own, and return what it showed.
+
+    *answer* is typed at once; *environment* is added to that of the test.
+    """
+    leader, follower = pty.openpty()
+    os.write(leader, answer.encode())
+    command = [sys.executable, "-m", "contextgraph", *map(str, arguments)]
+    with subprocess.Popen(
+        command,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, **environment},
+    ) as process:
+        os.close(follower)
+        shown = b""
+        try:
+            while some := os.read(leader, 4096):
+                shown += some
+        except OSError:  # the process has closed the terminal
+            pass
+        process.wait(60)
+    os.close(leader)
+    return shown.decode()

@@ -1,0 +1,96 @@
+"""``contextgraph search`` opens what it finds."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from tests.acceptance.command_line import call, contextgraph, in_terminal
+from tests.unit.test_readers_sessions import SESSION, Claude, written
+
+ASKED = "why is the batch limited"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a client that writes down how it was called, and without a browser."""
+    for name, value in (("HOME", tmp_path), ("XDG_DATA_HOME", tmp_path / "data")):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    programs = tmp_path / "bin"
+    for name, does in (("claude", f'echo "$PWD|$*" > {tmp_path}/called'), ("no", "exit 1")):
+        (programs / name).parent.mkdir(exist_ok=True)
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("BROWSER", "no")
+    return tmp_path
+
+
+def learned(home: Path, place: Path, session: str = SESSION) -> Path:
+    """Learn a session of Claude Code that is in *place*; return the memory."""
+    (home / "shop").mkdir()
+    log = Claude(session)
+    log.user("Why is the batch limited to 500 rows?")
+    log.run("make test", "ok")
+    log.reply("The importer of the bank refuses more than 500 rows.")
+    lines = [{**line, "cwd": str(home / "shop")} for line in log.lines]
+    file = written(place / "session.jsonl", lines)
+    with AgentMemory.open(home / "memory.db") as memory:
+        memory.learn(file)
+    return home / "memory.db"
+
+
+def test_a_session_that_its_client_keeps_goes_on_in_its_folder(home: Path) -> None:
+    store = learned(home, home / ".claude" / "projects" / "shop")
+    command = f"cd {home}/shop && claude --resume {SESSION}"
+
+    assert contextgraph("search", ASKED, "--open", "--store", store).out == f"{command}\n"
+    (record,) = contextgraph("search", ASKED, "--open", "--store", store, "--json").records
+    assert (record["folder"], record["command"]) == (f"{home}/shop", command)
+    shown = in_terminal("search", ASKED, "--store", store, answer="1\n")
+    assert "Open (1 to 1; Enter: none)" in shown
+    assert (home / "called").read_text() == f"{home}/shop|--resume {SESSION}\n"
+
+
+@pytest.mark.parametrize("missing", ["file", "client", "folder"])
+def test_what_no_client_here_can_continue_is_opened_to_read(home: Path, missing: str) -> None:
+    kept = home / ".claude" / "projects" / "shop"
+    store = learned(home, home / "copies" if missing == "file" else kept)
+    if missing == "client":
+        (home / "bin" / "claude").unlink()
+    elif missing == "folder":
+        (home / "shop").rmdir()
+
+    assert "contextgraph inspect" in contextgraph("search", ASKED, "--open", "--store", store).out
+    shown = in_terminal("search", ASKED, "--open", "--store", store)
+    assert "make test" in shown
+    assert not (home / "called").exists()
+    page = (home / "data" / "contextgraph" / "session.html").read_text()
+    assert "The importer of the bank refuses more than 500 rows." in page
+
+
+def test_nothing_is_opened_unless_it_is_chosen(home: Path) -> None:
+    store = learned(home, home / ".claude" / "projects" / "shop")
+
+    assert "contextgraph inspect" not in in_terminal("search", ASKED, "--store", store, answer="\n")
+    assert not (home / "called").exists()
+    refused = contextgraph("search", ASKED, "--open", "7", "--store", store)
+    assert (refused.code, "--open 7: 1 result" in refused.err) == (2, True)
+
+
+def test_a_note_is_opened_whole(home: Path) -> None:
+    store = home / "memory.db"
+    text = f"The batch is limited to 500 rows: {'the bank refuses more; ' * 20}ask Ann."
+    call("remember", store, content=text)
+
+    assert "ask Ann." in in_terminal("search", ASKED, "--open", "--store", store)
+
+
+def test_an_id_in_a_log_is_never_an_option_of_the_client(home: Path) -> None:
+    place, option = home / ".claude" / "projects" / "shop", "--dangerously-skip-permissions"
+    store = learned(home, place, option)
+
+    command = contextgraph("search", ASKED, "--open", "--store", store).out
+    assert command.startswith("contextgraph inspect ")
