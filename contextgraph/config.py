@@ -20,6 +20,7 @@ from contextgraph.system.intake import content
 from contextgraph.text import mask_secrets, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
+LESSONS_FOLDER = ".contextgraph/lessons"
+"""The folder of a repository whose files are lessons of its team."""
 NEO4J_USER = "neo4j"  # the user that a new server has
 
 
@@ -537,38 +540,54 @@ def revoke_trust(folder: "Path") -> bool:
     return bool(records)
 
 
-def trust_histories(folders: "Sequence[Path]") -> None:
-    """Take histories in *folders* and below, also those in checkouts, for the owner's own."""
-    from hashlib import sha256
+class TrustedFolders(Struct, frozen=True):
+    """Folders that the user trusts with something; the records of them are in the folder *name*."""
 
-    _histories().mkdir(mode=0o700, parents=True, exist_ok=True)
-    for folder in folders:
+    name: str
+
+    def add(self, folders: "Iterable[Path]") -> None:
+        """Trust *folders*."""
+        from hashlib import sha256
+
+        self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in folders:
+            name = os.fsencode(folder.resolve())
+            (self._records / sha256(name).hexdigest()).write_bytes(name)
+
+    def all(self) -> list[str]:
+        """Return the trusted folders, sorted."""
+        return sorted(os.fsdecode(record.read_bytes()) for record in self._records.glob("*"))
+
+    def has(self, folder: "Path | str") -> bool:
+        """Return whether *folder* itself is trusted."""
+        from hashlib import sha256
+
+        name = os.fsencode(os.path.realpath(folder))
+        return (self._records / sha256(name).hexdigest()).exists()
+
+    def revoke(self, folder: "Path") -> bool:
+        """Trust *folder* no longer; False where it was not trusted."""
         name = os.fsencode(folder.resolve())
-        (_histories() / sha256(name).hexdigest()).write_bytes(name)
+        records = [record for record in self._records.glob("*") if record.read_bytes() == name]
+        for record in records:
+            record.unlink()
+        return bool(records)
+
+    @property
+    def _records(self) -> "Path":
+        return _trusted().with_name(self.name)
 
 
-def trusted_histories() -> list[str]:
-    """Return the folders whose histories are the owner's, in checkouts, too."""
-    return sorted(os.fsdecode(record.read_bytes()) for record in _histories().glob("*"))
-
-
-def revoke_histories(folder: "Path") -> bool:
-    """Take the histories in *folder* for the owner's no longer; False where they were not."""
-    name = os.fsencode(folder.resolve())
-    records = [record for record in _histories().glob("*") if record.read_bytes() == name]
-    for record in records:
-        record.unlink()
-    return bool(records)
+HISTORIES = TrustedFolders("trusted-histories")
+"""Folders in which histories of agents are the owner's own, in checkouts, too."""
+LESSONS = TrustedFolders("trusted-lessons")
+"""Repositories whose files of lessons are taken over."""
 
 
 def _trusted() -> "Path":
     from pathlib import Path
 
     return Path(data_folder(), "trusted")
-
-
-def _histories() -> "Path":
-    return _trusted().with_name("trusted-histories")
 
 
 @cache

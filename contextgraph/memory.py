@@ -30,11 +30,12 @@ from contextgraph.advising.wording import (
     rendered,
 )
 from contextgraph.config import (
+    HISTORIES,
+    LESSONS,
     OPENAI_EMBEDDER,
     Settings,
     load_settings,
     reason_not_to_learn,
-    trusted_histories,
 )
 from contextgraph.errors import (
     ContextGraphError,
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
+    from contextgraph.knowledge.team import Taken
     from contextgraph.knowledge.why import FileHistory
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
@@ -767,7 +769,7 @@ class AgentMemory:
         if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
 
-            trajectory = read(trajectory, on_skip=_leave_out, trusted=trusted_histories())
+            trajectory = read(trajectory, on_skip=_leave_out, trusted=HISTORIES.all())
         if not isinstance(trajectory, RawTrajectory):
             _expect(trajectory, Iterable, _TAKES)
             if isinstance(trajectory, Mapping):
@@ -905,6 +907,21 @@ class AgentMemory:
         found = GitFolder.around(folder)
         name = self._named(repository_name(folder))
         return self.lessons.add_history(found, name) if found else 0
+
+    def learn_team(self, folder: str | Path) -> "Taken":
+        """Take over the lessons in ``.contextgraph`` of the repository around *folder*.
+
+        They are of that repository as a source. Only where the user trusts it (`contextgraph
+        trust`); from one that is not trusted, what was taken over is forgotten.
+        """
+        from contextgraph.knowledge.entries import Entries, entries_in
+        from contextgraph.knowledge.team import root_of, take_over
+        from contextgraph.readers import repository_name
+
+        root = root_of(folder)
+        name = self._named(repository_name(root))
+        entries = entries_in(root) if LESSONS.has(root) else Entries((), {})
+        return take_over(self.notes, self.store.notes, root, name, entries)
 
     def join_repository(self, former: str, now: str) -> int:
         """Treat the repository *former* as *now*, since both are one; return its number of runs.

@@ -1,10 +1,11 @@
 """Entries of AGENTS.md or a skill, from what the runs of a repository agree on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines, remedy_line
@@ -12,11 +13,26 @@ from contextgraph.agents.install import inside
 from contextgraph.errors import SettingsError
 from contextgraph.memory import AgentMemory
 from contextgraph.model.values import replace
+from contextgraph.system.intake import content
 from contextgraph.text import gives_instructions, neutral, number_of, one_line, regex
 
-_BEGIN = "<!-- contextgraph: begin; `contextgraph export --agents-md` replaces this section -->"
-_END = "<!-- contextgraph: end -->"
-_SECTION = regex(r"<!-- contextgraph: begin\b.*?<!-- contextgraph: end -->\n?", re.DOTALL)
+
+class _Marks(NamedTuple):
+    """The lines between which a *section* of a file is replaced."""
+
+    begin: str
+    end: str
+    section: re.Pattern[str]
+
+
+def _marks(name: str, command: str) -> _Marks:
+    begin, end = f"<!-- {name}: begin", f"<!-- {name}: end -->"
+    section = regex(rf"{begin}\b.*?{end}\r?\n?", re.DOTALL)
+    return _Marks(f"{begin}; `{command}` replaces this section -->", end, section)
+
+
+_EXPORT = _marks("contextgraph", "contextgraph export --agents-md")
+_TEAM = _marks("contextgraph team", "contextgraph team sync")
 # What a file of this name has to begin with.
 _SKILL = "SKILL.md"
 _FRONT_MATTER = """\
@@ -26,6 +42,7 @@ description: What earlier runs of agents in {repo} show: tests, set-up, files, e
 ---
 
 """
+_LONGEST = 1 << 22
 _AGREEING = 2
 # Kinds of error that are looked at, and listed with what cleared them.
 _LOOKED_AT, _LISTED, _MESSAGE_CHARS = 64, 10, 120
@@ -43,9 +60,7 @@ def agents_md(memory: AgentMemory, repo: str) -> list[str]:
     playbook = memory.playbook(repo)
     lines = [line.text for line in playbook_lines(playbook) if not gives_instructions(line.text)]
     worded = [f"{line[:1].upper()}{line[1:]}" for line in lines]
-    # A comment would hide what follows from people, or end the section.
-    entries = islice((*worded, *_remedies(memory, repo)), _ENTRIES)
-    return [neutral(entry).replace("<!--", "< !--") for entry in entries]
+    return [*map(_shown, islice((*worded, *_remedies(memory, repo)), _ENTRIES))]
 
 
 def write_agents_md(
@@ -58,23 +73,63 @@ def write_agents_md(
     as a diff; with *dry_run* nothing is written. Raises `SettingsError` where the file cannot be
     read or written.
     """
-    head = f"## What earlier runs in {repo} show\n\nCounts are of {number_of(tasks, 'task')}.\n"
-    listed = "\n".join(f"- {entry}" for entry in entries)
-    section = f"{_BEGIN}\n{head}\n{listed}\n{_END}\n" if entries else ""
+    name = re.sub(r"[^a-z0-9]+", "-", repo.lower()).strip("-")
+    front = _FRONT_MATTER.format(name=name, repo=repo) if path.name == _SKILL else ""
+    head = f"## What earlier runs in {repo} show\n\nCounts are of {number_of(tasks, 'task')}."
+    return _replaced(path, _EXPORT, head, entries, front=front, dry_run=dry_run)
+
+
+def write_team_rules(path: Path, rules: Sequence[str], *, dry_run: bool = False) -> str:
+    """Write *rules* of a team into a section of the file *path*; all other text stays.
+
+    Returns what changed as a diff; with *dry_run* nothing is written. Raises `SettingsError` where
+    the file cannot be read or written.
+    """
+    return _replaced(path, _TEAM, "## Rules of the team", [*map(_shown, rules)], dry_run=dry_run)
+
+
+def text_beside_rules(path: Path) -> str:
+    """Return the text of the file *path* without the section of `write_team_rules`."""
+    return _TEAM.section.sub("", _content(path))
+
+
+def _shown(entry: str) -> str:
+    """Return *entry* without what hides what follows from people, or ends the section."""
+    return neutral(entry).replace("<!--", "< !--")
+
+
+def _content(path: Path) -> str:
     path = inside(path.parent, path.name)
     try:
-        before = path.read_text() if path.exists() else ""
-        name = re.sub(r"[^a-z0-9]+", "-", repo.lower()).strip("-")
-        front = _FRONT_MATTER.format(name=name, repo=repo) if path.name == _SKILL else ""
-        text = before or front
-        if _SECTION.search(text):
-            written = _SECTION.sub(lambda _: section, text, count=1)
-        else:
-            written = f"{text.rstrip()}\n\n{section}" if text.strip() else section
-        if not dry_run:
-            path.write_text(written)
+        return content(path, _LONGEST).decode()
+    except FileNotFoundError:
+        return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be written: {error}") from error
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+
+
+def _replaced(
+    path: Path, marks: _Marks, head: str, entries: Sequence[str], *, front: str = "", dry_run: bool
+) -> str:
+    """Put a section with *entries* into *path*, in the place of that of an earlier call."""
+    before = _content(path)
+    listed = "\n".join(f"- {entry}" for entry in entries)
+    section = f"{marks.begin}\n{head}\n\n{listed}\n{marks.end}\n" if entries else ""
+    if "\r\n" in before:
+        section = section.replace("\n", "\r\n")
+    text = before or (front if section else "")
+    if marks.section.search(text):
+        written = marks.section.sub(lambda _: section, text, count=1)
+    else:
+        line = "\r\n" if "\r\n" in before else "\n"
+        written = f"{text.rstrip()}{2 * line}{section}" if text.strip() and section else section
+        written = written or text
+    if not dry_run and written != before:
+        try:
+            with inside(path.parent, path.name).open("w", encoding="utf-8", newline="") as file:
+                file.write(written)
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be written: {error}") from error
     lines = (before.splitlines(keepends=True), written.splitlines(keepends=True))
     return "".join(unified_diff(*lines, f"a/{path.name}", f"b/{path.name}"))
 

@@ -349,13 +349,17 @@ class _Responder:
         return os.path.exists(store) or os.path.isdir(keyed)
 
     def _start_background(self) -> None:
-        """Start to learn sessions that ended, and to copy a remote memory, in other processes."""
+        """Start, in other processes, to learn what is new, and to copy a remote memory."""
         settings = self._settings
         named = ["--store", settings.address, "--tenant", settings.tenant]
         if self._files.waiting():
             start_detached("contextgraph", "learn", "--queued", *named)
         if settings.distil and not settings.is_service:
             start_detached("contextgraph", "distil", "--queued", *named)
+        if not settings.is_remote and self._files.has_new_lessons(self._event.cwd):
+            start_detached(
+                "contextgraph", "call", "learn_team", f"folder={self._event.cwd}", *named
+            )
         if settings.is_remote and (repo := self._repo) and self._files.is_copy_due(repo):
             start_detached(
                 "contextgraph.agents.local_copy", settings.address, settings.tenant, repo

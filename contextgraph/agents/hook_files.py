@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from contextgraph.config import LESSONS, LESSONS_FOLDER
+from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
@@ -60,6 +62,22 @@ class HookFiles:
         """Return True where the copy of *repo* is old: the caller then renews it."""
         mark = os.path.join(self.folder, f"copied.{sha256(repo.encode()).hexdigest()[:16]}")
         if os.path.exists(self.store) and _written_at(mark) > time.time() - _REFRESHED_AFTER:
+            return False
+        _touch(mark)
+        return True
+
+    def has_new_lessons(self, folder: str) -> bool:
+        """Return True where trusted lessons around *folder* changed: the caller takes them over."""
+        if not os.path.isdir(folder):
+            return False
+        root = os.fspath(WorkingTree.around(folder).root)
+        place = os.path.join(root, LESSONS_FOLDER)
+        if not (os.path.isdir(place) and LESSONS.has(root)):
+            return False
+        mark = os.path.join(self.folder, f"lessons.{sha256(root.encode()).hexdigest()[:16]}")
+        with os.scandir(place) as files:
+            changed = max((_written_at(place), *(_written_at(file.path) for file in files)))
+        if changed <= _written_at(mark):
             return False
         _touch(mark)
         return True

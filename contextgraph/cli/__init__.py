@@ -27,7 +27,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Connect": {
         "integrations": "Connect coding agents to the memory.",
         "serve": "Serve the memory over HTTP.",
-        "trust": "Let contextgraph.toml of a folder set everything.",
+        "trust": "Let a folder set everything, and take over its lessons.",
     },
     "Prove": {
         "evaluate": "Measure the advice of a memory on recorded runs.",
@@ -36,6 +36,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     _ALL: {
         "call": "Call an operation of the memory and print its JSON.",
         "distil": "Let a language model write down the lessons of finished sessions.",
+        "team": "Share lessons in a repository, one file each.",
         "inspect": "Show how runs are read: phases, errors, loops, recoveries.",
         "runs": "List the runs in the memory, the newest first.",
         "export": "Write a memory, its graph or its runs to a file.",
@@ -65,6 +66,7 @@ HOMES: Mapping[str, str] = {
     "doctor": "installation:doctor",
     "call": "call:call",
     "distil": "distil:distil",
+    "team": "team:team",
     "inspect": "runs:inspect",
     "runs": "runs:runs",
     "export": "maintenance:export",

@@ -228,6 +228,20 @@ def mcp_config(
     }
 
 
+def learn_team(
+    settings: Settings,
+    folder: Annotated[Path, Field(description="A folder of the repository.")],
+) -> Record:
+    """Take over the lessons in .contextgraph of a trusted repository; forget those of others.
+
+    Done by `trust`, by `team sync`, and where they have changed when an agent starts.
+    """
+    from contextgraph.memory import AgentMemory
+
+    with AgentMemory.of_settings(settings) as memory:
+        return record_of(memory.learn_team(folder))
+
+
 def token_create(
     settings: Settings,
     scope: Annotated[tuple[TokenScope, ...], Field(description="read, write or admin.")] = (
@@ -277,6 +291,7 @@ _FUNCTIONS: Sequence[Any] = (
     experiment_run,
     experiment_report,
     mcp_config,
+    learn_team,
     token_create,
     token_list,
     token_revoke,

@@ -30,18 +30,20 @@ from contextgraph.cli.output import (
     styled,
     warn,
 )
+from contextgraph.cli.team import learn_team
 from contextgraph.config import (
+    HISTORIES,
+    LESSONS,
+    LESSONS_FOLDER,
     SETTINGS_FILE,
     ProjectFile,
     data_folder,
-    revoke_histories,
     revoke_trust,
     settings_in_force,
-    trust_histories,
     trusted_folders,
-    trusted_histories,
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
+from contextgraph.knowledge.entries import entries_in
 from contextgraph.model import HealthCheck
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
@@ -318,7 +320,7 @@ def _show_checkup(checkup: Checkup) -> None:
         print_text(("unhealthy: see the failed checks", "bold red"))
 
 
-@common_options(without=("store", "tenant"))
+@common_options()
 def trust(
     common: Common,
     folders: Annotated[
@@ -333,11 +335,12 @@ def trust(
     revoke: Annotated[bool, flag("Trust the folder no longer.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Let contextgraph.toml of a folder set everything.
+    """Let a folder set everything, and take over its lessons.
 
-    Without this the file, which may come with a clone, sets nothing. What it changes is shown and
-    confirmed; after a change of the file it has to be trusted again. Tokens and passwords are only
-    sent to servers that you named yourself.
+    Without this its contextgraph.toml, which may come with a clone, sets nothing, and its lessons
+    are not read. What the file changes is shown and confirmed; after a change of it it has to be
+    trusted again. Tokens and passwords are only sent to servers that you named
+    yourself. Lessons count as those of the repository, for it alone, as long as it is trusted.
 
     With --histories it is about what agents kept in the folders and below: in a git checkout, which
     others may have written, it is learned for that repository alone, as one source, and not by
@@ -357,33 +360,58 @@ def trust(
         raise click.BadParameter("one folder at a time: what its file sets is shown")
     folder = next(iter(folders or ()), Path())
     if listed:
-        trusted = trusted_folders()
-        records: list[dict[str, Json]] = [
-            {"folder": name, "trusted": same} for name, same in trusted.items()
-        ]
-        listing = ((name, "yes" if same else "changed since") for name, same in trusted.items())
-        common.answer_rows(records, "Trusted folders", ("folder", "trusted"), listing, empty="none")
+        _list_trusted(common)
         return
-    name = str(folder.resolve())
     if revoke:
-        text = "no longer trusted" if revoke_trust(folder) else "was not trusted"
+        has_lessons = LESSONS.revoke(folder)
+        if has_lessons:
+            learn_team(common, folder)
+        text = "no longer trusted" if revoke_trust(folder) or has_lessons else "was not trusted"
+        name = str(folder.resolve())
         common.answer({"folder": name, "trusted": False, "settings": []}, f"{name}: {text}")
         return
-    file = ProjectFile.in_folder(folder)
-    if file is None:
-        fail(f"{name} has no {SETTINGS_FILE}")
+    _trust(common, folder, yes=yes)
+
+
+def _trust(common: Common, folder: Path, *, yes: bool) -> None:
+    """Trust the settings file and the lessons of *folder*, once the user has confirmed it."""
+    name = str(folder.resolve())
+    file, entries = ProjectFile.in_folder(folder), len(entries_in(name).listed)
+    if file is None and not entries:
+        fail(f"{name} has no {SETTINGS_FILE} and no lessons in {LESSONS_FOLDER}")
     before = {setting.name: setting.value for setting in settings_in_force(folder=folder)}
-    changes = {key: mask_secrets(str(value)) for key, value in file.settings().items()}
+    given = file.settings() if file else {}
+    changes = {key: mask_secrets(str(value)) for key, value in given.items()}
     if not yes:
-        warn(f"{file.path} sets:")
-        rows = ((key, str(before.get(key) or ""), value) for key, value in changes.items())
-        print_table("", ("setting", "now", "then"), rows, on_stderr=True)
+        if file:
+            warn(f"{file.path} sets:")
+            rows = ((key, str(before.get(key) or ""), value) for key, value in changes.items())
+            print_table("", ("setting", "now", "then"), rows, on_stderr=True)
+        if entries:
+            warn(f"{name} has {number_of(entries, 'lesson')} that agents there will be shown")
         confirm("Trust it, until it changes?", "nothing was trusted")
-    file.trust()
-    listed_changes: list[Json] = [
+    if file:
+        file.trust()
+    listed: list[Json] = [
         {"name": key, "value": value, "before": before.get(key)} for key, value in changes.items()
     ]
-    common.answer({"folder": name, "trusted": True, "settings": listed_changes}, f"{name}: trusted")
+    record: dict[str, Json] = {"folder": name, "trusted": True, "settings": listed}
+    if entries:
+        LESSONS.add([folder])
+        record["lessons"] = record_of(learn_team(common, folder))
+    common.answer(record, f"{name}: trusted")
+
+
+def _list_trusted(common: Common) -> None:
+    """List the folders whose file or whose lessons are trusted."""
+    trusted, lessons = trusted_folders(), LESSONS.all()
+    records: list[dict[str, Json]] = [
+        {"folder": name, "trusted": same} for name, same in trusted.items()
+    ]
+    records += [{"folder": name, "trusted": True, "lessons": True} for name in lessons]
+    listing = [(name, "yes" if same else "changed since") for name, same in trusted.items()]
+    listing += [(name, "its lessons") for name in lessons]
+    common.answer_rows(records, "Trusted folders", ("folder", "trusted"), listing, empty="none")
 
 
 def _trust_histories(
@@ -391,21 +419,21 @@ def _trust_histories(
 ) -> None:
     names = [str(folder.resolve()) for folder in folders]
     if listed:
-        names = trusted_histories()
+        names = HISTORIES.all()
         records: list[dict[str, Json]] = [{"folder": name, "trusted": True} for name in names]
         rows = [(name,) for name in names]
         common.answer_rows(records, "Trusted histories", ("folder",), rows, empty="none")
         return
     if revoke:
         for folder in folders:
-            revoke_histories(folder)
+            HISTORIES.revoke(folder)
     else:
         if not yes:
             warn("histories of agents in these folders will count as your own words:")
             for name in names:
                 warn(f"  {name}")
             confirm("Trust them?", "nothing was trusted")
-        trust_histories(folders)
+        HISTORIES.add(folders)
     listing: list[Json] = [*names]
     text = "no longer trusted" if revoke else "trusted"
     common.answer({"histories": listing, "trusted": not revoke}, f"{', '.join(names)}: {text}")
@@ -601,7 +629,7 @@ def setup(
     from contextgraph.readers import discover
 
     settings = common.settings()
-    discovered = discover(exclude=exclude or (), trusted=trusted_histories())
+    discovered = discover(exclude=exclude or (), trusted=HISTORIES.all())
     histories = discovered.histories
     asked = _Questions(yes=yes, as_json=common.as_json)
     _learn(common, settings, discovered, asked)

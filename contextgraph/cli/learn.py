@@ -40,7 +40,7 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.config import IN_MEMORY, reason_not_to_learn, trusted_histories
+from contextgraph.config import HISTORIES, IN_MEMORY, reason_not_to_learn
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.model.values import replace
 from contextgraph.service.records import learned_record, not_learned_record, unread_record
@@ -237,7 +237,7 @@ class Intake:
             on_conflict=self.report_conflict,
             max_run_size=int(self.settings.max_run_size * _MIB),
             follow_links=self.follow_links,
-            trusted=trusted_histories(),
+            trusted=HISTORIES.all(),
         )
 
     def report_conflict(self, message: str) -> None:
@@ -291,7 +291,7 @@ def discovered_paths(
 
     from contextgraph.readers import discover
 
-    found = discover(exclude=exclude, trusted=trusted_histories())
+    found = discover(exclude=exclude, trusted=HISTORIES.all())
     histories = found.histories
     warn_of_checkouts(found)
     if not histories:
@@ -599,7 +599,7 @@ def _learn_histories(memory: "AgentMemory", intake: Intake) -> None:
 
     named = sorted({*(os.fspath(path) for path in intake.paths), *intake.folders})
     found = (GitFolder.around(folder) for folder in named)
-    trusted = [Path(folder) for folder in trusted_histories()]
+    trusted = [Path(folder) for folder in HISTORIES.all()]
     for root in dict.fromkeys(one.root for one in found if one):
         if any(Path(root).resolve().is_relative_to(folder) for folder in trusted):
             count = memory.learn_history(root)

@@ -78,7 +78,7 @@ _SOURCES: Mapping[Origin, str] = {
     Origin.COUNTED: "runs",
     Origin.DISTILLED: "distilled",
 }
-_CREDIBILITY, _REVIEWED = 0.85, 0.95
+_CREDIBILITY, REVIEWED = 0.85, 0.95
 _KINDS = (NoteKind.LESSON,)
 _LISTED = 10_000
 # From here on two lessons say the same, and are worth a comparison word by word.
@@ -173,7 +173,7 @@ class Lessons:
             for note in self._newest(repo)
             if note.contributor == contributor
             and note.id not in kept
-            and note.credibility != _REVIEWED
+            and note.credibility != REVIEWED
             and not note.targets(LinkType.SAID_IN)
         ]
         self._notes.forget(gone)
@@ -184,7 +184,7 @@ class Lessons:
         reviewed = {
             _words_in(note): note
             for note in self._store.linking([run_id])
-            if note.lesson and note.credibility == _REVIEWED
+            if note.lesson and note.credibility == REVIEWED
         }
         self.remove_run(run_id)
         self.add(run, run_id, contributor)
@@ -217,7 +217,7 @@ class Lessons:
         """
         made: dict[str, Note] = {}
         for one in new:
-            note = _note_of(one, repo_name(repo), contributor)
+            note = note_of_lesson(one, repo_name(repo), contributor)
             made[note.id] = with_evidence(made.get(note.id, note), note)
         known = self._store.get([*made])
         again = {id_: note for id_, note in made.items() if id_ in known}
@@ -394,7 +394,7 @@ class Lessons:
                 note,
                 content=content or note.content,
                 lesson=replace(facts, is_active=is_active, before=before),
-                credibility=_REVIEWED,
+                credibility=REVIEWED,
                 importance=1.0,
                 superseded_by=superseded_by,
                 archived_at=archived_at,
@@ -694,16 +694,23 @@ def _lesson_said(
     return NewLesson(said.text, facts, title=session.title, importance=said.confidence)
 
 
-def _note_of(new: NewLesson, repo: str, contributor: str) -> Note:
+def lesson_id(text: str, repo: str, contributor: str = "") -> str:
+    """Return the id of the lesson *text* of *repo*, supplied by *contributor*.
+
+    A copy of a session under another name says nothing new.
+    """
+    known_by = "\n".join((repo, contributor, " ".join(text.casefold().split())))
+    return f"lesson_{blake2b(known_by.encode(), digest_size=8).hexdigest()}"
+
+
+def note_of_lesson(new: NewLesson, repo: str, contributor: str) -> Note:
     """Return the entry of a lesson, with secrets masked."""
     content = _masked(new.text)[:MAX_NOTE]
     facts = _masked_facts(new.facts)
     first = min(facts.evidence, key=lambda one: one.at)
-    # A copy of a session under another name says nothing new.
-    known_by = "\n".join((repo, contributor, " ".join(content.casefold().split())))
     by_agent = facts.origin is Origin.SAID and first.speaker == "agent"
     return Note(
-        id=f"lesson_{blake2b(known_by.encode(), digest_size=8).hexdigest()}",
+        id=lesson_id(content, repo, contributor),
         content=content,
         repo=repo,
         source=_source(facts.origin, contributor, by_agent=by_agent),
@@ -871,7 +878,7 @@ def _is_general(note: Note) -> bool:
     facts = note.lesson
     if facts is None or waits(note) or is_read_at_start(facts.evidence[0].speaker):
         return False
-    is_sure = note.credibility == _REVIEWED or facts.origin is Origin.DISTILLED
+    is_sure = note.credibility == REVIEWED or facts.origin is Origin.DISTILLED
     is_rule = facts.kind is LessonKind.RULE and not (facts.about.paths or facts.about.symbols)
     return facts.sessions > 1 or (is_rule and is_sure)
 

@@ -3,8 +3,9 @@
 import glob
 import os
 import re
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from contextgraph.model import instance_id_in, repo_of
-from contextgraph.system.intake import content
+from contextgraph.system.intake import content, leaves
 from contextgraph.text import regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
@@ -54,6 +55,8 @@ _GIT_FILE = regex(r"gitdir: (?P<path>[^\n]+)")
 _REMOTE_SECTION = regex(r'\s*\[\s*remote\s*[". ](?P<name>[^"\]]+)"?\s*\]')
 _REMOTE_URL = regex(r"\s*url\s*=\s*(?P<url>\S+)\s*$")
 _SHA256_CHARS = 64
+_NOBODY = ("ContextGraph", "contextgraph@localhost")
+_NOT_IN_NAMES = regex(r"[<>\x00-\x1f]+")
 _COMMIT = regex(rf"[0-9a-f]{{40}}|[0-9a-f]{{{_SHA256_CHARS}}}")
 # Of what git reads beside objects, nothing is of the repository, the user or the machine.
 _CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tbigFileThreshold = 8m\n"
@@ -273,12 +276,34 @@ class GitFolder(Struct, frozen=True):
         found = next((line[0] for line in packed if line[1:] == [name]), "")
         return found if _COMMIT.fullmatch(found) else ""
 
-    def output(self, *command: str, given: str = "") -> str:
+    def commit(
+        self, files: Mapping[str, str], message: str, author: tuple[str, str], branch: str = ""
+    ) -> str:
+        """Commit *files*, path -> content, on *branch*; return its id, empty where git fails.
+
+        On what is checked out where the branch is new, or none is given: then nothing leads to the
+        commit. Working tree and index stay as they are. *author* is a name and an address.
+        """
+        named, parent = f"refs/heads/{branch or 'proposed'}", ""
+        if branch:
+            parent = self.output("rev-parse", "--verify", named, branches=True).strip()
+        parent = parent or self.head()
+        name, address = (_NOT_IN_NAMES.sub(" ", part).strip() for part in author)
+        by = f"{name} <{address}> {int(time.time())} +0000"
+        lines = [f"commit {named}", "mark :1", f"author {by}", f"committer {by}"]
+        lines += [f"data {len(message.encode())}", message, *([f"from {parent}"] if parent else [])]
+        for path, text in files.items():
+            lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text]
+        stream = "\n".join((*lines, "get-mark :1", ""))
+        command = ("fast-import", "--quiet")
+        return self.output(*command, given=stream, branches=bool(branch)).strip()
+
+    def output(self, *command: str, given: str = "", branches: bool = False) -> str:
         """Return what git prints of these objects; empty where it fails, or is past its budget.
 
-        It runs in an empty repository of its own that has the objects of this one, without the
-        configuration, attributes, hooks and remotes of this repository, the user or the machine.
-        *given* is its standard input.
+        It runs in an empty repository of its own that has the objects of this one, and its
+        *branches* where they are asked for, without the configuration, attributes, hooks and
+        remotes of this repository, the user or the machine. *given* is its standard input.
         """
         import subprocess  # slow to load
         from tempfile import TemporaryDirectory
@@ -290,9 +315,15 @@ class GitFolder(Struct, frozen=True):
             "config": _CONFIG + (_SHA256_CONFIG if is_sha256 else ""),
             "shallow": _text_of(f"{self.common}/shallow"),
             "given": given,
+            "packed-refs": _text_of(f"{self.common}/packed-refs") if branches else "",
         }
         with TemporaryDirectory(prefix="contextgraph-git-") as own:
             os.mkdir(os.path.join(own, "refs"))
+            if branches:
+                heads = os.path.join(self.common, "refs", "heads")
+                if leaves(heads, self.common) or os.path.lexists(f"{self.common}/reftable"):
+                    return ""
+                os.symlink(heads, os.path.join(own, "refs", "heads"), target_is_directory=True)
             for name, text in files.items():
                 if text or name == "given":
                     Path(own, name).write_text(text, encoding="utf-8")
@@ -327,6 +358,22 @@ class GitFolder(Struct, frozen=True):
                 return ""
         is_whole = process.returncode == 0 and len(printed) <= _GIT_BYTES
         return printed.decode("utf-8", "replace") if is_whole else ""
+
+
+def identity() -> tuple[str, str]:
+    """Return the name and the address with which this user commits, as the user's settings say."""
+    import subprocess
+
+    found = list[str]()
+    for part in ("name", "email"):
+        asked = ("git", "config", "--global", "--get", f"user.{part}")
+        try:
+            done = subprocess.run(asked, cwd=os.sep, capture_output=True, text=True, check=False)
+        except OSError:
+            return _NOBODY
+        given = os.environ.get(f"GIT_AUTHOR_{part.upper()}", "")
+        found.append(given or done.stdout.strip())
+    return (found[0] or _NOBODY[0], found[1] or _NOBODY[1])
 
 
 def _text_of(path: str) -> str:

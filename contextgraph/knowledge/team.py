@@ -1,0 +1,233 @@
+"""Lessons that a team keeps in its repository: taking them over, and proposing more of them.
+
+They are those of the repository as a source, not of the owner: what the owner said stays, and is
+hidden while the repository has it in other words. What is in no file any more is forgotten.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from contextgraph.config import LESSONS_FOLDER
+from contextgraph.errors import InvalidNoteError
+from contextgraph.knowledge.entries import Entries, Entry, name_of, written
+from contextgraph.knowledge.lessons import REVIEWED, NewLesson, lesson_id, note_of_lesson
+from contextgraph.knowledge.notes import Notes, repo_name, with_evidence
+from contextgraph.model import (
+    CLONE,
+    Lesson,
+    LessonFacts,
+    LessonStatus,
+    LinkType,
+    Note,
+    Origin,
+    Quotation,
+)
+from contextgraph.model.values import replace
+from contextgraph.readers.origin import clone_name
+from contextgraph.readers.repository import GitFolder
+from contextgraph.store.protocols import NoteStore
+from contextgraph.text import dice, gives_instructions, mask_secrets, stems
+
+_SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
+_MOST_RULES, _SAME = 10, 0.6
+
+
+class Taken(Struct, frozen=True):
+    """How many lessons of a repository were *added*, *changed* and *removed*, and are *known*."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    known: int = 0
+
+
+class TeamStatus(Struct, frozen=True):
+    """How a memory and a folder of entries differ.
+
+    *same* are in both; *changed* are entries with the id of a lesson that says something else here;
+    *new* are entries that the memory does not have; *own* are active lessons without an entry.
+    """
+
+    same: tuple[Entry, ...]
+    changed: tuple[tuple[Entry, Lesson], ...]
+    new: tuple[Entry, ...]
+    own: tuple[Lesson, ...]
+
+
+def is_of_team(note: Note) -> bool:
+    """Return whether *note* was taken over from a file of a repository."""
+    return note.contributor.startswith(CLONE) and note.locator.startswith(f"{LESSONS_FOLDER}/")
+
+
+def root_of(folder: str | os.PathLike[str]) -> str:
+    """Return the top of the working tree around *folder*; *folder* itself where there is none."""
+    found = GitFolder.around(os.fspath(folder))
+    return found.root if found else os.path.abspath(folder)
+
+
+def take_over(notes: Notes, store: NoteStore, root: str, repo: str, entries: Entries) -> Taken:
+    """Make the lessons that a memory has from the folder at *root* those of its *entries*.
+
+    They are of *repo* alone. A review here stays; what a damaged file held stays, too. What the
+    owner knows in the same words, or rejected, is not taken over.
+    """
+    repo, contributor = repo_name(repo), f"{CLONE}{clone_name(root)}"
+    held = [note for note in store.all() if note.lesson and note.repo == repo]
+    before = {
+        note.id: note for note in held if is_of_team(note) and note.contributor == contributor
+    }
+    own = {note.id: note for note in held if not note.contributor}
+    ids = {note.id for note in held}  # of decision records, too
+    known = {_words(note.content) for note in own.values()}
+    wanted = dict[str, Note]()
+    for entry in entries.listed:
+        if entry.status not in _SHOWN or _words(entry.text) in known or _is_older(entry, own, repo):
+            continue
+        note = _note_of(entry, repo, contributor, own)
+        if same := wanted.get(note.id):
+            note = replace(with_evidence(same, note), locator=same.locator)
+        if note.id in before or note.id not in ids:
+            wanted[note.id] = note
+    damaged = tuple(entries.damaged)
+    gone = [
+        id_
+        for id_, note in before.items()
+        if id_ not in wanted and not note.locator.startswith(damaged)
+    ]
+    updated = {id_: _updated(before[id_], note) for id_, note in wanted.items() if id_ in before}
+    changed = [id_ for id_, note in updated.items() if note != before[id_]]
+    fresh = [note for id_, note in wanted.items() if id_ not in before]
+    if changed or fresh:
+        store.change(changed, lambda note: updated[note.id], fresh)
+    if gone:
+        notes.forget(gone)
+    return Taken(len(fresh), len(changed), len(gone), len(entries.listed))
+
+
+def _note_of(entry: Entry, repo: str, contributor: str, own: Mapping[str, Note]) -> Note:
+    evidence = entry.evidence or (
+        Quotation(entry.text, "", entry.path, -1, entry.at, entry.by or entry.path),
+    )
+    is_active = entry.status is LessonStatus.ACTIVE
+    # It stands in a file that a team reviews, whatever it was before.
+    facts = LessonFacts(entry.kind, Origin.WRITTEN, entry.about, evidence, is_active=is_active)
+    replaced = (entry.lesson,) if is_active and entry.lesson in own else ()
+    note = note_of_lesson(NewLesson(entry.text, facts, replaced, importance=1.0), repo, contributor)
+    return replace(note, locator=f"{entry.path}#-1", credibility=REVIEWED)
+
+
+def _is_older(entry: Entry, own: Mapping[str, Note], repo: str) -> bool:
+    """Return whether *entry* is as it was proposed, and the owner has edited the lesson since."""
+    return entry.lesson in own and entry.lesson == lesson_id(entry.text, repo)
+
+
+def _updated(known: Note, new: Note) -> Note:
+    """Return *known* as its file has it now; a review here stays."""
+    assert known.lesson is not None
+    assert new.lesson is not None
+    is_active = known.lesson.is_active if known.history else new.lesson.is_active
+    facts = replace(new.lesson, is_active=is_active, before=known.lesson.before)
+    others = [link for link in known.links if link.type != LinkType.SUPERSEDES]
+    return replace(
+        known,
+        lesson=facts,
+        tags=new.tags,
+        locator=new.locator,
+        created_at=new.created_at,
+        links=(*others, *new.links),
+    )
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def entry_of(lesson: Lesson, by: str = "") -> Entry:
+    """Return the entry that proposes *lesson*, as *by* would write it.
+
+    Raises `InvalidNoteError` for one that holds a secret or an instruction to its reader.
+    """
+    evidence = tuple(
+        replace(one, run="", pasted="", speaker=by if by and one.speaker == "user" else one.speaker)
+        for one in lesson.evidence
+    )
+    entry = Entry(
+        text=lesson.text,
+        kind=lesson.kind,
+        status=LessonStatus.ACTIVE,
+        about=lesson.about,
+        at=lesson.time,
+        evidence=evidence,
+        origin=lesson.origin,
+        by=by,
+        lesson=lesson.id,
+    )
+    text = written(entry)
+    if "<secret:" in text or mask_secrets(text) != text:
+        raise InvalidNoteError(f"{lesson.id} holds a secret, and is not written into a repository")
+    if gives_instructions(lesson.text):
+        raise InvalidNoteError(f"{lesson.id} is an instruction to its reader, not a lesson")
+    return entry
+
+
+def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, str]:
+    """Return path -> content of the files that propose *lessons*, beside those there are.
+
+    A lesson that an entry has in other words keeps its file, and what else stands in it. Raises
+    `InvalidNoteError` as `entry_of` does.
+    """
+    there = {entry.lesson: entry for entry in entries.listed if entry.lesson}
+    said = {_words(entry.text) for entry in entries.listed}
+    files = dict[str, str]()
+    for lesson in lessons:
+        entry = entry_of(lesson, by)
+        if _words(lesson.text) in said:
+            continue
+        if known := there.get(lesson.id):
+            entry = replace(known, text=lesson.text, kind=lesson.kind, about=lesson.about)
+        files[entry.path or f"{LESSONS_FOLDER}/{name_of(entry)}"] = written(entry)
+    return files
+
+
+def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
+    """Return how the *lessons* of a repository, of any status, and its *entries* differ."""
+    by_words = {_words(lesson.text): lesson for lesson in lessons}
+    by_id = {lesson.id: lesson for lesson in lessons if not _contributor(lesson)}
+    same, changed, new = list[Entry](), list[tuple[Entry, Lesson]](), list[Entry]()
+    for entry in entries.listed:
+        if _words(entry.text) in by_words:
+            same.append(entry)
+        elif entry.lesson in by_id:
+            changed.append((entry, by_id[entry.lesson]))
+        else:
+            new.append(entry)
+    there = {_words(entry.text) for entry in entries.listed}
+    ids = {entry.lesson for entry in entries.listed}
+    own = tuple(
+        lesson
+        for lesson in lessons
+        if lesson.status is LessonStatus.ACTIVE
+        and not _contributor(lesson).startswith(CLONE)
+        and _words(lesson.text) not in there
+        and lesson.id not in ids
+    )
+    return TeamStatus(tuple(same), tuple(changed), tuple(new), own)
+
+
+def _contributor(lesson: Lesson) -> str:
+    return lesson.source.partition(":")[2].rpartition(":")[0]
+
+
+def rules_for_agents(entries: Entries, lines: Iterable[str]) -> list[str]:
+    """Return the few rules of *entries* that hold everywhere and that no line of *lines* says."""
+    known = [{*stems(line)} for line in lines]
+    rules = list[str]()
+    for entry in sorted(entries.listed, key=lambda one: (-len(one.evidence), one.at, one.path)):
+        own, text = {*stems(entry.text)}, " ".join(entry.text.split())
+        is_known = any(dice(own, words) >= _SAME or own <= words for words in known)
+        if entry.holds_everywhere and not is_known and not gives_instructions(text):
+            rules.append(mask_secrets(text))
+            known.append(own)
+    return rules[:_MOST_RULES]

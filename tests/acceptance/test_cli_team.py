@@ -1,0 +1,274 @@
+"""``contextgraph team``: lessons as files of a repository, which git merges."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.merges import merges
+from contextgraph import AgentMemory
+from contextgraph.config import LESSONS, LESSONS_FOLDER
+from contextgraph.knowledge import NewLesson
+from contextgraph.model import (
+    About,
+    Action,
+    LessonFacts,
+    LessonKind,
+    Origin,
+    Quotation,
+    RawTrajectory,
+    Step,
+)
+from tests.acceptance.command_line import Result, contextgraph
+
+SHOP, REMOTE = "acme/shop", "https://github.com/acme/shop.git"
+SOURCE = "clone:github.com/acme/shop"
+AT = datetime(2026, 3, 2, tzinfo=UTC)
+BATCH = "An export batch in shop/export.py never holds more than 640 rows."
+RULE = "The person decides: options are presented, not chosen."
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "shop").mkdir(parents=True)
+    (folder / "shop" / "export.py").write_text("BATCH = 640\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "remote", "add", "origin", REMOTE)
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """The memory of who proposes."""
+    path = tmp_path / "first.db"
+    with AgentMemory.open(path) as memory:
+        keep(memory, BATCH, LessonKind.DECISION, ("shop/export.py",))
+        memory.lessons.accept([keep(memory, RULE)])
+    return path
+
+
+def keep(
+    memory: AgentMemory, text: str, kind: LessonKind = LessonKind.RULE, paths: tuple[str, ...] = ()
+) -> str:
+    """Keep an active lesson that a model wrote down, and return its id."""
+    said = RawTrajectory("claude-code", "s", SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),))
+    run = memory.learn(said).trajectory_id
+    about = About(paths)
+    facts = LessonFacts(
+        kind, Origin.DISTILLED, about, (Quotation(text, run, "s", -1, AT),), is_active=True
+    )
+    (id_,), _ = memory.lessons.keep([NewLesson(text, facts)], SHOP)
+    return id_
+
+
+def team(store: Path, *arguments: str | Path) -> Result:
+    return contextgraph("team", *arguments, "--store", store)
+
+
+def status(store: Path) -> Mapping[str, Any]:
+    (record,) = team(store, "status", "--json").records
+    return dict(record)
+
+
+def proposed(store: Path, checkout: Path) -> list[Path]:
+    """Propose all, merge the branch, and return the files."""
+    assert team(store, "propose", "--all").code == 0
+    git(checkout, "merge", "-q", "contextgraph/lessons")
+    return sorted((checkout / LESSONS_FOLDER).iterdir())
+
+
+def test_a_proposal_is_a_branch_and_leaves_tree_and_index_alone(
+    store: Path, checkout: Path
+) -> None:
+    (checkout / ".git" / "hooks" / "reference-transaction").write_text("#!/bin/sh\nexit 1\n")
+    (checkout / ".git" / "hooks" / "reference-transaction").chmod(0o755)
+    (record,) = team(store, "propose", "--all", "--json").records
+    assert len(record["files"]) == 2
+    assert git(checkout, "status", "--porcelain") == ""
+    (checkout / ".git" / "hooks" / "reference-transaction").unlink()
+    changed = git(checkout, "diff", "--name-status", "main", "contextgraph/lessons").split()
+    assert changed == [word for name in sorted(record["files"]) for word in ("A", name)]
+    assert status(store)["entries"] == 0
+    files = proposed(store, checkout)
+    assert team(store, "propose", "--all").code == 1
+    assert status(store)["own"] == []
+    text = next(file.read_text() for file in files if "export-batch" in file.name)
+    assert f"\n{BATCH}\n" in text
+    assert "kind: decision" in text
+    assert "  - shop/export.py" in text
+
+
+def test_a_patch_is_taken_by_git(store: Path, checkout: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "lessons.patch"
+    assert team(store, "propose", "--all", "--patch", patch).code == 0
+    git(checkout, "am", "-q", str(patch))
+    assert status(store)["entries"] == 2
+    assert git(checkout, "branch", "--list").split() == ["*", "main"]
+
+
+def test_what_holds_a_secret_is_not_written(store: Path, checkout: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    with AgentMemory.open(store) as memory:
+        id_ = keep(memory, f"The server of exports takes the token {token} from now on.")
+    done = team(store, "propose", id_)
+    assert done.code == 1
+    assert "secret" in done.err
+    assert token not in done.err
+    assert git(checkout, "branch", "--list").split() == ["*", "main"]
+
+
+@pytest.fixture
+def second(tmp_path: Path, store: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh clone of a colleague, with the entries; it is the current folder."""
+    proposed(store, checkout)
+    clone = tmp_path / "colleague"
+    git(tmp_path, "clone", "-q", str(checkout), str(clone))
+    git(clone, "remote", "set-url", "origin", REMOTE)
+    monkeypatch.chdir(clone)
+    return clone
+
+
+def shown(store: Path, request: str) -> str:
+    with AgentMemory.open(store) as memory:
+        return memory.live(repo=SHOP, task="").prompt(request) or ""
+
+
+def test_a_clone_is_read_only_where_it_is_trusted(second: Path, tmp_path: Path) -> None:
+    store = tmp_path / "second.db"
+    asked = "How many rows has an export batch?"
+    assert team(store, "sync").code == 1
+    assert shown(store, asked) == ""
+    assert contextgraph("trust", second).code == 1
+    (trusted,) = contextgraph("trust", second, "--yes", "--json", "--store", store).records
+    assert trusted["lessons"]["added"] == 2
+    text = shown(store, asked)
+    assert BATCH in text
+    assert SOURCE in text
+    with AgentMemory.open(store) as memory:
+        assert RULE in memory.live(repo=SHOP, task="").start()
+        assert memory.live(repo="acme/other", task="").prompt(asked) is None
+    contextgraph("trust", second, "--revoke", "--store", store)
+    assert shown(store, asked) == ""
+
+
+def test_edits_renames_and_deletions_by_hand_are_adopted(
+    second: Path, store: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "second.db"
+    LESSONS.add([second])
+    asked = "How many rows has an export batch?"
+    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    edited = BATCH.replace("640", "900")
+    file.write_text(file.read_text().replace(BATCH, edited, 1))
+    file = file.rename(file.with_name("rows.md"))
+    for memory in (other, store):
+        assert team(memory, "sync").code == 0
+        assert edited in shown(memory, asked)
+        assert BATCH not in shown(memory, asked)
+        assert status(memory)["new"] == []
+    file.unlink()
+    for memory in (other, store):
+        assert team(memory, "sync").code == 0
+    assert shown(other, asked) == ""
+    assert BATCH in shown(store, asked)  # what its owner said stays
+
+
+def test_a_damaged_file_is_named_with_its_line_and_loses_nothing(
+    second: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "second.db"
+    LESSONS.add([second])
+    assert team(store, "sync").code == 0
+    asked = "How many rows has an export batch?"
+    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    whole = file.read_text()
+    for damage, line in (
+        (whole.replace("kind: decision", "kind: wish"), "line 3"),
+        (whole.replace("---\n", "<<<<<<< ours\n---\n", 1), "line 1"),
+        (whole.replace("at: 2026", "at: the year 2026", 1), "line 6"),
+        ("---\n", "line 1"),
+        (whole.replace("- step: -1", "- step: first"), "line "),
+    ):
+        file.write_text(damage)
+        done = team(store, "sync")
+        assert done.code == 3
+        assert f"{file.name}: {line}" in done.err
+        assert BATCH in shown(store, asked)
+    file.unlink()
+    file.symlink_to(tmp_path / "elsewhere.md")
+    assert "a link" in team(store, "sync").err
+    assert BATCH in shown(store, asked)
+
+
+def test_a_review_of_an_entry_stays_when_it_is_read_again(second: Path, tmp_path: Path) -> None:
+    store = tmp_path / "second.db"
+    LESSONS.add([second])
+    assert team(store, "sync").code == 0
+    with AgentMemory.open(store) as memory:
+        (batch,) = [one for one in memory.lessons.of(SHOP) if one.text == BATCH]
+        memory.lessons.reject([batch.id])
+    assert team(store, "sync").code == 0
+    assert shown(store, "How many rows has an export batch?") == ""
+
+
+def test_sync_writes_a_section_and_leaves_the_rest(second: Path, tmp_path: Path) -> None:
+    store = tmp_path / "second.db"
+    LESSONS.add([second])
+    file = second / "CLAUDE.md"
+    before = "# Ours\r\n\r\n- Keep it short.\r\n"
+    file.write_bytes(before.encode())
+    assert RULE in team(store, "sync", "--diff").out
+    assert file.read_bytes() == before.encode()
+    for _ in range(2):
+        assert team(store, "sync").code == 0
+        assert file.read_bytes().decode().startswith(before)
+        assert file.read_text().count(RULE) == 1
+        assert BATCH not in file.read_text()
+    for entry in (second / LESSONS_FOLDER).iterdir():
+        entry.unlink()
+    assert team(store, "sync").code == 0
+    assert file.read_bytes().decode().rstrip() == before.rstrip()
+    assert not (second / "AGENTS.md").exists()
+
+
+def test_a_hook_takes_over_what_a_colleague_merged(second: Path, tmp_path: Path) -> None:
+    store = tmp_path / "second.db"
+    contextgraph("trust", second, "--yes", "--store", store)
+    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    file.write_text(file.read_text().replace("640", "900"))
+    event = {"hook_event_name": "SessionStart", "cwd": str(second), "session_id": "one"}
+    subprocess.run(
+        [sys.executable, "-m", "contextgraph", "hook", "--store", str(store)],
+        input=json.dumps(event).encode(),
+        cwd=second,
+        check=True,
+        capture_output=True,
+    )
+    for _ in range(600):
+        if "900" in shown(store, "How many rows has an export batch?"):
+            return
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(.1)"], check=True)
+    raise AssertionError("the changed lesson was not taken over")
+
+
+def test_git_merges_entries_without_a_driver() -> None:
+    counts = merges(25, seed=7)
+    assert counts.merged > 10
+    assert (counts.lost, counts.false_conflicts) == (0, 0)
