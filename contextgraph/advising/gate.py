@@ -141,7 +141,7 @@ class Gate(Struct, frozen=True):
     *min_lesson_precision* that of a statement about the request.
     """
 
-    min_precision: float = 0.25
+    min_precision: float = 0.2
     min_case_precision: float = 0.15
     # From this probability on .79 of the past runs that come first were linked to the task, and
     # most of the others are about the same issue (docs/measurements.md).
