@@ -311,10 +311,10 @@ class MemoryWriter:
                 place = max(place, other.inherited)
             elif own.goes_on_as(other, shared):
                 place, owner = own.length, run
-            elif own.precedes(other) and shared > other.inherited:
-                left[run] = other.without(shared)
-            elif shared > place and not own.precedes(other):
-                place, owner = shared, run
+            elif (owned := own.owned_by(other, shared)) > place:
+                place, owner = owned, run
+            elif (owned := other.owned_by(own, shared)) > other.inherited:
+                left[run] = other.without(owned)
         raw = own.without(place)
         copied = len(bundle.raw.steps) - (len(raw.steps) if raw else 0)
         if raw is None:

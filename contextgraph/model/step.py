@@ -70,6 +70,10 @@ class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     What a person did: *user_message* is what they wrote between this step and the next, at
     *messaged_at*; *interrupted* and *denied* say that they stopped the step or refused the tool
     call. Text that programs wrote into their turn is left out.
+
+    *client_id* stands for the id that its client gave to the reply or the call, *message_id* for
+    that of the user message: digests, empty where the client has no ids of its own for them.
+    Copies have the same.
     """
 
     index: int
@@ -85,3 +89,5 @@ class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     interrupted: bool = False
     denied: bool = False
     messaged_at: Time | None = None
+    client_id: str = ""
+    message_id: str = ""

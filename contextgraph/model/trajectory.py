@@ -156,7 +156,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     at the start). *folder* is where it worked, where a log says so once for the whole. *inherited*
     is what it began with and another session owns; the steps are those that follow. *origin* is the
     source that a reader gives it by where it was read, else empty: no log says it itself.
-    *opening_id* is the id that its client gave to its first message; copies have the same.
+    *opening_id* stands for the id that its client gave to the request, as `Step.message_id`.
     """
 
     source_format: str

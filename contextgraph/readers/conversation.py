@@ -20,13 +20,14 @@ from contextgraph.readers.format import (
     Row,
     as_row,
     content_text,
+    loose_text,
     repo_named,
     row_at,
     text,
 )
 from contextgraph.readers.repository import folder_worked_in, instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
-from contextgraph.text import clean
+from contextgraph.text import clean, regex
 
 _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call", "toolCall")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
@@ -36,22 +37,30 @@ _GOOGLE = frozenset({"functionCall", "functionResponse"})
 _TOOLS = ("name", "toolName", "function_name")
 _ARGUMENTS = ("input", "args", "arguments", "rawArgs", "params")
 _IDS = ("id", "toolCallId", "tool_call_id")
+# Those that they give to the id of a message, and what is in an id that was drawn, not counted.
+_MESSAGE_IDS = ("uuid", "id", "messageId", "bubbleId")
+_SCRAMBLED = regex(r"[0-9a-f]{8}|(?=[A-Za-z]*\d)[A-Za-z0-9]{10}")
 
 
 class Thought(Struct, frozen=True):
-    """Text or reasoning of the model besides tool calls."""
+    """Text or reasoning of the model besides tool calls; *message* is the id of its message."""
 
     text: str
     time: datetime | None = None
+    message: str = ""
 
 
 class Call(Struct, frozen=True):
-    """A call of a tool; *id* is what its result refers to, empty if results come in order."""
+    """A call of a tool; *id* is what its result refers to, empty if results come in order.
+
+    *message* is the id of the message in which it stands.
+    """
 
     tool: str
     arguments: Mapping[str, Json]
     id: str = ""
     time: datetime | None = None
+    message: str = ""
 
 
 class Result(Struct, frozen=True):
@@ -71,11 +80,15 @@ class Result(Struct, frozen=True):
 
 
 class UserMessage(Struct, frozen=True):
-    """Text of a person's turn; *interrupted* where they stopped the agent."""
+    """Text of a person's turn; *interrupted* where they stopped the agent.
+
+    *message* is the id of the message.
+    """
 
     text: str
     interrupted: bool = False
     time: datetime | None = None
+    message: str = ""
 
 
 class Prompt(Struct, frozen=True):
@@ -93,6 +106,29 @@ class Undone(Struct, frozen=True):
 Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt | Undone
 
 
+def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
+    """Yield *turns* as those of the message that its client calls *id_*."""
+    for turn in turns:
+        is_said = isinstance(turn, Thought | Call | UserMessage)
+        yield replace(turn, message=id_) if id_ and is_said else turn
+
+
+def _message_id(row: Row) -> str:
+    """Return the id that a client gives to the message in a line."""
+    return next(filter(None, (loose_text(row, name) for name in _MESSAGE_IDS)), "")
+
+
+def _client_id(*ids: str) -> str:
+    """Return what stands for the first of *ids* that no other message has; empty without one.
+
+    Some clients count calls and messages anew in each session.
+    """
+    from hashlib import blake2b  # slow to load
+
+    given = next((id_ for id_ in ids if _SCRAMBLED.search(id_)), "")
+    return blake2b(given.encode(errors="replace"), digest_size=8).hexdigest() if given else ""
+
+
 class Conversation(NamedTuple):
     """The first request of a conversation, the steps that followed it, and its prompts."""
 
@@ -100,6 +136,7 @@ class Conversation(NamedTuple):
     steps: tuple[Step, ...]
     prompt: str = ""
     asked_at: datetime | None = None
+    asked_as: str = ""
 
     def run(
         self,
@@ -142,6 +179,7 @@ class Conversation(NamedTuple):
             system_prompt=known.system_prompt or self.prompt,
             session=session,
             folder=folder or "",
+            opening_id=self.asked_as,
         )
 
     def _is_talk(self, agent: str) -> bool:
@@ -233,17 +271,19 @@ def lines_run(
     lines: Iterable[Any],
     place: Place,
     unknown_kind: Callable[[Row], str] = lambda _: "",
+    id_of: Callable[[Row], str] = _message_id,
 ) -> Iterator[RawTrajectory | ReadError]:
     """The run of a history of lines; *facts_of* gives what a line says of it, as `finished_run`.
 
-    *unknown_kind* names the kind of a line that the reader does not know; where nothing else was
-    said, they are reported, and the session is not taken for an empty one.
+    *id_of* gives the id of the message in a line. *unknown_kind* names the kind of a line that the
+    reader does not know; where nothing else was said, they are reported, and the session is not
+    taken for an empty one.
     """
     turns, facts, unknown = list[Turn](), dict[str, str](), Counter[str]()
 
     def take(row: Row) -> None:
         facts.update({k: v for k, v in facts_of(row).items() if v and k not in facts})
-        turns.extend(turns_of(row))
+        turns.extend(of_message(turns_of(row), id_of(row)))
         unknown.update(filter(None, [unknown_kind(row)]))
 
     yield from each_row(lines, take, f"{name} line", place)
@@ -288,7 +328,7 @@ def finished_run(
     """The run of *turns* in the format *name*. Raises EmptyRunError as `Conversation.run`.
 
     *facts* are known of it: ``agent`` (else *name*), ``model``, ``folder``, ``remote``,
-    ``session``, ``opening_id`` and ``exit_status``.
+    ``session`` and ``exit_status``.
     """
     known = RawTrajectory(
         name,
@@ -298,7 +338,6 @@ def finished_run(
         agent=facts.get("agent", name),
         model=facts.get("model", ""),
         exit_status=facts.get("exit_status") or None,
-        opening_id=facts.get("opening_id", ""),
     )
     return conversation_of(turns).run(
         known,
@@ -388,6 +427,8 @@ class _Draft(Struct):
     messages: list[str] = field(default_factory=list)
     messaged_at: datetime | None = None
     interrupted: bool = False
+    client_id: str = ""
+    message_id: str = ""
 
     def step(self, index: int) -> Step:
         result = self.result
@@ -405,6 +446,8 @@ class _Draft(Struct):
             messaged_at=self.messaged_at,
             interrupted=self.interrupted or bool(result and result.interrupted),
             denied=bool(result and result.denied),
+            client_id=self.client_id,
+            message_id=self.message_id,
         )
 
 
@@ -412,6 +455,7 @@ class _Builder:
     def __init__(self) -> None:
         self._task: list[str] = []
         self._asked_at: datetime | None = None
+        self._asked_as = ""
         self._prompts: list[str] = []
         self._drafts: list[_Draft] = []
         self._thoughts: list[Thought] = []
@@ -437,7 +481,7 @@ class _Builder:
         self._end_reply()
         steps = tuple(draft.step(index) for index, draft in enumerate(self._drafts))
         prompt = "\n".join(self._prompts)
-        return Conversation("\n\n".join(self._task), steps, prompt, self._asked_at)
+        return Conversation("\n\n".join(self._task), steps, prompt, self._asked_at, self._asked_as)
 
     def _call(self, call: Call) -> None:
         action = action_for(call.tool, call.arguments)
@@ -445,7 +489,7 @@ class _Builder:
         if waiting and waiting.action == action:  # logged once when it began, once when it ended
             self._thoughts.clear()
             return
-        draft = self._draft(action, call.time)
+        draft = self._draft(action, call.time, call.id, call.message)
         if call.id:
             self._unanswered[call.id] = draft
         else:
@@ -472,23 +516,26 @@ class _Builder:
         if not self._drafts:
             self._task += [text] if text else []
             self._asked_at = self._asked_at or (message.time if text else None)
+            self._asked_as = self._asked_as or _client_id(message.message if text else "")
             return
         last = self._drafts[-1]
         last.interrupted |= message.interrupted
         if text:
             last.messages.append(text)
             last.messaged_at = last.messaged_at or message.time
+            last.message_id = last.message_id or _client_id(message.message)
 
     def _end_reply(self) -> None:
         """A reply that called no tool is a step of its own."""
         if self._thoughts:
             self._draft(Action("", ""), None)
 
-    def _draft(self, action: Action, time: datetime | None) -> _Draft:
+    def _draft(self, action: Action, time: datetime | None, *ids: str) -> _Draft:
         thought = "\n\n".join(clean(thought.text).strip() for thought in self._thoughts)
         time = time or next((thought.time for thought in self._thoughts if thought.time), None)
+        client_id = _client_id(*ids, *(thought.message for thought in self._thoughts))
         self._thoughts.clear()
-        self._drafts.append(_Draft(thought, action, time))
+        self._drafts.append(_Draft(thought, action, time, client_id=client_id))
         return self._drafts[-1]
 
 

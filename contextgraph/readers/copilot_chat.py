@@ -15,6 +15,7 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     finished_run,
+    of_message,
     shown,
     time_in,
 )
@@ -73,7 +74,11 @@ def chat_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
         "folder": _folder(place),
         "model": next(filter(None, models), ""),
     }
-    turns = [turn for request in requests for turn in _turns(request)]
+    turns = [
+        turn
+        for request in requests
+        for turn in of_message(_turns(request), loose_text(request, "requestId"))
+    ]
     yield finished_run(COPILOT_CHAT, turns, facts, place)
 
 

@@ -197,6 +197,7 @@ def _goose(database: Database) -> Iterator[dict[str, Any]]:
         rows = database.rows(of_session, session["id"], by=("id",))
         messages = [
             {
+                "id": row.get("message_id"),
                 "role": row.get("role"),
                 "created": row.get("created_timestamp"),
                 "content": _json(row.get("content_json")),

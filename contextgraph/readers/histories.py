@@ -31,6 +31,7 @@ from contextgraph.readers.conversation import (
     inherited_of,
     lines_run,
     not_understood,
+    of_message,
     shown,
     time_in,
     without,
@@ -143,7 +144,6 @@ class _ClaudeSession(Struct):
     model: str = ""
     folder: str = ""
     ending: str = ""
-    opening_id: str = ""
     origin: "_ClaudeSession | None" = None
 
     def add(self, row: Row, turns: Sequence[Turn]) -> None:
@@ -153,8 +153,6 @@ class _ClaudeSession(Struct):
         for turn in turns:
             if isinstance(turn, UserMessage):
                 self._unqueue(turn.text)
-        if turns and not self.opening_id:
-            self.opening_id = text(row, "uuid")
         self.turns += turns
         if not self.model:
             model = text(row_at(row, "message"), "model")
@@ -223,7 +221,9 @@ def claude_runs(
         if is_repeated:
             session.forget_repeated_request()
             return
-        turns = list(_claude_turns(row, place))
+        # The id of a reply outlasts those of its lines.
+        id_ = loose_text(row_at(row, "message"), "id") or text(row, "uuid")
+        turns = list(of_message(_claude_turns(row, place), id_))
         session.add(row, turns)
         tree = trees.setdefault(session.agent, Tree())
         # What was compacted hangs together by a parent of its own.
@@ -324,7 +324,6 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
         "folder": session.folder,
         "session": session.id,
         "exit_status": session.ending,
-        "opening_id": session.opening_id,
     }
     try:
         run = finished_run(name, session.turns, facts, place)
@@ -514,10 +513,18 @@ def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | R
     session = _CodexSession()
     before = list[Turn]()
     yield from each_row(copied, lambda row: before.extend(session.turns(row)), "line", place)
-    for run in lines_run(CODEX, session.turns, _codex_facts, own, place, _codex_unknown):
+    runs = lines_run(
+        CODEX, session.turns, _codex_facts, own, place, _codex_unknown, _codex_message_id
+    )
+    for run in runs:
         is_read = isinstance(run, RawTrajectory)
         is_fork = is_read and (bool(copied) or any(map(_is_fork_of_codex, own)))
         yield replace(run, inherited=inherited_of(before)) if is_fork else run
+
+
+def _codex_message_id(row: Row) -> str:
+    item = row.get("payload")
+    return loose_text(item, "id") if isinstance(item, dict) else ""
 
 
 def _is_fork_of_codex(line: object) -> bool:

@@ -17,6 +17,7 @@ from contextgraph.readers.conversation import (
     Turn,
     UserMessage,
     finished_run,
+    of_message,
     shown,
     time_in,
 )
@@ -83,7 +84,7 @@ def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
     if is_opencode_tree(value):
         value = _of_tree(value)
     info, messages = row_at(value, "info"), _kept(value)
-    turns = [turn for message in messages for turn in _turns(message)]
+    turns = [turn for one in messages for turn in of_message(_turns(one), _id(one))]
     # The export and the database name the session that started this one differently.
     is_subagent = info.get("parentID") or info.get("parent_id")
     facts = {
@@ -107,8 +108,12 @@ def _kept(value: Row) -> Sequence[Row]:
         except ValueError:
             revert = None
     target = revert.get("messageID") if isinstance(revert, dict) else None
-    ids = [row_at(message, "info").get("id", message.get("id")) for message in messages]
+    ids = [_id(message) for message in messages]
     return messages[: ids.index(target)] if target and target in ids else messages
+
+
+def _id(message: Row) -> str:
+    return loose_text(row_at(message, "info"), "id") or loose_text(message, "id")
 
 
 def _folder(info: Row) -> str:

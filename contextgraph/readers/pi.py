@@ -16,6 +16,7 @@ from contextgraph.readers.conversation import (
     block_turns,
     each_row,
     finished_run,
+    of_message,
     shown,
     time_in,
     without,
@@ -61,7 +62,7 @@ def pi_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | Read
             facts.setdefault("session", text(row, "id"))
             facts.setdefault("folder", text(row, "cwd"))
         message = row_at(row, "message") if row.get("type") == "message" else {}
-        new = list(_turns(row, message))
+        new = list(of_message(_turns(row, message), text(row, "id")))
         if model := loose_text(message, "model"):
             facts.setdefault("model", model)
         turns.extend(new)

@@ -1,12 +1,13 @@
 """Owners of messages: what a fork or a resumed session repeats was said and done once.
 
-Forks, resumed sessions and sub-agents begin with the history of another session, often under other
-ids and with other times. Each message belongs to one session, the first that had it after the same
-messages; of the others only what follows is kept. Where a session with an earlier claim is learned
+Forks, resumed sessions and sub-agents begin with the history of another session, or with its end
+since it was compacted, often under other ids and with other times. Each message belongs to one
+session, the first that had it under the same id or after the same messages; of the others only what
+follows is kept. Where a session with an earlier claim is learned
 later, the others give up what it owns, so that the order of learning changes nothing.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -16,9 +17,9 @@ from typing import NamedTuple
 from contextgraph.model import Inherited, Outcome, RawTrajectory, is_subagent
 from contextgraph.model.values import replace
 
-# Two people may begin with the same words and the same command. A copy has the id of its first
-# message in common with its owner, or so many messages, the request among them, or two of which the
-# second is so long.
+# Two people may begin with the same words and the same command. A copy has a message with the same
+# id or written at the same time in common with its owner, or so many messages, the request among
+# them, or two of which the second is so long, or it has nothing else, and so long replies.
 _LEAST, _LEAST_LENGTH = 3, 200
 # Clients cut long results, but not their beginning.
 _RESULT = 160
@@ -28,7 +29,8 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 class _Message(NamedTuple):
     """A request, a reply or a command, with the thought before it and its result.
 
-    *step* is the index of its step, -1 of the task; *said*: a person wrote it.
+    *step* is the index of its step, -1 of the task; *said*: a person wrote it. *key* is what no
+    other message has: the id that its client gave it, else the time at which it was written.
     """
 
     text: str
@@ -36,15 +38,18 @@ class _Message(NamedTuple):
     said: bool
     thought: str = ""
     result: str = ""
+    key: str = ""
 
     def is_same(self, other: "_Message") -> bool:
         """Return True for equal texts, unless the thoughts or the results differ.
 
-        Some clients keep no thoughts, and some cut results. Where the agent thought the same, it
-        was the same moment.
+        Some clients keep no thoughts, and some cut results. Where the agent thought the same, or
+        the keys are the same, it was the same moment.
         """
         if self.text != other.text:
             return False
+        if self.key and self.key == other.key:
+            return True
         thoughts, results = (self.thought, other.thought), (self.result, other.result)
         is_part = self.thought in other.thought or other.thought in self.thought
         if all(thoughts) and not is_part:
@@ -83,33 +88,49 @@ class Session:
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
-        """The digests of all beginnings that are long enough to be known by, and of its id."""
-        return (*self._telling, *self._opening)
+        """The digests of all beginnings that are long enough to be known by, and its keys."""
+        return (*self._telling, *self._places)
 
     @cached_property
     def _telling(self) -> tuple[str, ...]:
-        return tuple(digest for place, digest in self._chain.items() if self._is_telling(place))
+        """The digests of beginnings that make a copy, or do where there is nothing else."""
+        return tuple(
+            digest
+            for place, digest in self._chain.items()
+            if self._is_telling(place) or self._replied(place) >= _RESULT
+        )
 
-    @property
-    def _opening(self) -> tuple[str, ...]:
-        """The digest of the id that its client gave to its first message, where there is one."""
-        id_ = self.raw.opening_id if self._messages else ""
-        return (blake2b(f"id {id_}".encode(), digest_size=12).hexdigest(),) if id_ else ()
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        """The keys of its own messages, each with the place of the first that has it."""
+        placed = reversed([*enumerate(self._messages)])
+        return {message.key: place for place, message in placed if message.key}
 
     @property
     def marks(self) -> tuple[str, ...]:
         """Return the *digests* by which it is found: of one that repeats any of its own messages.
 
-        They get further apart, so that a long session has few of them.
+        Beginnings get further apart, so that a long session has few of them. A copy of its end
+        begins where a person spoke; the message or the reply to it has a key.
         """
         powers = range(len(self._telling).bit_length())
-        return (*(self._telling[(1 << power) - 1] for power in powers), *self._opening)
+        keys, was_said = dict[str, None](), True
+        for message in self._messages:
+            if message.key and (message.said or was_said):
+                keys[message.key] = None
+            was_said = message.said
+        return (*(self._telling[(1 << power) - 1] for power in powers), *keys)
 
     def _is_telling(self, place: int) -> bool:
         if place >= _LEAST:
             return True
         own = self._messages[1:place]
         return place == 2 and sum(len(message.text) for message in own) >= _LEAST_LENGTH
+
+    def _replied(self, place: int) -> int:
+        """The number of characters that the first *place* messages have besides what was asked."""
+        replies = [one for one in self._messages[: max(0, place - self.inherited)] if not one.said]
+        return sum(len(one.text) + len(one.thought) + len(one.result) for one in replies)
 
     def precedes(self, other: "Session") -> bool:
         """Return True where this session owns what both have.
@@ -154,11 +175,41 @@ class Session:
         elif first._inherited.digest != second._inherited.digest:
             return 0
         rest = first._messages[start - first._inherited.messages :]
-        pairs = zip(rest, second._messages, strict=False)
-        place = start + sum(1 for _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs))
-        is_by_id = bool(self._opening) and self._opening == other._opening
-        is_copy = place == start or is_by_id or first._is_telling(place)
+        pairs = [*zip(rest, second._messages, strict=False)]
+        same = [one for one, _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs)]
+        place = start + len(same)
+        is_copy = (
+            not same
+            or first._is_telling(place)
+            or any(one.key and one.key in second._places for one in same)
+            or (place in (first.length, second.length) and first._repeats(second, place))
+        )
         return place if place and is_copy else 0
+
+    def _repeats(self, other: "Session", place: int) -> bool:
+        """Return True where the first *place* messages, all that one has, have the same results."""
+        whole = self._replied(place) >= _RESULT
+        pairs = zip(self._messages[:place], other._messages[:place], strict=False)
+        return whole and all(one.result == two.result for one, two in pairs)
+
+    def owned_by(self, other: "Session", shared: int) -> int:
+        """Return how many messages at its beginning *other* owns, where both begin with *shared*.
+
+        A session that goes on from where another one was compacted is its copy, whichever began
+        first by its times.
+        """
+        return max(0 if self.precedes(other) else shared, self._continued_in(other))
+
+    def _continued_in(self, other: "Session") -> int:
+        """Return how many of its messages stand later in *other*, with whose end it begins."""
+        keyed = ((place, one.key) for place, one in enumerate(self._messages) if one.key)
+        place, key = next(keyed, (0, ""))
+        at = other._places.get(key, 0) - place
+        if at <= 0 or other._rank[:2] > self._rank[:2]:
+            return 0
+        pairs = [*zip(self._messages, other._messages[at:], strict=False)]
+        same = sum(1 for _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs))
+        return self.inherited + same if same > place else 0
 
     def without(self, place: int) -> RawTrajectory | None:
         """Return *raw* without its first *place* messages; None where nothing else was done.
@@ -208,13 +259,24 @@ def _replied(messages: Sequence[_Message], raw: RawTrajectory) -> str:
 
 def _messages_of(raw: RawTrajectory) -> Iterator[_Message]:
     if not (raw.inherited and raw.inherited.with_request):
-        yield _Message(_plain(raw.task), -1, said=True)
+        yield _Message(_plain(raw.task), -1, said=True, key=raw.opening_id)
     for step in raw.steps:
         thought, result = _plain(step.thought), _plain((step.observation or "")[: 2 * _RESULT])
         text = _plain(step.action.text) or thought
-        yield _Message(text, step.index, said=False, thought=thought, result=result[:_RESULT])
+        key = step.client_id or _moment(step.timestamp, text)
+        yield _Message(text, step.index, False, thought, result[:_RESULT], key)
         if step.user_message:
-            yield _Message(_plain(step.user_message), step.index, said=True)
+            words = _plain(step.user_message)
+            key = step.message_id or _moment(step.messaged_at, words)
+            yield _Message(words, step.index, said=True, key=key)
+
+
+def _moment(time: datetime | None, text: str) -> str:
+    """Return what stands for a *text* written at a *time*; empty where that is not known."""
+    if time is None:
+        return ""
+    content = f"{time.timestamp()} {text}".encode("utf-8", "surrogatepass")
+    return blake2b(content, digest_size=8).hexdigest()
 
 
 def _plain(text: str) -> str:
