@@ -222,6 +222,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
         max_size=8,
     ),
     "repo": st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
+    "only": some(ERROR_IDS),
     "runs": st.none() | some(TRAJECTORY_IDS),
     "since": moments(),
     "signatures": st.lists(st.sampled_from(SIGNATURES), max_size=4),

@@ -9,18 +9,22 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate, chain
 from math import log
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from contextgraph.advising.channels import (
+    SAME_TEMPLATE,
     CaseHit,
     Query,
+    about_another,
     emphasised,
     final_score,
     ranks_in,
     scope_level,
+    signature_level,
     title_of,
 )
 from contextgraph.advising.evidence import advice_ids
@@ -34,11 +38,15 @@ from contextgraph.advising.gate import (
 )
 from contextgraph.model import (
     ChannelRank,
+    Fragment,
     Outcome,
     PlaybookFile,
+    RecoveryCandidate,
+    Remedy,
     RepositoryPlaybook,
     RunFacts,
     ScopeLevel,
+    SignatureLevel,
     SimilarCase,
     Trajectory,
     Why,
@@ -254,6 +262,74 @@ def _names_file(query: Query, trajectory: Trajectory) -> bool:
     stems = {PurePosixPath(file).stem for file in trajectory.files}
     project = query.state.repo.rpartition("/")[2].casefold()
     return any(is_named(stem, terms) for stem in stems if stem.casefold() != project)
+
+
+def cases_at_error(
+    query: Query,
+    candidates: Iterable[RecoveryCandidate],
+    remedies: Iterable[Remedy],
+    gate: Gate,
+    store: Store,
+    limit: int,
+) -> tuple[SimilarCase, ...]:
+    """Return the runs of *candidates* that cleared the very error of *query*, at most *limit*.
+
+    Each with the fragment in which it did. Those of the repository come first, then those whose
+    remedy is probable enough for *gate*; a repository knows its own errors. The probability is that
+    of the remedy: what is of none of *remedies* cannot help here.
+    """
+    error, scope = query.signature, query.state.repo
+    if error is None:
+        return ()
+    probable: dict[str, float] = {}
+    for remedy in remedies:
+        for run in remedy.why.trajectories:
+            probable[run] = max(remedy.probability, probable.get(run, 0.0))
+    best: dict[str, tuple[tuple[bool, bool, float, datetime, str], RecoveryCandidate]] = {}
+    for one in candidates:
+        level, here = signature_level(error, one), scope_level(one.repo, scope)
+        is_near, share = here is ScopeLevel.REPO, probable.get(one.trajectory_id, 0.0)
+        if (
+            one.trajectory_id in probable
+            and level in SAME_TEMPLATE
+            and not about_another(error, one)
+            and (is_near or share >= gate.min_precision)
+        ):
+            rank = (is_near, level is SignatureLevel.PLACE, share, one.seen_at, one.fragment_id)
+            if one.instance_id not in best or best[one.instance_id][0] < rank:
+                best[one.instance_id] = rank, one
+    chosen = sorted(best.values(), key=itemgetter(0), reverse=True)[:limit]
+    runs = store.runs.trajectories(one.trajectory_id for _, one in chosen)
+    fragments = store.runs.fragments(runs)
+    cases = [
+        _at_error(one, runs[one.trajectory_id], fragments[one.trajectory_id], rank[2], scope)
+        for rank, one in chosen
+        if one.trajectory_id in runs
+    ]
+    return _without_quarantined(cases, store)
+
+
+def _at_error(
+    cleared: RecoveryCandidate,
+    run: Trajectory,
+    fragments: Sequence[Fragment],
+    probability: float,
+    repo: str,
+) -> SimilarCase:
+    return SimilarCase(
+        trajectory_id=run.id,
+        instance_id=run.instance_id,
+        repo=run.repo,
+        outcome=run.outcome,
+        summary=run.summary,
+        files=run.files,
+        fragments=tuple(one for one in fragments if one.id == cleared.fragment_id),
+        score=probability,
+        why=Why((), scope_level(run.repo, repo), 1, (run.id,)),
+        title=_shown_title(run.task),
+        source=run.contributor,
+        probability=probability,
+    )
 
 
 def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:

@@ -484,7 +484,7 @@ def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
     def search(query: Query, store: Store) -> Findings:
         state, as_of = query.state, query.scope.as_of
         task, repo = state.task_description, state.repo or None
-        if state.last_action or not (task.strip() or repo):
+        if state.last_action or state.steps or not (task.strip() or repo):
             return Findings()
         try:
             about = for_request(task, repo=repo, as_of=as_of) if task.strip() else ()

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from contextgraph.advising.cases import cases_of
+from contextgraph.advising.cases import cases_at_error, cases_of
 from contextgraph.advising.channels import (
     CHANNELS,
     WEIGHTS,
@@ -39,6 +39,7 @@ from contextgraph.advising.channels import (
     query_of,
 )
 from contextgraph.advising.evidence import counted, found
+from contextgraph.advising.failure import failure_warnings
 from contextgraph.advising.freshness import fresh_case, fresh_playbook, fresh_remedy
 from contextgraph.advising.gate import (
     CONSERVATIVE,
@@ -70,6 +71,7 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     PipelineStep,
+    RecoveryCandidate,
     Remedy,
     RepositoryPlaybook,
     Scope,
@@ -185,7 +187,14 @@ class MemoryRetriever:
                 asked_at=asked_at,
             )
             findings, degraded = self._search(query)
-            remedies, known = self._remedies(query, findings)
+            candidates = [
+                one
+                for of in findings.values()
+                for one in of.recoveries
+                if vouches(one.contributor, one.repo, state.repo)
+            ]
+            remedies, known = self._remedies(query, findings, candidates)
+            warnings = tuple(failure_warnings(state, self._store, query.scope, query.signature))
             # Past tasks and notes say nothing of what clears an error.
             about_task = None if query.is_at_error else self._about_task(query, findings, degraded)
             contexts = []
@@ -196,6 +205,10 @@ class MemoryRetriever:
                     error=query.signature,
                     degraded=tuple(degraded.values()),
                     failed=tuple(degraded),
+                    warnings=warnings,
+                    similar_cases=cases_at_error(
+                        query, candidates, remedies, gate, self._store, limit
+                    ),
                 )
                 if about_task:
                     answer = about_task(gate, limit, answer)
@@ -223,17 +236,14 @@ class MemoryRetriever:
         return findings, degraded
 
     def _remedies(
-        self, query: Query, findings: Mapping[str, Findings]
+        self,
+        query: Query,
+        findings: Mapping[str, Findings],
+        candidates: Sequence[RecoveryCandidate],
     ) -> tuple[list[Remedy], Credits]:
         """Return what was done about the error of *query*, best first, and the credit of it."""
         if query.signature is None:
             return [], NO_CREDITS
-        candidates = [
-            one
-            for of in findings.values()
-            for one in of.recoveries
-            if vouches(one.contributor, one.repo, query.state.repo)
-        ]
         remedies, counts = found(query, candidates)
         known = credits_for(self._store, [one.advice for one in remedies])
         if known.distrusted:
@@ -278,7 +288,7 @@ class MemoryRetriever:
     def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
         """Return what runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
-        if state.last_action or not (state.repo or state.agent):
+        if state.last_action or state.steps or not (state.repo or state.agent):
             return None
         playbook = self.playbooks.of(
             state.repo,
@@ -309,8 +319,10 @@ class MemoryRetriever:
             state.agent,
             state.environment,
         )
-        # That it does not run is known by now.
-        return replace(context, warnings=command_warnings(history) if history.others else ())
+        # That it does not run is known by now: who did not ask does without.
+        known = command_warnings(history) if history.others else ()
+        asked = tuple(replace(one, is_sure=False) for one in known)
+        return replace(context, warnings=(*asked, *context.warnings))
 
     def only(self, channel: str) -> "MemoryRetriever":
         """Return a retriever that uses only *channel*, one of `CHANNELS`."""
@@ -398,6 +410,13 @@ def settle(
         replace(one, silence=None, rank=0) if one.silence and one.silence.step in _SETTLED else one
         for one in context.remedies
     ]
+    if unasked:
+        # What is like the moment of an error interrupts no agent: it says no more than remedies do.
+        context = replace(
+            context,
+            warnings=tuple(one for one in context.warnings if one.is_sure),
+            similar_cases=() if context.error else context.similar_cases,
+        )
     if tree is not None:
         remedies = _ordered(passed(remedies, partial(fresh_remedy, context.error, tree)))
         playbook = context.playbook and fresh_playbook(context.playbook, tree)
@@ -427,8 +446,9 @@ def sayings(context: MemoryContext) -> Iterator[str]:
     if context.loop:  # its line says nothing of other tasks
         return
     yield from chain.from_iterable(map(_said, context.shown))
-    yield from (warning.text for warning in context.warnings)
-    yield from (case_line(case) for case in context.similar_cases if is_told(case))
+    yield from (one.subject for one in context.warnings if one.is_sure or not context.error)
+    if not context.error:
+        yield from (case_line(case) for case in context.similar_cases if is_told(case))
     yield from (note_line(recollection.note) for recollection in context.notes)
     yield from (recollection.note.id for recollection in context.lessons)
     if context.playbook:
@@ -528,7 +548,9 @@ def without_shown(context: MemoryContext, already_shown: Collection[str]) -> Mem
             one for one in context.similar_cases if case_line(one) not in already_shown
         ),
         warnings=tuple(
-            one for one in context.warnings if not any(one.text in said for said in already_shown)
+            one
+            for one in context.warnings
+            if not any(one.subject in said for said in already_shown)
         ),
         notes=tuple(one for one in context.notes if note_line(one.note) not in already_shown),
         lessons=tuple(one for one in context.lessons if one.note.id not in already_shown),

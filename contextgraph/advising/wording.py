@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -365,7 +366,7 @@ def command_warnings(history: CommandHistory) -> tuple[FailureWarning, ...]:
     if not (text := command_warning(history)):
         return ()
     tasks = max(one.tried for one in (history.exact, history.first) if one)
-    return (FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ())),)
+    return (FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ()), text),)
 
 
 def _instead(other: CommandRecord, prepares: str) -> str:
@@ -440,6 +441,7 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         return
     if context.error:
         yield from _numbered(_Entry(remedy_text(one), (shown_item(one),)) for one in context.shown)
+        yield from map(_warning, filter(attrgetter("is_sure"), context.warnings))
         return
     for recollection, quoted in lesson_lines(context.lessons):
         yield _Entry(quoted, (ShownItem(recollection.note.id, why=_OF_LESSON),))

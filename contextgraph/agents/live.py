@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from contextgraph.advising.freshness import lessons_to_say, with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
@@ -22,7 +22,6 @@ from contextgraph.model import (
     Condition,
     Environment,
     ErrorSignature,
-    FailureWarning,
     Json,
     LearnReceipt,
     Lesson,
@@ -33,10 +32,8 @@ from contextgraph.model import (
     Phase,
     PipelineStep,
     RawTrajectory,
-    ScopeLevel,
     State,
     Step,
-    Why,
     new_context_id,
 )
 from contextgraph.model.values import replace
@@ -44,16 +41,11 @@ from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_use
-from contextgraph.trace.course import CourseTracker
-from contextgraph.trace.loops import STUCK_AFTER, LoopTracker, is_alarming
+from contextgraph.trace.loops import STUCK_AFTER, is_alarming
 from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, state_at
 from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
-
-if TYPE_CHECKING:
-    from contextgraph.learning.failure import SolveRates
-    from contextgraph.learning.statistics import StatisticsEngine
 
 START_TOKENS, STEP_TOKENS, INDEX_TOKENS = 800, 400, 500
 _INDEX = (
@@ -63,8 +55,6 @@ _INDEX = (
 _FEWEST_INDEXED = 5
 _LIMIT = 3
 
-# Conditions that cannot be mended when a run is about to submit.
-_PAST = frozenset((Condition.NOT_REPRODUCED, Condition.LOOPED))
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
 _COMPARED_EVERY = 10
 
@@ -273,8 +263,6 @@ class LiveRun:
         self._tree = WorkingTree.around(workdir) if workdir else None
         self._steps: list[Step] = []
         self._reader = StepReader()
-        self._loops = LoopTracker()
-        self._course = CourseTracker()
         if workdir and environment is None:
             environment = Environment(sys.platform, str(Path(workdir).resolve()))
         self._states = StateTracker(replace(state_at(raw, 0), environment=environment))
@@ -284,7 +272,6 @@ class LiveRun:
         self._errors: set[tuple[str, str]] = set()
         self._alarms: set[str] = set()
         self._alarmed_until = -1
-        self._warned: set[Condition] = set()
         self.session = Session(memory, session, agent=raw.agent, repo=raw.repo)
         self._folders_shown = False
         self._commands: set[str] = set()
@@ -367,14 +354,13 @@ class LiveRun:
     def _push(self, step: Step) -> tuple[State, StepTrace, LoopInfo | None]:
         """Return the state after *step*, the step as it is read, and the loop that it is in."""
         read = self._reader.push(step)
-        state, loop = self._states.push(read), self._loops.push(read)
-        self._course.push(read, loop)
+        state = self._states.push(read)
         # What a person wrote after a step begins a turn.
         self._turn = [] if (step.user_message or "").strip() else [*self._turn, read]
         use = command_use(step.action.text)
         if read.succeeded and use:
             self._commands.add(use.form)
-        return state, read, loop
+        return state, read, self._states.loop
 
     def prompt(self, text: str) -> str | None:
         """Return what is known about the request *text* of a person; None if there is nothing new.
@@ -416,8 +402,8 @@ class LiveRun:
         loop. Only where significantly fewer of the runs in this memory that ended so were solved
         than of the others.
         """
-        conditions = self._course.conditions - self._warned
-        return self._shown(lambda: self._missing(conditions), STEP_TOKENS, "submit") or None
+        ending = replace(self._states.state.progress, phase=Phase.SUBMITTING)
+        return self._shown(lambda: self._query(ending), STEP_TOKENS, "submit") or None
 
     def broken(self) -> tuple[str, ...]:
         """Return the rules that the turn since the last message of a person broke, each once.
@@ -539,6 +525,8 @@ class LiveRun:
         return lesson is not None and lesson_key(lesson) in self.session.said()
 
     def _query(self, state: State) -> MemoryContext:
+        # Each comparison with earlier runs may warn falsely: `_failing` compares now and then.
+        state = replace(state, steps=0) if state.current_error else state
         found = self._memory.query(
             state,
             _LIMIT,
@@ -594,33 +582,14 @@ class LiveRun:
 
         return self._shown(search, STEP_TOKENS, moment)
 
-    def _missing(self, conditions: frozenset[Condition]) -> MemoryContext:
-        self._warned.update(conditions)
-        return submission_context(self._memory.stats, conditions, self._excluded)
-
     def _failing(self) -> str:
         """Return a warning where hardly any run that was where this one is was solved."""
-        step = len(self._steps) + 1
-        course = self._course.course()
-        looped = course.looped(step)
-        has_edit = course.first_edit is not None
-        if step % _COMPARED_EVERY or (has_edit and not looped):
+        state = self._states.state
+        is_at_fault = Condition.NO_EDIT in state.conditions or state.looped_steps
+        if state.steps % _COMPARED_EVERY or not is_at_fault:
             return ""
 
-        def search() -> MemoryContext:
-            rates = self._memory.stats.get_solve_rates_at(
-                step, has_edit=has_edit, looped=looped, exclude_instances=self._excluded
-            )
-            telling = {name: rate for name, rate in rates.items() if rate.is_telling}
-            # A hook is another process at each step: what it said before stands in the session.
-            said = self.session.said() if telling else frozenset()
-            repeated = {name for name in telling if any(name.text in text for text in said)}
-            new = sorted(telling.keys() - self._warned - repeated)
-            self._warned.update(new)
-            warnings = (failure_warning(name, telling[name], f"by step {step}") for name in new)
-            return MemoryContext(new_context_id(), warnings=tuple(warnings))
-
-        return self._shown(search, STEP_TOKENS, "failing")
+        return self._shown(lambda: self._query(state.progress), STEP_TOKENS, "failing")
 
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int, moment: str) -> str:
         """The text of what *search* finds without what the agent was shown before."""
@@ -636,29 +605,3 @@ class LiveRun:
         facts = context.playbook.facts if context.playbook and text else ()
         self._folders_shown |= any(fact.cause in FOLDER_PATTERNS for fact in facts)
         return text
-
-
-def submission_context(
-    stats: "StatisticsEngine",
-    conditions: Iterable[Condition],
-    exclude_instances: frozenset[str],
-) -> MemoryContext:
-    """Return a warning for each of *conditions* with which significantly fewer runs were solved.
-
-    Runs of *exclude_instances* do not count.
-    """
-    shown = sorted(frozenset(conditions) - _PAST)
-    rates = stats.get_solve_rates(exclude_instances) if shown else {}
-    warnings = (
-        failure_warning(one, rates[one], "at the end") for one in shown if rates[one].is_lower
-    )
-    return MemoryContext(new_context_id(), warnings=tuple(warnings))
-
-
-def failure_warning(condition: Condition, rates: "SolveRates", when: str) -> FailureWarning:
-    """Return the warning about *condition*, with how earlier runs went that showed it *when*."""
-    text = (
-        f"{condition.text}: {rates.solved_shown} of {rates.shown} earlier runs of which this was "
-        f"true {when} were solved, and {rates.solved_others} of {rates.others} others"
-    )
-    return FailureWarning(text, rates.shown, Why((), ScopeLevel.GENERAL, rates.shown, ()))

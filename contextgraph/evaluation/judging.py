@@ -158,7 +158,9 @@ class Judge:
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
             at = step - read.steps[0].index
-            state, topic = states[at + 1], errors[step].family if step in errors else ""
+            # What clears the error is judged, not how the run goes.
+            state = replace(states[at + 1], steps=0)
+            topic = errors[step].family if step in errors else ""
             recovery, done = cleared.get(step, (None, _NOTHING))
             names = (
                 names_in(recovery.error.error_type, recovery.error.message)

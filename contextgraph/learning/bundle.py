@@ -17,7 +17,6 @@ from contextgraph.model import (
     ActionKind,
     Bundle,
     CausedError,
-    Condition,
     ErrorPattern,
     ErrorSignature,
     Family,
@@ -55,6 +54,7 @@ from contextgraph.trace import (
     StepTrace,
     Trace,
     change_of,
+    course_of,
     describe_change,
     describe_remedy,
     error_id,
@@ -729,7 +729,7 @@ def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -
     errors = {error_id(step.error): step.error for step in read.steps if step.error}
     facts = facts_of_run(read)
     return Bundle(
-        trajectory=_trajectory(read, identity, learned_at, facts.course.conditions),
+        trajectory=_trajectory(read, identity, learned_at),
         fragments=fragments,
         errors=tuple(_pattern(key, errors[key]) for key in sorted(errors)),
         caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
@@ -808,9 +808,7 @@ def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
     return tuple(named)[:MAX_FILES]
 
 
-def _trajectory(
-    read: Trace, identity: str, learned_at: datetime, conditions: tuple[Condition, ...]
-) -> Trajectory:
+def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
     raw = read.raw
     files, made = _changed(read)
     return Trajectory(
@@ -832,7 +830,7 @@ def _trajectory(
         learned_at=learned_at,
         outcome_source=raw.outcome_source,
         change=raw.change,
-        conditions=conditions,
+        course=course_of(raw, read.steps, read.loops),
     )
 
 

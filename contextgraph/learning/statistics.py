@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
-from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
-from contextgraph.learning.failure import (
+from contextgraph.advising.failure import (
     SolveRates,
     failing_conditions,
+    is_often_open,
     judged_runs,
-    rates_at,
     rates_of,
 )
+from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
+from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
 from contextgraph.model import (
     Clearance,
     Condition,
@@ -329,7 +329,6 @@ def _counted(runs: Sequence[_Run]) -> OutcomePeriod:
     return OutcomePeriod(runs[0].seen_at, runs[-1].seen_at, outcomes)
 
 
-LEAST_RUNS = 3
 PATTERNS = 50
 _MOST_ERRORS = 300
 _RECOVERIES = 200
@@ -339,11 +338,7 @@ _METHODOLOGIES = 32
 def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
     """Errors that a third of at least three runs never resolved, those of most such runs first."""
     common = store.recoveries.errors(scope, _MOST_ERRORS)
-    failing = [
-        tally
-        for tally in common
-        if tally.runs >= LEAST_RUNS and 3 * tally.cleared_runs <= 2 * tally.runs
-    ]
+    failing = [tally for tally in common if is_often_open(tally.runs, tally.cleared_runs)]
     failing.sort(key=lambda tally: (tally.cleared_runs - tally.runs, tally.error.id))
     phases = _phases(store, scope)
     return tuple(
@@ -534,9 +529,9 @@ class StatisticsEngine:
         resolved, worst first, with the phase in which most runs met them.
         """
         everywhere = judged_runs(self._store)
-        runs = judged_runs(self._store, repo) if repo else everywhere
+        runs = judged_runs(self._store, Scope(repo)) if repo else everywhere
         errors = failure_patterns(self._store, Scope(repo or None))
-        return (*failing_conditions(runs, rates_of(everywhere)), *errors)
+        return (*failing_conditions(self._store, runs, rates_of(everywhere)), *errors)
 
     def get_interventions(self, repo: str = "") -> Interventions:
         """Return how often people intervened, in *repo* if given.
@@ -587,19 +582,8 @@ class StatisticsEngine:
 
         Counts at most 400 runs whose outcome is known, none of *exclude_instances*.
         """
-        return rates_of(judged_runs(self._store, exclude=frozenset(exclude_instances)))
-
-    def get_solve_rates_at(
-        self, step: int, *, has_edit: bool, looped: int, exclude_instances: Iterable[str] = ()
-    ) -> Mapping[Condition, SolveRates]:
-        """Return how runs went that at *step* showed what a running one shows.
-
-        *has_edit*: it has changed an existing file; *looped*: so many of its steps lie in loops.
-        The rates are those of runs that lasted longer than *step*; a condition that the run does
-        not show is left out.
-        """
-        runs = judged_runs(self._store, exclude=frozenset(exclude_instances))
-        return rates_at(runs, step, has_edit=has_edit, looped=looped)
+        excluded = Scope(None, frozenset(exclude_instances))
+        return rates_of(judged_runs(self._store, excluded))
 
     def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
         """Return counts of outcomes by period, oldest first."""

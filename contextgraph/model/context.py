@@ -26,7 +26,7 @@ from contextgraph.model.facts import Environment
 from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phase
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import ActionKind, Json, Time
-from contextgraph.model.trajectory import Outcome, PatchSummary, Trajectory
+from contextgraph.model.trajectory import Condition, Outcome, PatchSummary, Trajectory
 from contextgraph.model.values import replace
 
 
@@ -184,6 +184,10 @@ class State:
     the space of the memory, if known. *action_type*, *error_category* and *error_keywords* describe
     an attempt of an agent that does not say its *last_action*: without either, a state is no
     attempt, and an error alone no loop.
+
+    *steps* is how many steps the run has taken, *looped_steps* how many of them lie in loops, and
+    *conditions* are those that it shows so far: warnings compare it with earlier runs that were
+    where it is. Without *steps* it is not compared.
     """
 
     tools: tuple[str, ...] = ()
@@ -203,12 +207,30 @@ class State:
     action_type: ActionKind | None = None
     error_category: str = ""
     error_keywords: tuple[str, ...] = ()
+    steps: int = 0
+    looped_steps: int = 0
+    conditions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:
             object.__setattr__(self, "phase", Phase(self.phase))
         if self.action_type is not None and type(self.action_type) is not ActionKind:
             object.__setattr__(self, "action_type", ActionKind(self.action_type))
+        if any(type(one) is not Condition for one in self.conditions):
+            object.__setattr__(self, "conditions", tuple(map(Condition, self.conditions)))
+
+    @property
+    def progress(self) -> "State":
+        """How far the run is, and no more: with that it is compared with earlier runs."""
+        return State(
+            repo=self.repo,
+            phase=self.phase,
+            last_action=self.last_action,
+            agent=self.agent,
+            steps=self.steps,
+            looped_steps=self.looped_steps,
+            conditions=self.conditions,
+        )
 
 
 class Scope(Struct, frozen=True):
@@ -504,11 +526,17 @@ class SimilarCase(Struct, frozen=True):
 
 
 class FailureWarning(Struct, frozen=True):
-    """A common failure; *count* is the number of runs in which it occurred."""
+    """A common failure; *count* is the number of runs in which it occurred.
+
+    *subject* is what it is about: an agent is warned of it once. *is_sure*: it is worth the
+    interruption of an agent that did not ask.
+    """
 
     text: str
     count: int
     why: Why
+    subject: str = ""
+    is_sure: bool = True
 
 
 class MemoryContext(Struct, frozen=True, eq=False):
@@ -517,8 +545,9 @@ class MemoryContext(Struct, frozen=True, eq=False):
     *remedies* has all that were found, including silenced ones, which name the step and the reason.
     *error* is the error as recognised in the query. *degraded* lists the parts that did not answer,
     with the reason, and *failed* their names. *loop* is set if the agent is stuck in one,
-    *playbook* if the run has only begun. *warnings* are those of `LiveRun.check_submit`, *notes*
-    what people said about the task. *id* identifies this answer when its effect is reported.
+    *playbook* if the run has only begun. *warnings* are conditions that the state shows and under
+    which runs fail, *notes* what people said about the task. *id* identifies this answer when its
+    effect is reported.
     """
 
     id: str

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from contextgraph.model.error import Cause, RemedyPattern
 from contextgraph.model.step import ActionKind
-from contextgraph.model.trajectory import Condition, PatchSummary
+from contextgraph.model.trajectory import PatchSummary
 
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:[\\/]Users)[\\/][^\\/]+|\.")
 TESTS = "<tests>"  # stands for the choice of tests in the form of a command
@@ -82,28 +82,6 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     pattern: RemedyPattern
 
 
-class Course(Struct, frozen=True, omit_defaults=True):
-    """How a run of so many *steps* went, and the *conditions* that it ended with.
-
-    *first_edit* is the step that first changed a file which the run did not make itself, *loops*
-    are the first and last step of each loop, *open_error* is the type of the error that stood last.
-    """
-
-    steps: int = 0
-    conditions: tuple[Condition, ...] = ()
-    first_edit: int | None = None
-    loops: tuple[tuple[int, int], ...] = ()
-    open_error: str = ""
-
-    def has_edit(self, before: int) -> bool:
-        """Return whether an existing file was changed *before* a step."""
-        return self.first_edit is not None and self.first_edit < before
-
-    def looped(self, before: int) -> int:
-        """Return the number of steps in loops among those *before* a step."""
-        return sum(max(0, min(end + 1, before) - start) for start, end in self.loops)
-
-
 class RunFacts(Struct, frozen=True, omit_defaults=True):
     """Facts that one run shows of its project, and of its machine.
 
@@ -113,8 +91,7 @@ class RunFacts(Struct, frozen=True, omit_defaults=True):
     when they were last run. *patch* is what it changed in existing files, and *symbols* the
     functions and classes of that by file. *edited* are files that it wrote or changed by actions.
     *content_hashes* are git's hashes of files, by path, maybe abbreviated. *environment* is the
-    machine that it ran on, *losses* are the steps that this machine cost it, *course* is how it
-    went. Paths are sorted.
+    machine that it ran on, *losses* are the steps that this machine cost it. Paths are sorted.
     """
 
     commands: tuple[CommandUse, ...] = ()
@@ -129,4 +106,3 @@ class RunFacts(Struct, frozen=True, omit_defaults=True):
     content_hashes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     environment: Environment = Environment()
     losses: tuple[Loss, ...] = ()
-    course: Course = Course()

@@ -238,6 +238,28 @@ _CONDITIONS = {
 }
 
 
+class Course(Struct, frozen=True, omit_defaults=True):
+    """How a run of so many *steps* went, and the *conditions* that it ended with.
+
+    *first_edit* is the step that first changed a file which the run did not make itself, *loops*
+    are the first and last step of each loop, *open_error* is the type of the error that stood last.
+    """
+
+    steps: int = 0
+    conditions: tuple[Condition, ...] = ()
+    first_edit: int | None = None
+    loops: tuple[tuple[int, int], ...] = ()
+    open_error: str = ""
+
+    def has_edit(self, before: int) -> bool:
+        """Return whether an existing file was changed *before* a step."""
+        return self.first_edit is not None and self.first_edit < before
+
+    def looped(self, before: int) -> int:
+        """Return the number of steps in loops among those *before* a step."""
+        return sum(max(0, min(end + 1, before) - start) for start, end in self.loops)
+
+
 @also_accepts("success", 4, bool, lambda success: {"outcome": Outcome.of(success)})
 @dataclasses.dataclass(frozen=True, slots=True)
 class Trajectory:
@@ -248,8 +270,7 @@ class Trajectory:
 
     *repo* is in lower case. *files* are the repository-relative files that the run changed, by its
     patch if there is one, without files that the run created. *contributor* names who supplied the
-    run (``learn --source``), or is empty. *conditions* are
-    those that it ended with.
+    run (``learn --source``), or is empty. *course* is how it went.
     """
 
     id: str
@@ -274,7 +295,12 @@ class Trajectory:
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
     contributor: str = ""
-    conditions: tuple[Condition, ...] = ()
+    course: Course = dataclasses.field(default_factory=Course)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions that the run ended with."""
+        return self.course.conditions
 
     @property
     def name(self) -> str:

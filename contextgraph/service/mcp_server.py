@@ -30,7 +30,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from contextgraph.advising.pipeline import settle
 from contextgraph.advising.wording import MAX_TOKENS, render
 from contextgraph.agents.install import WHEN_TO_ASK
-from contextgraph.agents.live import submission_context
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.learning import Inspection
@@ -61,7 +60,7 @@ from contextgraph.service.operations.arguments import (
     arguments_of,
 )
 from contextgraph.text import clip, gives_instructions, mask_secrets, neutral, words
-from contextgraph.trace import command_lines, course_of
+from contextgraph.trace import command_lines, state_at
 
 _RUN = """\
 A finished run, as JSON or as the text of its log file: SWE-agent, mini-swe-agent, Claude Code, \
@@ -395,9 +394,10 @@ def check_submit(
     Give all steps of the run; observations may be left out where an edit or a command succeeded.
     """
     read = asked.inspected(steps, repo).trace
-    conditions = course_of(read.raw, read.steps, read.loops).conditions
-    excluded = frozenset([instance_id] if instance_id else [])
-    return asked.shown(submission_context(asked.memory.stats, conditions, excluded))
+    ending = state_at(read.raw, len(read.raw.steps)).progress
+    excluded = [instance_id] if instance_id else []
+    found = asked.memory.query(replace(ending, phase=Phase.SUBMITTING), exclude_instances=excluded)
+    return asked.shown(found)
 
 
 def search_trajectories(

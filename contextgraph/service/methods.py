@@ -430,7 +430,6 @@ class StatisticsOfService(Part, StatisticsEngine):
     get_friction = requested(StatisticsEngine.get_friction, "stats", READ)
     get_interventions = requested(StatisticsEngine.get_interventions, "stats", READ)
     get_outcomes_over_time = requested(StatisticsEngine.get_outcomes_over_time, "stats", READ)
-    get_solve_rates_at = requested(StatisticsEngine.get_solve_rates_at, "stats", READ)
     get_solve_rates = requested(StatisticsEngine.get_solve_rates, "stats", READ)
     get_steps_saved = requested(StatisticsEngine.get_steps_saved, "stats", READ)
 

@@ -781,8 +781,11 @@ class MemoryRecoveries(_Part):
         limit: int,
         phase: model.Phase | None = None,
         runs: Iterable[str] | None = None,
+        only: Sequence[str] = (),
     ) -> Sequence[model.ErrorTally]:
         terms, most = _within(scope), _most(limit)
+        if only:
+            terms.append(_keyed(only, TARGET))
         if phase is not None:
             return self._errors_in_phase(terms, limit, phase, runs)
         if runs is not None:

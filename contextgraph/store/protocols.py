@@ -182,8 +182,12 @@ class RecoveryStore(Protocol):
         limit: int,
         phase: model.Phase | None = None,
         runs: Iterable[str] | None = None,
+        only: Sequence[str] = (),
     ) -> Sequence[model.ErrorTally]:
-        """Errors met in *scope*, in fragments of *phase*, by *runs* (ids); most runs first."""
+        """Errors met in *scope*, in fragments of *phase*, by *runs* (ids); most runs first.
+
+        Of those with the ids *only*, if any are given.
+        """
 
     def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
         """Run id -> the errors that its fragments met, by fragment id and error id."""

@@ -15,7 +15,6 @@ from contextgraph.model import (
     ActionKind,
     Cause,
     CommandUse,
-    Course,
     Environment,
     ErrorSignature,
     Loss,
@@ -56,16 +55,10 @@ _MODULE = regex(r"No module named '?([\w.]+)")
 _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 500, 10_000, 24
 
 
-_NO_COURSE = Course()
-
-
 def facts_of(
-    raw: RawTrajectory,
-    steps: Iterable[StepTrace],
-    losses: Iterable[Loss] = (),
-    course: Course = _NO_COURSE,
+    raw: RawTrajectory, steps: Iterable[StepTrace], losses: Iterable[Loss] = ()
 ) -> RunFacts:
-    """Return the facts that *raw* shows, from the trace of its *steps*, *losses* and *course*."""
+    """Return the facts that *raw* shows, from the trace of its *steps* and its *losses*."""
     seen = _Seen()
     for step in steps:
         seen.add(step)
@@ -87,7 +80,6 @@ def facts_of(
         content_hashes=_hashes(chain(content_hashes(patch), raw.content_hashes.items())),
         environment=environment_of(raw),
         losses=tuple(losses),
-        course=course,
     )
 
 

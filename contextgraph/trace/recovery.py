@@ -31,7 +31,6 @@ from contextgraph.trace.changes import (
     refused_edit,
     shell_action,
 )
-from contextgraph.trace.course import course_of
 from contextgraph.trace.loops import loops_of
 from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses, facts_of
 from contextgraph.trace.run import (
@@ -470,9 +469,7 @@ def trace(raw: RawTrajectory) -> Trace:
 
 def facts_of_run(read: Trace) -> RunFacts:
     """Return the facts that a run shows, with what its machine cost it."""
-    return facts_of(
-        read.raw, read.steps, _losses_of(read), course_of(read.raw, read.steps, read.loops)
-    )
+    return facts_of(read.raw, read.steps, _losses_of(read))
 
 
 def _losses_of(read: Trace) -> Iterator[Loss]:

@@ -1,16 +1,22 @@
-"""A run as it goes on: open errors, states, signs of an early submission, the type of its task."""
+"""A run as it goes on: open errors, conditions of failure, states, the type of its task."""
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
 from contextgraph.model import (
     EXCEPTIONS,
     ActionKind,
+    Condition,
+    Course,
     ErrorSignature,
     Family,
+    LoopInfo,
+    LoopSeverity,
     Phase,
     RawTrajectory,
     State,
@@ -19,12 +25,13 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex
 from contextgraph.trace.actions import ActionReading
-from contextgraph.trace.loops import steady
+from contextgraph.trace.loops import LoopTracker, is_alarming, steady
 from contextgraph.trace.programs import plain, without_banners
 from contextgraph.trace.signature import signature_of
 from contextgraph.trace.steps import (
     StepTrace,
     answers_nothing,
+    is_edit,
     is_installing,
     is_typed_again,
     is_version_query,
@@ -328,16 +335,124 @@ def _rank(error: ErrorSignature) -> int:
     return _EARLY.get(error.error_type, _LATE)
 
 
+# How harnesses name the end of a run that has used up its context, money, time or turns.
+_EXHAUSTED = regex(r"context|cost|limit|budget|exceeded|max_|timeout|too_many", re.IGNORECASE)
+
+
+class CourseTracker:
+    """The course of a growing run, at constant cost per step."""
+
+    def __init__(self) -> None:
+        self.errors = OpenErrors()
+        self._created: set[str] = set()
+        self._edited: set[str] = set()
+        self._tests: set[str] = set()
+        self._is_tested = False
+        self._is_red = False
+        self._passed = -1
+        self._loops: dict[int, int] = {}
+        self._steps = 0
+        self._first_edit: int | None = None
+        self._is_reproduced = False
+        self._is_unrun = False
+        self._is_stuck = False
+        self._was_stuck = False
+
+    def push(self, step: StepTrace, loop: LoopInfo | None) -> None:
+        """Add the next step, and the loop that it continues; a submission itself shows nothing."""
+        self._steps += 1
+        self.errors.push(step)
+        if step.reading.kind is ActionKind.SUBMIT:
+            return
+        self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
+        self._was_stuck |= self._is_stuck
+        if loop is not None and is_alarming(loop):
+            # A loop that turns out to reach further takes the place of those that it overlaps.
+            before = {start: end for start, end in self._loops.items() if end < loop.start}
+            self._loops = before | {loop.start: loop.end}
+        if step.reading.kind.runs:
+            self._is_unrun = False
+            self._is_reproduced |= self._first_edit is None
+        if step.reading.kind is ActionKind.TEST:
+            self._tests.add(step.step.action.text)
+            self._is_red = not step.succeeded
+            self._passed = step.index if step.succeeded else self._passed
+            # A test command chose no tests, or some that name an edited module.
+            self._is_tested |= not step.reading.targets or any(
+                module in step.step.action.text for module in self._edited
+            )
+        if step.succeeded and (is_edit(step) or step.reading.scripted):
+            files = step.reading.scripted or step.reading.changed or step.reading.targets
+            self._is_unrun = True
+            if step.reading.kind is ActionKind.CREATE:
+                self._created.update(files)
+            elif not files or not self._created.issuperset(files):
+                self._first_edit = step.index if self._first_edit is None else self._first_edit
+                new = {PurePosixPath(file).stem for file in files} - self._edited
+                self._edited |= new
+                self._is_tested |= any(module in test for module in new for test in self._tests)
+
+    @property
+    def _open_error(self) -> OpenError | None:
+        """The error met last that still stands in the way: no passing test came after it."""
+        latest = self.errors.latest
+        return latest if latest and latest.last.index > self._passed else None
+
+    @property
+    def conditions(self) -> frozenset[Condition]:
+        """The conditions after the steps pushed so far: see `Condition`."""
+        has_edit = self._first_edit is not None
+        shown = {
+            Condition.NO_EDIT: not has_edit,
+            Condition.NOT_REPRODUCED: has_edit and not self._is_reproduced,
+            Condition.NOT_RUN: self._is_unrun,
+            Condition.NOT_TESTED: has_edit and not self._is_tested,
+            Condition.TESTS_RED: self._is_red,
+            Condition.ERROR_OPEN: self._open_error is not None,
+            Condition.LOOPED: self._was_stuck,
+            Condition.STUCK: self._is_stuck,
+        }
+        return frozenset(condition for condition, is_shown in shown.items() if is_shown)
+
+    def course(self, exit_status: str | None = None) -> Course:
+        """Return the course after the steps pushed so far, of a run that ended so."""
+        conditions = set(self.conditions)
+        if exit_status and _EXHAUSTED.search(exit_status):
+            conditions.add(Condition.EXHAUSTED)
+        error = self._open_error
+        return Course(
+            self._steps,
+            tuple(sorted(conditions)),
+            self._first_edit,
+            tuple(self._loops.items()),
+            error.error.error_type if error else "",
+        )
+
+
+def course_of(raw: RawTrajectory, steps: Iterable[StepTrace], loops: Sequence[LoopInfo]) -> Course:
+    """Return the course of a whole run, whose *loops* are in order."""
+    tracker, waiting = CourseTracker(), deque(loops)
+    for step in steps:
+        while waiting and waiting[0].end < step.index:
+            waiting.popleft()
+        is_in = waiting and waiting[0].start <= step.index
+        tracker.push(step, waiting[0] if is_in else None)
+    return tracker.course(raw.exit_status)
+
+
 class StateTracker:
     """The state of the agent in a growing run, at constant cost per step.
 
-    *start* is the state before the first step. Without tools there, those used so far count.
+    *start* is the state before the first step. Without tools there, those used so far count. *loop*
+    is the one that the last step is in.
     """
 
     def __init__(self, start: State) -> None:
         self._state = start
         self._has_tools = bool(start.tools)
-        self._errors = OpenErrors()
+        self._loops = LoopTracker()
+        self._course = CourseTracker()
+        self.loop: LoopInfo | None = None
         self._readme = self._entries = ""
         self._folder: str | None = None
         self._listings: set[str] = set()
@@ -351,7 +466,9 @@ class StateTracker:
 
     def push(self, step: StepTrace) -> State:
         """The state after the next *step*."""
-        self._errors.push(step)
+        self.loop = self._loops.push(step)
+        self._course.push(step, self.loop)
+        course = self._course.course()
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
         failed = self._failed(before.failed_actions, step)
@@ -367,6 +484,9 @@ class StateTracker:
             # A log that ends before the answer does not show which file is open then.
             open_file=before.open_file if observation is None else step.step.open_file or "",
             failed_actions=failed,
+            steps=course.steps,
+            looped_steps=course.looped(course.steps),
+            conditions=course.conditions,
         )
         return self._state
 
@@ -399,7 +519,7 @@ class StateTracker:
 
     def _current_error(self) -> str:
         """The text of the current error, which is cut once and not at every step."""
-        latest = self._errors.latest
+        latest = self._course.errors.latest
         if latest is None:
             return ""
         if latest.last.index != self._excerpt_step:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import Outcome
-from tests.builders import run
+from contextgraph.model import Condition, Outcome, Phase, State
+from contextgraph.model.values import replace
+from tests.builders import NO_MODULE, run
 
 EDIT = ("sed -i 's/1/2/' shop/totals.py", "", 0)
 TEST = ("python -m pytest -q", "3 passed\n", 0)
@@ -78,3 +79,49 @@ def test_an_error_that_was_never_cleared_costs_the_steps_at_which_it_was_met(
             memory.learn(run([timed_out] * 4, instance_id=f"acme__shop-{number}"))
         (friction,) = memory.stats.get_friction()
     assert (friction.tasks, friction.cleared, friction.cost) == (3, 0, 12.0)
+
+
+def test_an_answer_has_three_parts_each_with_its_own_gate(tmp_path: Path) -> None:
+    missing = ("python reproduce.py", NO_MODULE, 1)
+    cleared = [missing, ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0), EDIT, TEST]
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        for number in range(8):
+            memory.learn(run(cleared, instance_id=f"acme__shop-{number}", outcome=SOLVED))
+            left = [missing, *LOOKS[: 12 + number]]
+            memory.learn(run(left, instance_id=f"acme__shop-{20 + number}", outcome=FAILED))
+        memory.consolidate()
+        state = State(
+            repo="acme/shop",
+            current_error=NO_MODULE,
+            last_action="python reproduce.py",
+            steps=12,
+            conditions=(Condition.NO_EDIT,),
+        )
+        context = memory.query(state)
+        patterns = memory.stats.get_failure_patterns("acme/shop")
+        (pattern,) = [one for one in patterns if one.condition == Condition.NO_EDIT.text]
+        assert "PYTHONPATH=lib" in context.suggestions[0].description
+        unedited, left_open = context.warnings
+        assert unedited.text == (
+            f"{pattern.condition}: 0 of 8 earlier runs of which this was true by step 12 were "
+            f"solved, and 8 of 8 others; {pattern.prevented}"
+        )
+        assert left_open.text == (
+            "ModuleNotFoundError: 8 of 16 earlier runs here that met this error never cleared it"
+        )
+        assert [case.outcome for case in context.similar_cases] == [SOLVED] * 5
+        assert unedited.text in memory.render(context)
+        assert not memory.query(replace(state, steps=3, conditions=())).warnings[1:]
+        # Who did not ask is told only what is sure.
+        assert memory.query(state, unasked=True).warnings == (unedited,)
+        said = [unedited.subject]
+        assert memory.query(state, already_shown=said).warnings == (left_open,)
+
+
+def test_what_is_missing_at_the_end_is_that_of_the_state(memory: AgentMemory) -> None:
+    state = State(repo="acme/shop", steps=9, conditions=(Condition.NO_EDIT, Condition.LOOPED))
+    (warning,) = memory.query(replace(state, phase=Phase.SUBMITTING)).warnings
+    assert warning.text.startswith("No existing file was changed: 0 of 12 earlier runs of which")
+    elsewhere = [f"acme__shop-{number}" for number in range(12)]
+    ending = replace(state, phase=Phase.SUBMITTING)
+    assert memory.query(ending, exclude_instances=elsewhere).warnings == ()

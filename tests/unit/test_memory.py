@@ -124,11 +124,16 @@ def test_a_similar_task_is_found_by_its_words(memory):
     assert len({case.trajectory_id for case in cases}) == len(cases)
 
 
-def test_beside_an_error_nothing_but_what_cleared_it_is_shown(memory):
-    memory.learn(recovering_run())
+def test_beside_an_error_only_what_cleared_it_is_said(memory):
+    receipt = memory.learn(recovering_run())
     context = memory.query(STATE)
-    assert context.error_solutions
-    assert context.similar_cases == context.warnings == ()
+    (remedy,) = context.error_solutions
+    (case,) = context.similar_cases
+    assert (case.trajectory_id, case.probability) == (receipt.trajectory_id, remedy.probability)
+    assert [fragment.id for fragment in case.fragments] == [remedy.fragment_id]
+    assert case.instance_id not in memory.render(context)
+    assert context.warnings == ()
+    assert memory.query(STATE, unasked=True).similar_cases == ()
 
 
 @pytest.mark.parametrize(

@@ -345,15 +345,17 @@ def test_an_error_of_a_missing_program_says_what_ran_in_its_place(
         ("python -m pytest tests/test_a.py", NO_PYTEST, 1),
         ("tests/runtests.py orders", PASSED, 0),
     )
-    (warning,) = memory.query(State(repo="acme/shop", current_error=error)).warnings
+    warning, left_open = memory.query(State(repo="acme/shop", current_error=error)).warnings
+    assert "3 of 3 earlier runs here that met this error never cleared it" in left_open.text
     assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in warning.text
     assert "`tests/runtests.py <tests>` (3 of 3) did" in warning.text
-    assert not memory.query(State(repo="acme/cart", current_error=error)).warnings
+    (elsewhere,) = memory.query(State(repo="acme/cart", current_error=error)).warnings
+    assert elsewhere.text == left_open.text.replace(" here", "")
     no_helm, command = "bash: helm: command not found", "helm lint chart"
     learn(memory, (command, no_helm, 127))
     assert memory.before("acme/shop", command)
     failed = State(repo="acme/shop", current_error=no_helm, last_action=command)
-    assert not memory.query(failed).warnings
+    assert not any("did not run" in one.text for one in memory.query(failed).warnings)
     with memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK) as live:
         command = "python -m pytest tests/test_a.py"
         assert "runtests.py" in (live.before(command) or "")

@@ -94,8 +94,9 @@ OTHERS: dict[str, list[Any]] = {
 def test_all_fields_are_tried() -> None:
     # What an agent without the tool is not shown: tests/unit/test_retrieval_remedies.py; the vector
     # of a state: tests/unit/test_embedding_memory.py; the kind of an attempt, for loops:
-    # tests/integration/test_document_003.py
+    # tests/integration/test_document_003.py; how far the run is: tests/unit/test_failure.py
     elsewhere = {"tools", "embedding", "action_type", "error_category", "error_keywords"}
+    elsewhere |= {"steps", "looped_steps", "conditions"}
     assert {*elsewhere, *OTHERS} == {field.name for field in fields(State)}
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contextgraph.model import Condition
-from contextgraph.trace import facts_of_run, trace
+from contextgraph.model import Condition, RawTrajectory
+from contextgraph.trace import course_of, trace
 from tests.builders import NO_MODULE, run
 
 NO_EDIT, NOT_RUN, NOT_TESTED = Condition.NO_EDIT, Condition.NOT_RUN, Condition.NOT_TESTED
@@ -23,6 +23,11 @@ FIX = (
 RUN_FIX = ("python fix.py", "", 0)
 FAILING = ("python reproduce.py", NO_MODULE, 1)
 GONE = ("sed -i 's/1/2/' gone.py", "sed: can't read gone.py: No such file or directory", 2)
+
+
+def conditions_of(raw: RawTrajectory) -> tuple[Condition, ...]:
+    read = trace(raw)
+    return course_of(raw, read.steps, read.loops).conditions
 
 
 @pytest.mark.parametrize(
@@ -51,12 +56,12 @@ def test_a_run_ends_with_conditions(
     commands: list[tuple[str, str, int]], conditions: set[Condition]
 ) -> None:
     raw = run(commands)
-    assert set(facts_of_run(trace(raw)).course.conditions) == conditions
+    assert set(conditions_of(raw)) == conditions
 
 
 @pytest.mark.parametrize("status", ["exit_context", "submitted (exit_cost)", "LimitsExceeded"])
 def test_a_run_that_used_up_its_budget_says_so(status: str) -> None:
     raw = run([TEST, EDIT, TEST], exit_status=status)
-    assert facts_of_run(trace(raw)).course.conditions == (Condition.EXHAUSTED,)
+    assert conditions_of(raw) == (Condition.EXHAUSTED,)
     submitted = run([TEST, EDIT, TEST], exit_status="submitted")
-    assert facts_of_run(trace(submitted)).course.conditions == ()
+    assert conditions_of(submitted) == ()

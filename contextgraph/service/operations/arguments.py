@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from contextgraph.model import Action, Environment, Phase, State, Strategy
+from contextgraph.model import Action, Condition, Environment, Phase, State, Strategy
 
 LONGEST, MOST = 200_000, 100_000
 
@@ -152,6 +152,15 @@ class StateArguments(Arguments):
     environment: Annotated[
         MachineArguments | None, Field(description="The machine of the agent.")
     ] = None
+    steps: Annotated[int, Field(ge=0, description="How many steps you have taken.")] = 0
+    looped_steps: Annotated[
+        int, Field(ge=0, description="How many of them repeated an attempt in vain.")
+    ] = 0
+    conditions: Annotated[
+        tuple[Condition, ...],
+        Field(max_length=len(Condition), description="What your run shows so far."),
+        FailFast(),
+    ] = ()
 
     def state(self) -> State:
         """Return the state."""

@@ -8,9 +8,24 @@ from statistics import median
 
 from msgspec import Struct
 
-from contextgraph.model import ActionKind, CommandUse, Condition, Course, FailurePattern, Outcome
+from contextgraph.model import (
+    ActionKind,
+    Condition,
+    Course,
+    ErrorSignature,
+    FailurePattern,
+    FailureWarning,
+    Outcome,
+    Phase,
+    Scope,
+    ScopeLevel,
+    State,
+    Why,
+)
+from contextgraph.model.values import replace
 from contextgraph.store.protocols import Store
 from contextgraph.text import number_of
+from contextgraph.trace import error_id
 
 _SIGNIFICANT = 0.01
 # So many runs show well enough what goes with failure.
@@ -20,6 +35,11 @@ _RUNS_LISTED, _RUNS_READ = 2_000, 400
 _MOST_SOLVED = 0.1
 _ERRORS_NAMED = 3
 _LEAST_EXPLAINED = 0.5
+# Errors of fewer runs say little of how often they are cleared.
+LEAST_RUNS, _LEAST_OPEN = 3, 2
+_EVERYWHERE = Scope()
+# Conditions that cannot be mended when a run is about to submit.
+_PAST = frozenset((Condition.NOT_REPRODUCED, Condition.LOOPED))
 
 
 class SolveRates(Struct, frozen=True):
@@ -52,46 +72,52 @@ class SolveRates(Struct, frozen=True):
         most = _MOST_SOLVED * min(self.shown, solved)
         return self.solved_shown <= most and self.is_lower
 
+    @property
+    def text(self) -> str:
+        """The rates in words."""
+        return (
+            f"{self.solved_shown} of {number_of(self.shown, 'run')} solved, "
+            f"{self.solved_others} of {self.others} others"
+        )
+
 
 class JudgedRun(Struct, frozen=True):
     """A run whose outcome is known, as far as an analysis of failure needs it."""
 
+    id: str
     instance_id: str
     is_solved: bool
     course: Course
     conditions: frozenset[Condition]
-    tests: tuple[CommandUse, ...]
 
 
-def judged_runs(
-    store: Store, repo: str | None = None, exclude: Collection[str] = ()
-) -> Sequence[JudgedRun]:
-    """Return at most 400 runs of *repo* whose outcome is known, without instances in *exclude*.
+def judged_runs(store: Store, scope: Scope = _EVERYWHERE) -> Sequence[JudgedRun]:
+    """Return at most 400 runs in *scope* whose outcome is known.
 
     Ids are digests: the first ones are a random sample.
     """
-    known = store.runs.learned(store.runs.ids(repo, limit=_RUNS_LISTED)).values()
-    judged = (run.trajectory_id for run in known if run.outcome is not Outcome.UNKNOWN)
-    ids = [*islice(judged, _RUNS_READ)]
-    facts = store.runs.facts(ids)
-    runs = [
+    ids = store.runs.ids(scope.repo, limit=_RUNS_LISTED)
+    known = (
         run
-        for run in store.runs.trajectories(ids).values()
-        if run.instance_id not in exclude and run.id in facts and facts[run.id].course.steps
-    ]
+        for start in range(0, len(ids), _RUNS_READ)
+        for run in store.runs.trajectories(ids[start : start + _RUNS_READ]).values()
+        if run.outcome is not Outcome.UNKNOWN
+        and run.course.steps
+        and run.instance_id not in scope.exclude_instances
+        and (scope.as_of is None or run.seen_at <= scope.as_of)
+    )
+    runs = [*islice(known, _RUNS_READ)]
     right: dict[str, set[str]] = {}
     for run in runs:
         if run.success:
             right.setdefault(run.instance_id, set()).update(run.files)
     return [
         JudgedRun(
+            run.id,
             run.instance_id,
             bool(run.success),
-            (course := facts[run.id].course),
-            frozenset(
-                (*course.conditions, *_misplaced(run.files, right.get(run.instance_id, set())))
-            ),
-            tuple(use for use in facts[run.id].commands if use.kind is ActionKind.TEST),
+            run.course,
+            frozenset((*run.conditions, *_misplaced(run.files, right.get(run.instance_id, set())))),
         )
         for run in runs
     ]
@@ -115,21 +141,24 @@ def rates_of(runs: Iterable[JudgedRun]) -> Mapping[Condition, SolveRates]:
     }
 
 
-def rates_at(
-    runs: Sequence[JudgedRun], step: int, *, has_edit: bool, looped: int
-) -> Mapping[Condition, SolveRates]:
-    """Return how runs went that showed the same at *step*, and how all others did.
+def rates_at(state: State, runs: Sequence[JudgedRun]) -> Mapping[Condition, SolveRates]:
+    """Return how *runs* went that showed what *state* shows, where it is, and how all others did.
 
-    No edit: they lasted longer and had changed no existing file by then either, where *has_edit* is
-    False. Looped: at least as many of their steps lay in loops, where *looped* is not 0.
+    About to submit: that ended so. Before, no edit: they lasted longer and had changed no existing
+    file by then either; looped: at least as many of their steps by then lay in loops.
     """
+    if state.phase is Phase.SUBMITTING:
+        at_end = rates_of(runs)
+        return {one: at_end[one] for one in state.conditions if one not in _PAST}
     judged = Counter(run.is_solved for run in runs)
-    lasting = [run for run in runs if run.course.steps > step]
+    lasting = [run for run in runs if run.course.steps > state.steps]
     same = dict[Condition, list[JudgedRun]]()
-    if not has_edit:
-        same[Condition.NO_EDIT] = [run for run in lasting if not run.course.has_edit(step)]
-    if looped:
-        same[Condition.LOOPED] = [run for run in lasting if run.course.looped(step) >= looped]
+    if Condition.NO_EDIT in state.conditions:
+        same[Condition.NO_EDIT] = [run for run in lasting if not run.course.has_edit(state.steps)]
+    if state.looped_steps:
+        same[Condition.LOOPED] = [
+            run for run in lasting if run.course.looped(state.steps) >= state.looped_steps
+        ]
     solved = {name: Counter(run.is_solved for run in group) for name, group in same.items()}
     return {name: _rates(count[True], count[False], judged) for name, count in solved.items()}
 
@@ -141,7 +170,7 @@ def _rates(solved: int, failed: int, outcomes: Counter[bool]) -> SolveRates:
 
 
 def failing_conditions(
-    runs: Sequence[JudgedRun], of_all: Mapping[Condition, SolveRates]
+    store: Store, runs: Sequence[JudgedRun], of_all: Mapping[Condition, SolveRates]
 ) -> tuple[FailurePattern, ...]:
     """Return the conditions that explain failures of *runs*, those that explain most first.
 
@@ -162,20 +191,71 @@ def failing_conditions(
             continue
         pattern = FailurePattern(
             condition.text,
-            f"{rates.solved_shown} of {number_of(rates.shown, 'run')} solved, "
-            f"{rates.solved_others} of {rates.others} others",
+            rates.text,
             rates.shown,
             rates.solved_shown / rates.shown,
             rates.solved_others / rates.others if rates.others else None,
             looped / steps if condition is Condition.LOOPED else None,
-            (*_prevention(condition, runs),),
+            (*_prevention(condition, runs, store),),
             explained,
         )
         found.append(pattern)
     return tuple(sorted(found, key=lambda one: (-one.explained, one.condition)))
 
 
-def _prevention(condition: Condition, runs: Sequence[JudgedRun]) -> Iterator[str]:
+def failure_warnings(
+    state: State, store: Store, scope: Scope, error: ErrorSignature | None
+) -> Iterator[FailureWarning]:
+    """Yield the conditions that *state* shows, and with which earlier runs were solved less often.
+
+    Then that its *error* is often never cleared, in the repository of *scope* where enough runs met
+    it there. Only runs that *scope* shows count. A condition is sure where hardly any run
+    with it was solved, or the run is about to submit.
+    """
+    is_last = state.phase is Phase.SUBMITTING
+    if state.steps and (state.conditions or state.looped_steps):
+        runs = judged_runs(store, replace(scope, repo=None))
+        when = "at the end" if is_last else f"by step {state.steps}"
+        for condition, rates in sorted(rates_at(state, runs).items()):
+            if rates.is_lower:
+                text = (
+                    f"{condition.text}: {rates.solved_shown} of {rates.shown} earlier runs of "
+                    f"which this was true {when} were solved, and {rates.solved_others} of "
+                    f"{rates.others} others"
+                )
+                text += "".join(f"; {done}" for done in _prevention(condition, runs, store))
+                is_sure = is_last or rates.is_telling
+                why = Why((), ScopeLevel.GENERAL, rates.shown, ())
+                yield FailureWarning(text, rates.shown, why, condition.text, is_sure)
+    if error is not None:
+        yield from _left_open(error, scope, store)
+
+
+def is_often_open(runs: int, cleared: int) -> bool:
+    """Return whether of at least three *runs* that met an error a third, and two, left it open."""
+    return runs >= LEAST_RUNS and runs - cleared >= max(_LEAST_OPEN, runs / 3)
+
+
+def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[FailureWarning]:
+    """Yield that runs often never cleared *error*: those of *scope* where enough of them met it."""
+    ids = [error_id(one) for one in error.variants()]
+    for where in dict.fromkeys((scope, replace(scope, repo=None))):
+        met = store.recoveries.errors(where, len(ids), only=ids)
+        runs, cleared = sum(one.runs for one in met), sum(one.cleared_runs for one in met)
+        if runs < LEAST_RUNS:
+            continue
+        if is_often_open(runs, cleared):
+            level = ScopeLevel.REPO if where.repo else ScopeLevel.GENERAL
+            here = " here" if where.repo else ""
+            text = (
+                f"{error.error_type}: {runs - cleared} of {runs} earlier runs{here} that met this "
+                "error never cleared it"
+            )
+            yield FailureWarning(text, runs, Why((), level, runs, ()), text, is_sure=False)
+        return
+
+
+def _prevention(condition: Condition, runs: Sequence[JudgedRun], store: Store) -> Iterator[str]:
     """Return what solved runs did in place of *condition*."""
     solved = [run for run in runs if run.is_solved and condition not in run.conditions]
     if not solved:
@@ -195,8 +275,13 @@ def _prevention(condition: Condition, runs: Sequence[JudgedRun]) -> Iterator[str
             named = ", ".join(name for name, _ in left.most_common(_ERRORS_NAMED))
             yield f"most often left open: {named}"
         case Condition.NOT_TESTED | Condition.NOT_RUN | Condition.TESTS_RED:
+            facts = store.runs.facts(run.id for run in solved).values()
             forms = Counter(
-                form for run in solved for form in {use.runner for use in run.tests if use.ran}
+                form
+                for of_run in facts
+                for form in {
+                    use.runner for use in of_run.commands if use.ran and use.kind is ActionKind.TEST
+                }
             )
             for form, count in forms.most_common(1):
                 yield f"`{form}` ran in {count} of {number_of(len(solved), 'solved run')}"
