@@ -69,9 +69,17 @@ def addresses(store: str) -> list[str]:
         *(f"/pages/runs{query}" for query in ("", "?page=1000", "?sort=steps", "?text=recipe")),
         *("/pages/runs?outcome=failed&sort=repo", f"/pages/runs?repo={run.repo}"),
         *(f"/pages/runs/{run.id}", f"/pages/compare?a={run.id}&b={other}"),
-        *("/pages/errors", f"/pages/errors/{error}"),
+        *("/pages/errors", "/pages/errors?show=frequent", "/pages/errors?show=remedies"),
+        *(f"/pages/errors/{error}", "/pages/failures", f"/pages/failures?repo={run.repo}"),
         *("/pages/repositories", f"/pages/repositories?repo={run.repo}"),
-        *("/pages/advice", "/pages/notes", "/pages/search?q=recipe", "/pages/health", "/pages/api"),
+        *(
+            "/pages/advice",
+            "/pages/lessons",
+            "/pages/notes",
+            "/pages/search?q=recipe",
+            "/pages/health",
+            "/pages/api",
+        ),
         *(f"/pages/graph/{node}" for node in (run.id, error, *advice)),
     ]
 

@@ -45,6 +45,7 @@ def _environment() -> "Environment":
     environment.filters.update(
         one_line=one_line,
         day=lambda time: f"{time:%Y-%m-%d}",
+        percent=lambda share: f"{100 * share:.0f} %",
         minute=lambda time: f"{time:%Y-%m-%d %H:%M}",
         diff=_diff,
         remedy=describe_remedy,

@@ -1,13 +1,13 @@
 """The console: pages for people at /pages. Scripts add keys and a theme, nothing else."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import orjson
 from fastapi import APIRouter, Depends, FastAPI, Form, HTTPException, Query, Request, Response
@@ -17,27 +17,29 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
+from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
+from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
-from contextgraph.text import number_of, words
+from contextgraph.text import number_of, one_line, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.advice import describe_pattern
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
-_ROWS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 12, 500
-_ACTIVE, _PROPOSED = model.LessonStatus.ACTIVE, model.LessonStatus.PROPOSED
+_ROWS, _LESSONS, _FEW, _RECOVERIES, _RELATIONS = 50, 25, 10, 100, 500
+_SHOWN_STATUS = (model.LessonStatus.ACTIVE, model.LessonStatus.PROPOSED)
 _DAYS = 7
+_NOTICE_WIDTH = 160
 _RECENT = timedelta(days=30)
 # The newest runs that met an error say how it goes now, and the newest of all how runs end.
 _LOOKED_AT, _CHARTED = 100, 500
 _COMMANDS = 8
-_NODE_WIDTH, _ROW, _GAP, _DRAWN = 270, 52, 120, 12
 _ASSETS = {"console.css": "text/css", "console.js": "text/javascript"}
 # A page in a frame of another site could make people press its buttons.
 _HEADERS = {
@@ -112,8 +114,17 @@ async def _visitor(request: Request, scope: TokenScope = TokenScope.READ) -> Cal
         raise
 
 
-async def _reader(request: Request) -> Caller:
-    return await _visitor(request)
+class Visit(Caller, frozen=True):
+    """A visitor who looks at a page, and the *decision* on *identity* that led there."""
+
+    decision: str = ""
+    identity: str = ""
+
+
+async def _reader(request: Request) -> Visit:
+    caller = await _visitor(request)
+    given = (request.query_params.get(name, "")[:500] for name in (_DECISION, _DECIDED))
+    return Visit(caller.service, caller.tenant, caller.token, *given)
 
 
 async def _administrator(request: Request) -> Caller:
@@ -123,7 +134,7 @@ async def _administrator(request: Request) -> Caller:
     return await _visitor(request, TokenScope.ADMIN)
 
 
-Visitor = Annotated[Caller, Depends(_reader)]
+Visitor = Annotated[Visit, Depends(_reader)]
 Administrator = Annotated[Caller, Depends(_administrator)]
 Word = Annotated[str, Query(max_length=500)]
 Page = Annotated[int, Query(ge=0, le=1_000_000)]
@@ -139,12 +150,13 @@ def _page(path: str, here: str, template: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         @wraps(function)  # of which FastAPI reads the parameters
-        async def endpoint(visitor: Caller, **given: Any) -> Response:
+        async def endpoint(visitor: Visit, **given: Any) -> Response:
             return await visitor.service.answer(page, visitor, given)
 
-        def page(visitor: Caller, given: Values) -> Response:
+        def page(visitor: Visit, given: Values) -> Response:
             is_admin = visitor.token.allows(TokenScope.ADMIN)
             common = {"signed_in": True, "here": here, "is_admin": is_admin}
+            common["notice"] = _notice(visitor) if is_admin and visitor.decision else None
             try:
                 # One state of the store, without waiting for what is being written.
                 with visitor.memory.store.snapshot():
@@ -257,6 +269,13 @@ def _tiles(memory: AgentMemory, tally: model.ShownTally) -> list[tuple[str, str,
     ]
 
 
+def _address_with(path: str, wanted: Struct, changed: Mapping[str, object]) -> str:
+    """Return the first page of the list at *path* with the values of *wanted*, some *changed*."""
+    values = {**asdict(wanted), "page": 0, **changed}
+    query = urlencode({name: value for name, value in values.items() if value})
+    return f"{path}?{query}" if query else path
+
+
 class RunQuestion(Struct, frozen=True):
     """The fields of the form above the list of runs."""
 
@@ -270,8 +289,7 @@ class RunQuestion(Struct, frozen=True):
 
     def address(self, **changed: object) -> str:
         """Return the address of the list with other values."""
-        values = {**asdict(self), "page": 0, **changed}
-        return "/pages/runs?" + urlencode({name: value for name, value in values.items() if value})
+        return _address_with("/pages/runs", self, changed)
 
     def filter(self) -> model.RunFilter:
         """Return the runs that it asks for; raises HTTPException for what is no outcome or day."""
@@ -358,14 +376,53 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
     }
 
 
+_ERROR_LINKS = (
+    ("/pages/errors", "What costs most"),
+    ("/pages/errors?show=frequent", "Most frequent"),
+    ("/pages/errors?show=remedies", "What clears them"),
+    ("/pages/failures", "Why runs fail"),
+)
+
+
 @_page("/errors", "errors", "errors.html")
-def errors(visitor: Visitor) -> Values:
-    """Show the errors that cost most steps, and the most frequent ones."""
+def errors(
+    visitor: Visitor,
+    show: Literal["costly", "frequent", "remedies"] = "costly",
+    after: Word = "",
+) -> Values:
+    """Show the errors that cost most steps, the most frequent ones, or what clears them."""
     memory = visitor.memory
-    return {
+    values: dict[str, Any] = {
         "title": "Errors",
-        "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
-        "tallies": memory.store.recoveries.errors(model.Scope(), _ROWS),
+        "show": show,
+        "links": _ERROR_LINKS,
+        "here_link": "/pages/errors" + ("" if show == "costly" else f"?show={show}"),
+    }
+    if show == "costly":
+        return values | {"friction": memory.stats.get_friction(limit=_ROWS, runs=_LOOKED_AT)}
+    if show == "frequent":
+        return values | {"tallies": memory.store.recoveries.errors(model.Scope(), _ROWS)}
+    store = memory.store.methodologies
+    ids = store.ids(after=after, limit=_ROWS + 1)
+    later = f"/pages/errors?show=remedies&after={quote(ids[_ROWS - 1])}" if ids[_ROWS:] else None
+    return {
+        **values,
+        "next_methodologies": later,
+        **_methodologies(memory, store.get(ids[:_ROWS])),
+    }
+
+
+@_page("/failures", "errors", "failures.html")
+def failures(visitor: Visitor, repo: Word = "") -> Values:
+    """Show with what runs fail, in *repo* or everywhere, and what solved runs did instead."""
+    patterns = visitor.memory.stats.get_failure_patterns(repo)
+    return {
+        "title": "Why runs fail",
+        "repo": repo,
+        "links": _ERROR_LINKS,
+        "here_link": "/pages/failures",
+        "causes": [one for one in patterns if one.solved is not None],
+        "errors": [one for one in patterns if one.solved is None],
     }
 
 
@@ -393,12 +450,23 @@ def error(visitor: Visitor, identity: str) -> Values:
             "looked_at": len(met),
         },
         "periods": outcomes_over_time(known.values()),
-        "recoveries": [
-            recovery
-            for recovery in memory.store.recoveries.of_fragments(fragments)
-            if recovery.error_id == identity
-        ],
+        **_recoveries(memory, identity, fragments),
         **_methodologies(memory, memory.store.methodologies.get(errors=[identity])),
+    }
+
+
+def _recoveries(memory: AgentMemory, error: str, fragments: Sequence[str]) -> Values:
+    """Return the recoveries from *error* by remedy: those of several runs, and of one each."""
+    found: dict[str, dict[str, model.RecoveryCandidate]] = {}
+    for recovery in memory.store.recoveries.of_fragments(fragments):
+        if recovery.error_id == error:
+            runs = found.setdefault(describe_remedy(recovery.actions), {})
+            runs.setdefault(recovery.trajectory_id, recovery)
+    groups = [(remedy, [*runs.values()]) for remedy, runs in found.items()]
+    groups.sort(key=lambda group: -len(group[1]))
+    return {
+        "often": [group for group in groups if len(group[1]) > 1],
+        "once": [group for group in groups if len(group[1]) == 1],
     }
 
 
@@ -439,22 +507,48 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
     }
 
 
+class ShownGroup(Struct, frozen=True):
+    """What was *shown* in a session, by its *name*; *session* is None where it is not known."""
+
+    name: str
+    repo: str
+    agent: str
+    session: Any
+    shown: list[model.Exposure]
+
+
+_MOMENTS = {
+    "start": "at the start",
+    "prompt": "at a request",
+    "before": "before a command or an edit",
+    "error": "at an error",
+    "submit": "before it ended",
+    "": "when it was asked, or at a loop",
+}
+
+
 @_page("/advice", "advice", "advice.html")
-def advice(visitor: Visitor, page: Page = 0, after: Word = "") -> Values:
-    """List what was shown, newest first, and what several runs agree on."""
+def advice(visitor: Visitor, page: Page = 0) -> Values:
+    """List what was shown by session, newest first, with the reason."""
     memory = visitor.memory
     shown = memory.store.exposures.newest(_ROWS + 1, page * _ROWS)
-    store = memory.store.methodologies
-    ids = store.ids(after=after, limit=_ROWS + 1)
-    later = f"/pages/advice?after={quote(ids[_ROWS - 1])}" if len(ids) > _ROWS else None
     return {
         "title": "Advice",
+        "groups": _by_session(memory, shown[:_ROWS]),
+        "moments": _MOMENTS,
         **_shown(memory, shown[:_ROWS]),
         "first": "/pages/advice" if page else None,
         "next": f"/pages/advice?page={page + 1}" if len(shown) > _ROWS else None,
-        "next_methodologies": later,
-        **_methodologies(memory, store.get(ids[:_ROWS])),
     }
+
+
+def _by_session(memory: AgentMemory, shown: Sequence[model.Exposure]) -> list[ShownGroup]:
+    groups: dict[str, ShownGroup] = {}
+    for one in shown:
+        if one.session not in groups:
+            groups[one.session] = ShownGroup(one.session, one.repo, one.agent, None, [])
+        groups[one.session].shown.append(one)
+    return [*groups.values()]
 
 
 def _shown(memory: AgentMemory, shown: Sequence[model.Exposure]) -> Values:
@@ -472,6 +566,10 @@ def _shown(memory: AgentMemory, shown: Sequence[model.Exposure]) -> Values:
     return {
         "shown": shown,
         "texts": texts,
+        "reasons": {
+            one.context_id: [*dict.fromkeys(item.why for item in one.items if item.why)]
+            for one in shown
+        },
         "errors": {one.error.id: one.error for one in memory.store.recoveries.histories([*at], 0)},
         "off": _switched_off(memory, [item.advice for item in items]),
     }
@@ -502,7 +600,56 @@ async def decide(
     decided = memory.quarantine if decision == "quarantine" else memory.release
     if not await administrator.service.answer(decided, identity):
         raise HTTPException(404, f"no advice {identity}")
-    return _back(request, "/pages/advice")
+    return _back(request, "/pages/advice", decision, identity)
+
+
+class LessonQuestion(Struct, frozen=True):
+    """The parts of the list of lessons that are wanted."""
+
+    text: Word = ""
+    repo: Word = ""
+    kind: Word = ""
+    status: Word = ""
+    page: Page = 0
+
+    def address(self, **changed: object) -> str:
+        """Return the address of the list with other values."""
+        return _address_with("/pages/lessons", self, changed)
+
+    def has(self, lesson: model.Lesson, but: str = "") -> bool:
+        """Return whether *lesson* is wanted; the property *but* does not count."""
+        statuses = (self.status,) if self.status else _SHOWN_STATUS
+        return (
+            (but == "repo" or self.repo in {"", lesson.repo})
+            and (but == "kind" or self.kind in {"", lesson.kind})
+            and (but == "status" or lesson.status in statuses)
+        )
+
+
+@_page("/lessons", "lessons", "lessons.html")
+def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> Values:
+    """List lessons by subject, those that are shown or proposed unless another status is chosen."""
+    named = {*words(wanted.text)}
+    listed = visitor.memory.lessons.of(status=[*model.LessonStatus])
+    known = [one for one in listed if named <= {*words(one.text)}]
+    found = [one for one in known if wanted.has(one)]
+    skip = wanted.page * _LESSONS
+    return {
+        "title": "Lessons",
+        "wanted": wanted,
+        "facets": {
+            name: _counts(getattr(one, name) for one in known if wanted.has(one, name))
+            for name in ("status", "kind", "repo")
+        },
+        "lessons": found[skip : skip + _LESSONS],
+        "first": wanted.address() if wanted.page else None,
+        "next": wanted.address(page=wanted.page + 1) if len(found) > skip + _LESSONS else None,
+    }
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    """Return how often each of *values* occurs, the most frequent first."""
+    return dict(Counter(values).most_common())
 
 
 @_page("/notes", "notes", "notes.html")
@@ -513,7 +660,7 @@ def notes(
     show: Literal["live", "archived"] = "live",
     page: Page = 0,
 ) -> Values:
-    """List lessons, and notes: those about *text* by relevance, else newest first."""
+    """List notes: those about *text* by relevance, else newest first."""
     memory = visitor.memory
     if text:
         recalled = memory.notes.recall(
@@ -523,23 +670,16 @@ def notes(
         found: Sequence[model.Note] = [*{note.id: note for note in said}.values()]
     else:
         found = memory.notes.of(repo or None, archived=show == "archived")
-    named = {*words(text)}
-    status = [*model.LessonStatus] if show == "archived" else (_ACTIVE, _PROPOSED)
-    listed = memory.lessons.of(repo or None, status=status)
-    lessons = [one for one in listed if named <= {*words(one.text)}]
     address = "/pages/notes?" + urlencode({"text": text, "repo": repo, "show": show})
     skip = page * _ROWS
     return {
-        "title": "Lessons and notes",
+        "title": "Notes",
         "text": text,
         "repo": repo,
         "show": show,
-        "lessons": lessons[skip : skip + _ROWS],
         "notes": [*map(without_secret, found[skip : skip + _ROWS])],
         "first": address if page else None,
-        "next": f"{address}&page={page + 1}"
-        if max(len(found), len(lessons)) > skip + _ROWS
-        else None,
+        "next": f"{address}&page={page + 1}" if len(found) > skip + _ROWS else None,
     }
 
 
@@ -559,6 +699,7 @@ async def decide_note(
         "undo": memory.lessons.undo,
         "edit": lambda ids: text.strip() and memory.lessons.edit(ids[0], text.strip(), by),
         "pin": memory.notes.pin,
+        "unpin": lambda ids: memory.notes.pin(ids, pinned=False),
         "archive": memory.notes.archive,
         "restore": memory.notes.restore,
     }
@@ -566,13 +707,45 @@ async def decide_note(
         raise HTTPException(422, f"no decision {decision}")
     if not await administrator.service.answer(decisions[decision], [identity]):
         raise HTTPException(404, f"no note {identity}")
-    return _back(request, "/pages/notes")
+    return _back(request, "/pages/lessons", decision, identity)
 
 
-def _back(request: Request, otherwise: str) -> Response:
-    """Lead to the page on which a button was pressed."""
+# The words for a decision, and the decision that undoes it, if any.
+_DECISIONS = {
+    "accept": ("Accepted", "undo"),
+    "reject": ("Rejected", "undo"),
+    "edit": ("Changed", "undo"),
+    "undo": ("Undone", ""),
+    "pin": ("Pinned", "unpin"),
+    "unpin": ("Not pinned any more", "pin"),
+    "archive": ("Archived", "restore"),
+    "restore": ("Restored", "archive"),
+    "quarantine": ("Switched off", "release"),
+    "release": ("Switched on", "quarantine"),
+}
+# Parameters of the address to which a decision leads.
+_DECISION, _DECIDED = "decision", "decided"
+
+
+def _notice(visit: Visit) -> Values | None:
+    """Return what was just decided, with the decision that undoes it; None for no decision."""
+    if visit.decision not in _DECISIONS:
+        return None
+    text, back = _DECISIONS[visit.decision]
+    note = visit.memory.store.notes.get([visit.identity]).get(visit.identity)
+    part = "notes" if note else "advice"
+    named = f": {one_line(without_secret(note).content, _NOTICE_WIDTH)}" if note else ""
+    address = f"/pages/{part}/{quote(visit.identity, safe='')}"
+    return {"text": f"{text}{named}", "back": back, "address": address}
+
+
+def _back(request: Request, otherwise: str, decision: str, identity: str) -> Response:
+    """Lead to the page on which a button was pressed, which says what was decided."""
     _, _, path = request.headers.get("Referer", "").partition(request.headers.get("Host", "/"))
-    return RedirectResponse(path if path.startswith("/pages/") else otherwise, 303)
+    path, _, query = (path if path.startswith("/pages/") else otherwise).partition("?")
+    kept = [pair for pair in parse_qsl(query) if pair[0] not in (_DECISION, _DECIDED)]
+    said = urlencode([*kept, (_DECISION, decision), (_DECIDED, identity)])
+    return RedirectResponse(f"{path}?{said}", 303)
 
 
 @_page("/search", "search", "search.html")
@@ -606,59 +779,20 @@ def graph(visitor: Visitor, identity: str) -> Values:
         facts += [(name.replace("_", " "), value) for name, value in asdict(evidence).items()]
     count = number_of(len(node.relations), "relation")
     is_off = evidence is not None and evidence.is_quarantined
+    shown = replace(node, relations=node.relations[:_RELATIONS])
+    groups = groups_of(shown)
     return {
         "title": node.name,
         "node": node,
         "facts": [(name, value) for name, value in facts if value not in (None, "")],
         "is_advice": node.label in ("Methodology", "Advice"),
         "decision": "release" if is_off else "quarantine",
-        "drawing": _drawing(node) if node.relations else None,
-        "relations": node.relations[:_RELATIONS],
+        "drawing": drawing_of(shown, groups) if groups else None,
+        "groups": groups,
+        "few": _FEW,
         "count": count
         if len(node.relations) <= _RELATIONS
         else f"The first {_RELATIONS} of {count}",
-    }
-
-
-def _drawing(node: model.Explanation) -> dict[str, Any]:
-    """Place the node between what leads to it, on its left, and what it leads to."""
-    incoming = [relation for relation in node.relations if not relation.outgoing][:_DRAWN]
-    outgoing = [relation for relation in node.relations if relation.outgoing][:_DRAWN]
-    height = max(len(incoming), len(outgoing), 1) * _ROW
-    centre = _NODE_WIDTH + _GAP if incoming else 0
-    right = centre + _NODE_WIDTH + _GAP
-    boxes = [_box("", node.label, node.name, centre, height / 2)]
-    edges = []
-    for relations, left, ends in (
-        (incoming, 0, (_NODE_WIDTH, centre)),
-        (outgoing, right, (right, centre + _NODE_WIDTH)),
-    ):
-        offset = (height - len(relations) * _ROW) / 2 + _ROW / 2
-        for place, relation in enumerate(relations):
-            y = offset + place * _ROW
-            edges.append(_edge(relation, ends, y, height / 2))
-            boxes.append(_box(relation.id, relation.label, relation.name, left, y))
-    width = right + _NODE_WIDTH if outgoing else centre + _NODE_WIDTH
-    return {"width": width, "height": height, "boxes": boxes, "edges": edges}
-
-
-def _box(identity: str, label: str, name: str, left: float, y: float) -> dict[str, Any]:
-    return {"id": identity, "label": label, "name": name, "x": left, "y": y - 20}
-
-
-def _edge(
-    relation: model.Relation, ends: tuple[float, float], y: float, middle: float
-) -> dict[str, Any]:
-    """Return the edge from a neighbour at height *y* to the node in the *middle*."""
-    outer, inner = ends
-    bend = (outer + inner) / 2
-    is_right = outer > inner
-    return {
-        "path": f"M{outer} {y:.1f} C{bend} {y:.1f} {bend} {middle:.1f} {inner} {middle:.1f}",
-        "x": outer - 4 if is_right else outer + 4,
-        "y": f"{y - 5:.1f}",
-        "anchor": "end" if is_right else "start",
-        "kind": relation.type.replace("_", " ").lower(),
     }
 
 

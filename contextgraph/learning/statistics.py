@@ -332,6 +332,8 @@ def _counted(runs: Sequence[_Run]) -> OutcomePeriod:
 PATTERNS = 50
 _MOST_ERRORS = 300
 _RECOVERIES = 200
+# What a single run did may have been anything.
+_AGREEING = 2
 _METHODOLOGIES = 32
 
 
@@ -380,6 +382,8 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     if not candidates:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
     same = max(_by_remedy(candidates), key=_runs)
+    if _runs(same) < _AGREEING:
+        return f"nothing that two runs did; {number_of(tally.cleared_runs, 'run')} cleared it"
     actions = same[0].actions
     is_varied = len({candidate.actions for candidate in same}) > 1
     remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)

@@ -28,6 +28,8 @@ def test_pages_are_accessible_and_usable_with_the_keyboard(axe: Path, tmp_path: 
             path: browser.get(path).text
             for path in (
                 *("/pages", "/pages/login", "/pages/notes", "/pages/search?q=totals"),
+                *("/pages/lessons", "/pages/errors?show=frequent", "/pages/errors?show=remedies"),
+                "/pages/failures",
                 *(f"/pages/runs/{run}", f"/pages/graph/{run}", f"/pages/graph/{methodology}"),
                 *("/pages/repositories?repo=acme/shop", "/pages/advice", "/pages/runs"),
                 *("/pages/errors", "/pages/repositories", "/pages/api"),

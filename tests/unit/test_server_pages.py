@@ -11,7 +11,8 @@ from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
-from contextgraph.model import Action, Exposure, RawTrajectory, ShownItem, Step
+from contextgraph.model import Action, Exposure, Outcome, RawTrajectory, ShownItem, Step
+from contextgraph.model.values import replace
 from contextgraph.service.app import create_app
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
@@ -77,8 +78,8 @@ def test_each_node_of_the_graph_leads_to_its_neighbours(visitor: TestClient) -> 
     fragment = page(visitor, address(error, "graph/frg_"))
     run = page(visitor, address(fragment, "graph/trj_"))
 
-    assert error.count('<a class="node"') == error.count("<tr>") - 1  # each relation is drawn
-    assert "caused error" in error
+    assert error.count('<a class="node"') == error.count('<li><a href="/pages/graph/')
+    assert "met in" in error
     assert "/pages/runs/trj_" in run
     assert visitor.get("/pages/graph/err_none").status_code == 404
 
@@ -108,15 +109,16 @@ def test_an_administrator_switches_advice_off_and_on(service: Served) -> None:
     from_repository = {**ORIGIN, "Referer": f"http://testserver{repository}"}
 
     after = administrator.post(button, data=QUARANTINE, headers=from_repository)
-    listed = page(administrator, "/pages/advice")
+    listed = page(administrator, "/pages/errors?show=remedies")
     again = administrator.post(button, data=RELEASE, headers=ORIGIN)
 
-    assert str(after.url).endswith("/pages/repositories?repo=acme/shop")
+    assert after.url.path == "/pages/repositories"
+    assert after.url.params["repo"] == "acme/shop"
     assert "switched off" in after.text
     assert "switched off" in listed
     assert 'value="release"' in after.text
     assert again.url.path == "/pages/advice"
-    assert "switched off" not in again.text
+    assert "switched off" not in page(administrator, repository)
 
 
 def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) -> None:
@@ -129,7 +131,7 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
 
     assert said.steps
     assert "ModuleNotFoundError" in listed
-    assert "did so in 4 runs here; 3 of 3 tasks with this message here" in listed
+    assert "Why: did so in 4 runs here; 3 of 3 tasks with this message here" in listed
     assert "probability 0." in listed
     assert "Earlier runs: set `PYTHONPATH=lib`" in unescape(listed)
     assert "PYTHONPATH=lib" in listed
@@ -302,7 +304,7 @@ def test_a_decision_tells_who_reviewed_it_and_what_it_said(service: Served) -> N
     raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", (said,))
     learn(service.client(TokenScope.ADMIN), raw)
     administrator = signed_in(service, TokenScope.ADMIN)
-    listed = page(administrator, "/pages/notes?text=generated")
+    listed = page(administrator, "/pages/lessons?text=generated")
     (path, *_) = re.findall(r'action="(/pages/notes/[^"]+)"', listed)
 
     edited = {"decision": "edit", "text": "Never edit files under gen/."}
@@ -310,4 +312,59 @@ def test_a_decision_tells_who_reviewed_it_and_what_it_said(service: Served) -> N
 
     assert "Never edit files under gen/." in after
     assert f"edited by ci; before: {rule}" in unescape(after)
-    assert "files under gen" not in page(administrator, "/pages/notes?text=unrelated")
+    assert "files under gen" not in page(administrator, "/pages/lessons?text=unrelated")
+
+
+def test_a_decision_on_a_lesson_is_undone_by_the_button_that_appears(service: Served) -> None:
+    rule = "We never want generated files in a commit."
+    said = Step(0, "", Action("bash", "ls"), "lib", user_message=rule)
+    raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", (said,))
+    learn(service.client(TokenScope.ADMIN), raw)
+    administrator = signed_in(service, TokenScope.ADMIN)
+    place = "/pages/lessons?text=generated"
+    (path, *_) = re.findall(r'action="(/pages/notes/[^"]+)"', page(administrator, place))
+    from_list = {**ORIGIN, "Referer": f"http://testserver{place}"}
+
+    after = administrator.post(path, data={"decision": "reject"}, headers=from_list)
+    assert after.url.params["text"] == "generated"
+    assert f"Rejected: {rule}" in after.text
+    assert f'action="{path}"><span>Rejected' in after.text
+    assert '<button name="decision" value="undo">Undo</button>' in after.text
+    assert f'<li id="{path.rpartition("/")[2]}">' not in after.text
+    from_notice = {**ORIGIN, "Referer": str(after.url)}
+    again = administrator.post(path, data={"decision": "undo"}, headers=from_notice)
+    assert "Undone" in again.text
+    assert f'<li id="{path.rpartition("/")[2]}">' in again.text
+    assert str(again.url).count("decided=") == 1
+    assert "Rejected" not in page(signed_in(service, TokenScope.READ), str(after.url))
+
+
+def test_lessons_are_counted_by_what_they_are(service: Served) -> None:
+    messages = ("Always run the linter first.", "We never want generated files in a commit.")
+    steps = (
+        Step(n, "", Action("bash", f"ls {n}"), "lib", user_message=one)
+        for n, one in enumerate(messages)
+    )
+    raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", tuple(steps))
+    learn(service.client(TokenScope.ADMIN), raw)
+    reader = signed_in(service, TokenScope.READ)
+    whole = page(reader, "/pages/lessons")
+    kinds = dict(re.findall(r'href="/pages/lessons\?kind=(\w+)">[^<]+</a><span[^>]*>(\d+)<', whole))
+    assert sum(map(int, kinds.values())) == whole.count('<li id="')
+    for kind, count in kinds.items():
+        assert page(reader, f"/pages/lessons?kind={kind}").count('<li id="') == int(count)
+
+
+def test_why_runs_fail_is_on_a_page(service: Served, visitor: TestClient) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    for number in range(20, 60):
+        run = recovering_run(number)
+        steps = run.steps if number % 2 else run.steps[:2]  # up to its error
+        outcome = Outcome.SOLVED if number % 2 else Outcome.FAILED
+        memory.learn(replace(run, steps=steps, outcome=outcome))
+    text = page(visitor, "/pages/failures")
+
+    assert "An error was never cleared" in text
+    assert "0 %" in text
+    assert 'href="/pages/failures" aria-current="page"' in text
+    assert "No condition is known" in page(visitor, "/pages/failures?repo=evil/b")

@@ -41,8 +41,11 @@ def test_a_failure_pattern_has_condition_error_and_prevention(memory: AgentMemor
     assert pattern.condition == f"while {Phase.REPRODUCING}"
     assert pattern.what == "ModuleNotFoundError: No module named <name>"
     assert pattern.runs == 3
+    assert pattern.prevented.startswith("nothing that two runs did")
+    memory.learn(recovering_run(4))
+    (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
-    assert pattern.prevented.endswith("(1 run)")
+    assert pattern.prevented.endswith("(2 runs)")
 
 
 def test_a_message_that_begins_as_its_type_is_not_said_twice(memory: AgentMemory) -> None:
