@@ -48,12 +48,14 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import (
+    ALL_SESSIONS,
     SOURCE,
     CommandHistory,
     ConsolidationReport,
     Environment,
     Explanation,
     Exposure,
+    Facets,
     Found,
     HealthCheck,
     Holdings,
@@ -67,6 +69,8 @@ from contextgraph.model import (
     Note,
     RawTrajectory,
     RepositoryPlaybook,
+    Session,
+    SessionFilter,
     ShownIn,
     Snapshot,
     State,
@@ -282,6 +286,20 @@ class AgentMemory:
     def notes(self) -> "Notes":
         """The notes of people and agents, with `remember` and `recall`; see docs/notes.md."""
         return self._parts.notes
+
+    def sessions(
+        self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 50, skip: int = 0
+    ) -> Sequence[Session]:
+        """Return the sessions that *wanted* admits, from the one after *skip* others."""
+        return self.store.runs.sessions(wanted, limit, skip)
+
+    def session(self, name: str) -> Session | None:
+        """Return the session *name* (of its run or a sub-agent, or at its client), else None."""
+        return self.store.runs.session(name)
+
+    def session_facets(self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 20) -> Facets:
+        """Count the sessions that *wanted* admits by repository, agent and outcome."""
+        return self.store.runs.facets(wanted, limit)
 
     def last_session(self, repo: str | None = None) -> "LastSession | None":
         """Return the newest session of *repo*, or of any repository; None if there is none.

@@ -139,11 +139,11 @@ class Opening(Struct, frozen=True):
     @classmethod
     def of(cls, memory: "AgentMemory", found: "Found") -> "Opening":
         """Return how *found* is opened on this machine."""
-        from contextgraph.knowledge.resume import resume_arguments
+        from contextgraph.model import resume_arguments
         from contextgraph.readers import is_kept
 
         raw = None if memory.is_service or not found.run else memory.store.runs.raw(found.run)
-        program = resume_arguments(raw) if raw else ()
+        program = resume_arguments(raw.agent, raw.session, raw.origin) if raw else ()
         if (
             raw is None
             or not program

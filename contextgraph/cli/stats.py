@@ -14,14 +14,21 @@ from contextgraph.cli.commands import Common, common_options, described, flag, o
 from contextgraph.cli.output import emit, print_table, print_text, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.model.values import replace
-from contextgraph.service.records import record_of
-from contextgraph.text import count_tokens, mask_secrets, masked_name, number_of, one_line, regex
+from contextgraph.service.records import advice_record, record_of
+from contextgraph.text import mask_secrets, masked_name, number_of, one_line, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contextgraph.learning.statistics import Friction, MemoryStats
-    from contextgraph.model import Effect, FailurePattern, Json, MistakePattern, ShownItem
+    from contextgraph.model import (
+        AdviceFigures,
+        Effect,
+        FailurePattern,
+        Json,
+        MistakePattern,
+        ShownItem,
+    )
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -238,11 +245,7 @@ class _Given(Struct, frozen=True):
     cleared: bool | None = None
     steps_saved: float = 0.0
     is_off: bool = False
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the text."""
-        return count_tokens(self.text)
+    tokens: int = 0
 
 
 @common_options()
@@ -274,43 +277,37 @@ def receipt(
     """
     since = since or datetime.now(UTC) - _WEEK
     failures = HookFiles(common.settings()).failed()
-    given = _given(common, since)
-    saved = sum(one.steps_saved for one in given)
-    counts: dict[str, Json] = {
-        "shown": len(given),
-        "followed": sum(one.followed is True for one in given),
-        "cleared": sum(one.cleared is True for one in given),
-        "steps_saved": round(saved, 1) + 0,  # not -0.0
-        "tokens": sum(one.tokens for one in given),
-    }
-    items: list[Json] = [
-        record_of(one, "is_off", off=one.is_off, tokens=one.tokens) for one in given[-limit:]
-    ]
+    given, figures = _given(common, since)
+    counts = advice_record(figures)
+    items: list[Json] = [record_of(one, "is_off", off=one.is_off) for one in given[-limit:]]
     record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
     record["failures"] = [*failures]
     if html:
         from contextgraph.console.page import write_page
 
-        figures = [(name.replace("_", " "), f"{count:,}", "") for name, count in counts.items()]
-        write_page(html, "receipt.html", since=since, tiles=figures, given=given[-limit:])
+        tiles = [(name.replace("_", " "), f"{count:,}", "") for name, count in counts.items()]
+        write_page(html, "receipt.html", since=since, tiles=tiles, given=given[-limit:])
         print(f"{html}: {number_of(len(given[-limit:]), 'answer')}")
     else:
-        common.answer(record, partial(_show_receipt, given[-limit:], counts, since))
+        common.answer(record, partial(_show_receipt, given[-limit:], figures, since))
     if failures:
         warn(f"{number_of(len(failures), 'hook call')} failed, the last: {failures[-1]}")
 
 
-def _given(common: Common, since: datetime) -> list[_Given]:
-    """Return what was shown from *since* on, oldest first, in whichever way."""
+def _given(common: Common, since: datetime) -> "tuple[list[_Given], AdviceFigures]":
+    """Return what was shown from *since* on, oldest first, in whichever way, and its figures."""
     from contextgraph.agents.local_copy import shown_by_hooks
-    from contextgraph.model import ShownTally
+    from contextgraph.model import AdviceFigures, ShownTally
 
-    given = []
+    given, figures = [], AdviceFigures()
     try:
         with common.open(read_only=True) as memory:
             known = {one.context_id: one for one in shown_by_hooks(common.settings())}
             known |= {one.context_id: one for one in memory.store.exposures.all()}
-            exposures = [one for one in known.values() if not one.is_withheld]
+            exposures = [
+                one for one in known.values() if not one.is_withheld and one.shown_at >= since
+            ]
+            figures = memory.stats.get_figures(ShownTally.of(exposures))
             advice = {item.advice for one in exposures for item in one.items}
             record = memory.store.exposures.record([*advice])
             off = {one.advice for one in record.verdicts if one.is_quarantined}
@@ -329,12 +326,11 @@ def _given(common: Common, since: datetime) -> list[_Given]:
                     cleared=exposure.helped,
                     is_off=not off.isdisjoint(_advice(exposure.items)),
                 )
-                tally = ShownTally.of([exposure])
-                saved = memory.stats.get_steps_saved(tally, one.tokens)
-                given.append(replace(one, steps_saved=saved))
+                saved = memory.stats.get_figures(ShownTally.of([exposure])).saved
+                given.append(replace(one, steps_saved=saved, tokens=exposure.tokens))
     except MemoryNotFoundError:
         pass
-    return sorted((one for one in given if one.at >= since), key=lambda one: one.at)
+    return sorted(given, key=lambda one: one.at), figures
 
 
 def _advice(items: "Iterable[ShownItem]") -> tuple[str, ...]:
@@ -349,7 +345,7 @@ def _in_words(items: "Sequence[ShownItem]") -> str:
     return "; ".join(dict.fromkeys(filter(None, map(describe_pattern, patterns))))
 
 
-def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: datetime) -> None:
+def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: datetime) -> None:
     from contextgraph.advising.wording import is_fact_id
     from contextgraph.trace.advice import is_advice_id
 
@@ -357,11 +353,12 @@ def _show_receipt(given: "Sequence[_Given]", counts: "dict[str, Json]", since: d
     if not given:
         print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
         return
-    figures = [f"{counts[name]} {name}" for name in ("shown", "followed", "cleared")]
-    is_known = any(one.cleared is not None for one in given)
-    saved = f"about {counts['steps_saved']:g}" if is_known else "not known yet how many"
-    figures.append(f"{saved} steps saved, {counts['tokens']:,} tokens")
-    print_text((f"Advice since {day}: {', '.join(figures)}", "bold"))
+    counted = f"{figures.shown} shown, {figures.followed} followed, {figures.cleared} cleared"
+    saved = f"{figures.saved_text} saved of at most {figures.ceiling:.1f}"
+    if not figures.known:
+        saved = f"{figures.saved_text} (reading) until it is known what it saved"
+    said = f"{counted}, {figures.tokens:,} tokens; {saved}"
+    print_text((f"Advice since {day}: {said}", "bold"))
     for one in reversed(given):
         fate = "cleared" if one.cleared else "followed" if one.followed else ""
         asked = one.agent or "asked for by query, MCP or a library"

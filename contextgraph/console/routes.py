@@ -250,7 +250,7 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
     return {
         "title": "Overview",
         "days": days,
-        "tiles": _tiles(memory, memory.store.exposures.tally(since)),
+        "tiles": _tiles(memory.stats.get_advice(since)),
         "runs_known": memory.store.runs.word_counts([]).total,
         "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
         "runs": newest[:_FEW],
@@ -259,13 +259,14 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
     }
 
 
-def _tiles(memory: AgentMemory, tally: model.ShownTally) -> list[tuple[str, str, str]]:
-    saved = memory.stats.get_steps_saved(tally)
+def _tiles(advice: model.AdviceFigures) -> list[tuple[str, str, str]]:
+    known = f"of {advice.known:,} with a known end"
+    most = f"net, estimated; at most {model.steps_text(advice.ceiling)}"
     return [
-        ("advice shown", f"{tally.shown:,}", f"{tally.at_errors:,} at errors"),
-        ("followed", f"{tally.followed:,}", "an item was tried"),
-        ("errors cleared after it", f"{tally.cleared:,}", f"of {tally.known:,} with a known end"),
-        ("steps saved", f"{saved:,.0f}", "an estimate, without reading"),
+        ("advice shown", f"{advice.shown:,}", f"{advice.at_errors:,} at errors"),
+        ("followed", f"{advice.followed:,}", "an item was tried"),
+        ("errors cleared after it", f"{advice.cleared:,}", known),
+        ("saved", advice.saved_text, most),
     ]
 
 

@@ -5,8 +5,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from contextgraph.knowledge.resume import resume_command
-from contextgraph.model import ActionKind, Lesson, RawTrajectory, RunFilter, Trajectory, is_subagent
+from contextgraph.model import (
+    ActionKind,
+    Lesson,
+    RawTrajectory,
+    RunFilter,
+    Trajectory,
+    is_subagent,
+    resume_command,
+)
 from contextgraph.store.protocols import RunStore
 from contextgraph.text import clean, clip, regex
 from contextgraph.trace import read_steps
@@ -92,7 +99,7 @@ def _of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -> LastS
         words=words,
         speaker=speaker,
         decided=tuple(lesson.text for lesson in decided),
-        resume=resume_command(raw),
+        resume=resume_command(raw.agent, raw.session, raw.origin),
     )
 
 

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.last import line_of
-from contextgraph.knowledge.resume import resume_command
-from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory
+from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory, resume_command
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.protocols import RunStore
 from contextgraph.system.intake import content
@@ -145,7 +144,7 @@ def _change(
         steps=len(edits),
         asked=line_of(next(said, "") or raw.task),
         decided=tuple(decided),
-        resume=resume_command(raw),
+        resume=resume_command(raw.agent, raw.session, raw.origin),
     )
 
 

@@ -57,6 +57,7 @@ from contextgraph.trace import (
     course_of,
     describe_change,
     describe_remedy,
+    ending_of,
     error_id,
     facts_of_run,
     files_changed,
@@ -811,6 +812,7 @@ def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
 def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
     raw = read.raw
     files, made = _changed(read)
+    times = [step.timestamp for step in raw.steps if step.timestamp]
     return Trajectory(
         id=identity,
         instance_id=raw.instance_id,
@@ -831,6 +833,11 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         outcome_source=raw.outcome_source,
         change=raw.change,
         course=course_of(raw, read.steps, read.loops),
+        session=raw.session,
+        seconds=(max(times) - min(times)).total_seconds() if len(times) > 1 else None,
+        spent=raw.spent,
+        guess=ending_of(raw, read.steps),
+        folder=raw.folder,
     )
 
 

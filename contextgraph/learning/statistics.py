@@ -20,6 +20,7 @@ from contextgraph.advising.failure import (
 from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
 from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
 from contextgraph.model import (
+    AdviceFigures,
     Clearance,
     Condition,
     Effect,
@@ -561,23 +562,40 @@ class StatisticsEngine:
         """
         return friction(self._store, repo, limit, runs)
 
-    def get_steps_saved(self, shown: ShownTally, tokens: int = 0) -> float:
-        """Return an estimate of the steps that advice saved, net of its cost.
+    def get_advice(
+        self, since: datetime | None = None, until: datetime | None = None
+    ) -> AdviceFigures:
+        """Return the figures of what was shown from *since* to before *until*."""
+        return self.get_figures(self._store.exposures.tally(since, until))
+
+    def get_figures(self, shown: ShownTally) -> AdviceFigures:
+        """Return the figures of what was *shown*, with an estimate of the steps that it saved.
 
         Advice that was followed and cleared its error saves the median number of steps that the
         error took in the newest runs that cleared it, less the step that follows the advice. Each
-        item costs a step if something else cleared the error, and so do 500 *tokens* of shown text.
+        item costs a step if something else cleared the error, and so do 500 tokens of shown text.
+        The ceiling is what would have been saved had all advice whose end is known been right, at
+        no cost.
         """
         from statistics import median
 
-        histories = self._store.recoveries.histories([*shown.helped], _NEWEST)
-        saved = sum(
-            shown.helped[history.error.id]
-            * max(0.0, median(one.steps for one in history.clearances) - 1)
+        histories = self._store.recoveries.histories([*shown.known_at], _NEWEST)
+        worth = {
+            history.error.id: max(0.0, median(one.steps for one in history.clearances) - 1)
             for history in histories
             if history.clearances
+        }
+        saved = sum(worth.get(error, 0.0) * count for error, count in shown.helped.items())
+        return AdviceFigures(
+            shown=shown.shown,
+            at_errors=shown.at_errors,
+            known=shown.known,
+            cleared=shown.cleared,
+            followed=shown.followed,
+            tokens=shown.tokens,
+            saved=saved - shown.wrong - shown.tokens / TOKENS_OF_A_STEP,
+            ceiling=sum(worth.get(error, 0.0) * count for error, count in shown.known_at.items()),
         )
-        return saved - shown.wrong - tokens / TOKENS_OF_A_STEP
 
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()

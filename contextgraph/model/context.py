@@ -28,6 +28,7 @@ from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import ActionKind, Json, Time
 from contextgraph.model.trajectory import Condition, Outcome, PatchSummary, Trajectory
 from contextgraph.model.values import replace
+from contextgraph.text import count_tokens
 
 
 class Freshness(StrEnum):
@@ -675,6 +676,11 @@ class Exposure(Struct, frozen=True, omit_defaults=True):
     said: tuple[str, ...] = ()
     shown_to: str = ""
 
+    @property
+    def tokens(self) -> int:
+        """The tokens of the text."""
+        return count_tokens(self.text)
+
     @classmethod
     def of(
         cls,
@@ -709,7 +715,8 @@ class ShownTally(Struct, frozen=True):
 
     Of *known* ones at an error it is known whether the error was cleared, of *cleared* ones it was;
     an item of *followed* ones was tried. *helped* is how many of these cleared which error, *wrong*
-    how many items stood in contexts whose error something else cleared.
+    how many items stood in contexts whose error something else cleared. *tokens* are those of their
+    texts, *known_at* are the known ones of each error.
     """
 
     shown: int
@@ -719,6 +726,8 @@ class ShownTally(Struct, frozen=True):
     followed: int
     helped: Mapping[str, int]
     wrong: int = 0
+    tokens: int = 0
+    known_at: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, exposures: Iterable[Exposure]) -> Self:
@@ -735,6 +744,8 @@ class ShownTally(Struct, frozen=True):
             followed=sum(1 for one in shown if any(item.helped is not None for item in one.items)),
             helped=dict(sorted(Counter(one.error_id or "" for one in right).items())),
             wrong=sum(len(one.items) for one in cleared) - sum(len(one.items) for one in right),
+            tokens=sum(one.tokens for one in shown),
+            known_at=dict(sorted(Counter(one.error_id or "" for one in known).items())),
         )
 
 

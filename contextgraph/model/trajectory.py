@@ -119,6 +119,77 @@ class ChangeStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Basis(StrEnum):
+    """What the ending of a session is known by, or else guessed by.
+
+    Known: the log itself, a report of an evaluation, a person by hand. Guessed: later commits
+    (change), a merged pull request, a person who stopped the agent, tests after the last edit, an
+    error in a person's last words, a commit, an error that still stood, other programs that ran
+    after the last edit, or that the agent finished and nobody objected (answered).
+    """
+
+    LOG = "log"
+    REPORT = "report"
+    HAND = "hand"
+    CHANGE = "change"
+    MERGED = "merged"
+    STOPPED = "stopped"
+    TESTS = "tests"
+    WORDS = "words"
+    COMMIT = "commit"
+    ERROR = "error"
+    RAN = "ran"
+    ANSWERED = "answered"
+    NOTHING = "nothing"
+
+    @property
+    def is_guess(self) -> bool:
+        """Return whether this allows a guess alone."""
+        return self not in (Basis.LOG, Basis.REPORT, Basis.HAND)
+
+
+class Ending(Struct, frozen=True, omit_defaults=True):
+    """The outcome of a session, and its *basis*, with the *reason* in words."""
+
+    outcome: Outcome = Outcome.UNKNOWN
+    basis: Basis = Basis.NOTHING
+    reason: str = "the log ends before anything shows it"
+
+
+NO_ENDING = Ending()
+
+
+class Spent(Struct, frozen=True, omit_defaults=True):
+    """Tokens that a model read and wrote; *cost* in US dollars where the log says it.
+
+    *input* leaves out what was *cached* (read from a cache) and *written* into one.
+    """
+
+    input: int = 0
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: "Spent") -> "Spent":
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Spent(
+            self.input + other.input,
+            self.cached + other.cached,
+            self.written + other.written,
+            self.output + other.output,
+            sum(costs) if costs else None,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """The sum of all tokens."""
+        return self.input + self.cached + self.written + self.output
+
+
+NOTHING_SPENT = Spent()
+
+
 class TaskType(StrEnum):
     """Kinds of task."""
 
@@ -157,6 +228,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     is what it began with and another session owns; the steps are those that follow. *origin* is the
     source that a reader gives it by where it was read, else empty: no log says it itself.
     *opening_id* stands for the id that its client gave to the request, as `Step.message_id`.
+    *spent* are the tokens of its model, where a log counts them.
     """
 
     source_format: str
@@ -181,6 +253,7 @@ class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     inherited: Inherited | None = None
     origin: str = ""
     opening_id: str = ""
+    spent: Spent = NOTHING_SPENT
 
     @property
     def misnumbered(self) -> str:
@@ -270,7 +343,9 @@ class Trajectory:
 
     *repo* is in lower case. *files* are the repository-relative files that the run changed, by its
     patch if there is one, without files that the run created. *contributor* names who supplied the
-    run (``learn --source``), or is empty. *course* is how it went.
+    run (``learn --source``), or is empty. *course* is how it went. *session* is the id of its
+    conversation at its client, *seconds* the time from its first to its last step, *guess* the
+    ending that its steps suggest.
     """
 
     id: str
@@ -296,6 +371,11 @@ class Trajectory:
     change: ChangeStatus = ChangeStatus.UNKNOWN
     contributor: str = ""
     course: Course = dataclasses.field(default_factory=Course)
+    session: str = ""
+    seconds: float | None = None
+    spent: Spent = NOTHING_SPENT
+    guess: Ending = NO_ENDING
+    folder: str = ""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -303,10 +383,26 @@ class Trajectory:
         return self.course.conditions
 
     @property
+    def title(self) -> str:
+        """The first line of the task that says something, without marks of headings."""
+        lines = (line.strip("#*-=<> \t") for line in self.task.splitlines())
+        return next((line for line in lines if any(map(str.isalnum, line))), self.instance_id)
+
+    @property
     def name(self) -> str:
         """Return the caption of the node in a graph browser: the task and the outcome."""
-        title = self.task.strip().partition("\n")[0].strip("#* ") or self.instance_id
-        return f"{title[:CAPTION]} ({self.outcome})"
+        return f"{self.title[:CAPTION]} ({self.outcome})"
+
+    @property
+    def ending(self) -> Ending:
+        """The known outcome; else what later commits say of its change, else the guess."""
+        if self.outcome is not Outcome.UNKNOWN:
+            return Ending(self.outcome, Basis(self.outcome_source.value), "")
+        if self.change is ChangeStatus.REVERTED:
+            return Ending(Outcome.FAILED, Basis.CHANGE, "its change was reverted later")
+        if self.change is ChangeStatus.HELD:
+            return Ending(Outcome.SOLVED, Basis.CHANGE, "later commits kept its change")
+        return self.guess
 
     @property
     def success(self) -> bool | None:

@@ -10,7 +10,16 @@ import orjson
 from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Action, Inherited, Json, RawTrajectory, Step, is_subagent
+from contextgraph.model import (
+    NOTHING_SPENT,
+    Action,
+    Inherited,
+    Json,
+    RawTrajectory,
+    Spent,
+    Step,
+    is_subagent,
+)
 from contextgraph.model.values import replace
 from contextgraph.readers.envelopes import coalesce, output_in, said, task_in
 from contextgraph.readers.format import (
@@ -103,7 +112,14 @@ class Undone(Struct, frozen=True):
     requests: int
 
 
-Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt | Undone
+class Bill(Struct, frozen=True):
+    """Tokens of a *reply*; of several bills with one name the last counts."""
+
+    spent: Spent
+    reply: str = ""
+
+
+Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt | Undone | Bill
 
 
 def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
@@ -137,6 +153,7 @@ class Conversation(NamedTuple):
     prompt: str = ""
     asked_at: datetime | None = None
     asked_as: str = ""
+    spent: Spent = NOTHING_SPENT
 
     def run(
         self,
@@ -180,6 +197,7 @@ class Conversation(NamedTuple):
             session=session,
             folder=folder or "",
             opening_id=self.asked_as,
+            spent=self.spent if known.spent == NOTHING_SPENT else known.spent,
         )
 
     def _is_talk(self, agent: str) -> bool:
@@ -414,7 +432,7 @@ def _content(turn: Turn) -> object:
     match turn:
         case Call():
             return turn.tool, turn.arguments
-        case Undone():
+        case Undone() | Bill():
             return turn
     return type(turn), turn.text
 
@@ -457,6 +475,7 @@ class _Builder:
         self._asked_at: datetime | None = None
         self._asked_as = ""
         self._prompts: list[str] = []
+        self._bills: dict[str, Spent] = {}
         self._drafts: list[_Draft] = []
         self._thoughts: list[Thought] = []
         self._unanswered: dict[str, _Draft] = {}
@@ -476,12 +495,16 @@ class _Builder:
                 self._message(turn)
             case Prompt():
                 self._prompts += filter(None, [turn.text])
+            case Bill():
+                self._bills[turn.reply or f"{len(self._bills)}"] = turn.spent
 
     def finished(self) -> Conversation:
         self._end_reply()
         steps = tuple(draft.step(index) for index, draft in enumerate(self._drafts))
         prompt = "\n".join(self._prompts)
-        return Conversation("\n\n".join(self._task), steps, prompt, self._asked_at, self._asked_as)
+        spent = sum(self._bills.values(), NOTHING_SPENT)
+        task = "\n\n".join(self._task)
+        return Conversation(task, steps, prompt, self._asked_at, self._asked_as, spent)
 
     def _call(self, call: Call) -> None:
         action = action_for(call.tool, call.arguments)

@@ -205,6 +205,19 @@ def integer(row: Row, name: str) -> int | None:
     return value if type(value) is int else None
 
 
+def count(row: Row, name: str) -> int:
+    """The count at *name*; 0 where it is absent, negative or anything else."""
+    return max(0, integer(row, name) or 0)
+
+
+def dollars(row: Row, name: str) -> float | None:
+    """The amount of money at *name*; None where it is absent, negative or anything else."""
+    value = row.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < float("inf") else None
+
+
 def row_at(row: Row, name: str) -> Row:
     """The object at *name*; empty where it is absent or null."""
     value = row.get(name)

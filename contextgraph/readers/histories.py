@@ -13,9 +13,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Json, RawTrajectory
+from contextgraph.model import Json, RawTrajectory, Spent
 from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
+    Bill,
     Call,
     Prompt,
     Result,
@@ -44,6 +45,7 @@ from contextgraph.readers.format import (
     Place,
     Row,
     content_text,
+    count,
     file_stem,
     integer,
     is_list_of,
@@ -373,8 +375,19 @@ def _claude_reply(row: Row, message: Row) -> Iterator[Turn]:
     time = time_in(row)
     if isinstance(message.get("content"), str):
         yield Thought(text(message, "content"), time)
-        return
-    yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
+    else:
+        yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
+    if isinstance(usage := message.get("usage"), dict):  # each line of a reply repeats it
+        yield Bill(_claude_spent(usage), loose_text(message, "id"))
+
+
+def _claude_spent(usage: Row) -> Spent:
+    return Spent(
+        count(usage, "input_tokens"),
+        count(usage, "cache_read_input_tokens"),
+        count(usage, "cache_creation_input_tokens"),
+        count(usage, "output_tokens"),
+    )
 
 
 def _claude_answer(row: Row, block: Row, place: Place) -> Iterator[Turn]:
@@ -614,6 +627,7 @@ class _CodexSession(Struct):
             yield from _codex_streamed(row)
             return
         item, time = row_at(row, "payload") if "payload" in row else row, time_in(row)
+        yield from _codex_bill(item)
         match text(item, "type") if kind in ("response_item", "event_msg") else kind:
             case "message":
                 yield from _codex_message(text(item, "role"), content_text(item), time)
@@ -670,6 +684,18 @@ class _CodexSession(Struct):
         yield result
 
 
+def _codex_bill(item: Row) -> Iterator[Bill]:
+    """The tokens of the whole session so far, in an event that counts them."""
+    if total := row_at(row_at(item, "info"), "total_token_usage"):
+        yield Bill(_codex_spent(total), "total")
+
+
+def _codex_spent(usage: Row) -> Spent:
+    """The tokens in *usage*, whose input includes what was cached."""
+    given, cached = count(usage, "input_tokens"), count(usage, "cached_input_tokens")
+    return Spent(max(0, given - cached), cached, 0, count(usage, "output_tokens"))
+
+
 def _codex_message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:
     if role == "assistant":
         yield Thought(words, time)
@@ -710,6 +736,8 @@ def _codex_result(item: Row) -> Result:
 def _codex_streamed(row: Row) -> Iterator[Turn]:
     """The turns in a line of ``codex exec --json``, of items that are complete."""
     item, kind = row_at(row, "item"), text(row, "type")
+    if kind == "turn.completed":
+        yield Bill(_codex_spent(row_at(row, "usage")))
     if kind != "item.completed":
         return
     match text(item, "type") or text(item, "item_type"):
@@ -838,6 +866,10 @@ def _gemini_turns(row: Row) -> Iterator[Turn]:
         for call in rows_at(row, "toolCalls"):
             yield call_in(call, time_in(call) or time)
             yield _gemini_result(call)
+        if isinstance(tokens := row.get("tokens"), dict):
+            given, cached = count(tokens, "input"), count(tokens, "cached")
+            answered = count(tokens, "output") + count(tokens, "thoughts")
+            yield Bill(Spent(max(0, given - cached), cached, 0, answered), text(row, "id"))
 
 
 def _gemini_result(call: Row) -> Result:

@@ -8,9 +8,10 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from contextgraph.model import RawTrajectory
+from contextgraph.model import RawTrajectory, Spent
 from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
+    Bill,
     Call,
     Result,
     Thought,
@@ -26,6 +27,8 @@ from contextgraph.readers.format import (
     Place,
     Row,
     as_row,
+    count,
+    dollars,
     integer,
     loose_text,
     row_at,
@@ -149,6 +152,7 @@ def _turns(message: Row) -> Iterator[Turn]:
                         yield Thought(text(part, "text"), time)
                     case "tool":
                         yield from _call(part, time)
+            yield from _bill(message)
             if "abort" in shown(message.get("error")).casefold():
                 yield UserMessage("", interrupted=True)
 
@@ -166,8 +170,18 @@ def _turns_of_parts(message: Row) -> Iterator[Turn]:
                 yield Thought(text(part, "text"), time)
             case "tool":
                 yield from _call(part, time)
+    yield from _bill(info)
     if row_at(info, "error").get("name") == "MessageAbortedError":
         yield UserMessage("", interrupted=True)
+
+
+def _bill(reply: Row) -> Iterator[Bill]:
+    if isinstance(tokens := reply.get("tokens"), dict):
+        cache = row_at(tokens, "cache")
+        answered = count(tokens, "output") + count(tokens, "reasoning")
+        cached, written = count(cache, "read"), count(cache, "write")
+        cost = dollars(reply, "cost")
+        yield Bill(Spent(count(tokens, "input"), cached, written, answered, cost))
 
 
 def _call(part: Row, time: datetime | None) -> Iterator[Turn]:

@@ -5,9 +5,10 @@ from pathlib import PurePath
 from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.model import RawTrajectory
+from contextgraph.model import RawTrajectory, Spent
 from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (
+    Bill,
     Call,
     Result,
     Tree,
@@ -26,6 +27,8 @@ from contextgraph.readers.format import (
     Place,
     Row,
     content_text,
+    count,
+    dollars,
     integer,
     is_list_of,
     loose_text,
@@ -86,6 +89,7 @@ def _turns(row: Row, message: Row) -> Iterator[Turn]:
             yield UserMessage(content_text(message), time=time)
         case "assistant":
             yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
+            yield from _bill(message)
             if message.get("stopReason") == "aborted":
                 yield UserMessage("", interrupted=True)
         case "toolResult":
@@ -94,6 +98,14 @@ def _turns(row: Row, message: Row) -> Iterator[Turn]:
             id_ = text(row, "id")
             yield Call("bash", {"command": text(message, "command")}, id_, time)
             yield Result(text(message, "output"), id_, integer(message, "exitCode"))
+
+
+def _bill(reply: Row) -> Iterator[Bill]:
+    if isinstance(usage := reply.get("usage"), dict):
+        given, answered = count(usage, "input"), count(usage, "output")
+        cached, written = count(usage, "cacheRead"), count(usage, "cacheWrite")
+        cost = dollars(row_at(usage, "cost"), "total")
+        yield Bill(Spent(given, cached, written, answered, cost))
 
 
 def _result(message: Row) -> Result:
@@ -118,7 +130,7 @@ FORMATS = (
         recognises=lambda value: is_list_of(is_pi_line, value),
         runs=pi_runs,
         is_part=is_pi_line,
-        omits="images, token counts, summaries of branches and of compaction, what extensions add",
+        omits="images, summaries of branches and of compaction, what extensions add",
         kept=(
             Kept(".pi/agent", ("sessions/**/*.jsonl",), "PI_CODING_AGENT_DIR"),
             Kept(f"{_OMP_FOLDER}/agent", ("sessions/**/*.jsonl",), agent=OMP),

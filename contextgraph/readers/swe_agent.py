@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Spent, Step
 from contextgraph.readers.conversation import Call, Result, Thought, Turn, conversation_of, time_in
 from contextgraph.readers.envelopes import (
     first_word,
@@ -23,6 +23,8 @@ from contextgraph.readers.format import (
     Row,
     as_row,
     content_text,
+    count,
+    dollars,
     integer,
     is_conversation,
     loose_text,
@@ -129,7 +131,15 @@ def traj_runs(record: Row, place: Place) -> Iterator[RawTrajectory]:
         patch=text(info, "submission"),
         source=place.source,
         system_prompt="\n".join(content_text(e) for e in history if e.get("role") == "system"),
+        spent=_spent(info),
     )
+
+
+def _spent(info: Row) -> Spent:
+    """What the model took, as both agents count it."""
+    stats = row_at(info, "model_stats")
+    sent, answered = count(stats, "tokens_sent"), count(stats, "tokens_received")
+    return Spent(sent, 0, 0, answered, dollars(stats, "instance_cost"))
 
 
 def _has_first(value: object, names: set[str]) -> bool:
@@ -322,6 +332,7 @@ def mini_runs(record: Row | list[Row], place: Place) -> Iterator[RawTrajectory]:
         exit_status=exit_status,
         patch=_patch(text(info, "submission")) or _patch_at_end(messages),
         system_prompt=next((content_text(m) for m in messages if m.get("role") == "system"), ""),
+        spent=_spent(info),
     )
     yield conversation_of(_turns(messages)).run(known, place)
 

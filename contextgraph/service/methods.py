@@ -203,6 +203,9 @@ class OfService(OverHttp, AgentMemory):
     quarantine = requested(AgentMemory.quarantine, "", ADMIN)
     release = requested(AgentMemory.release, "", ADMIN)
     retire = requested(AgentMemory.retire, "", ADMIN)
+    session = requested(AgentMemory.session, "", READ)
+    session_facets = requested(AgentMemory.session_facets, "", READ)
+    sessions = requested(AgentMemory.sessions, "", READ)
 
 
 class RetrieverOfService(Part, MemoryRetriever):
@@ -431,7 +434,8 @@ class StatisticsOfService(Part, StatisticsEngine):
     get_interventions = requested(StatisticsEngine.get_interventions, "stats", READ)
     get_outcomes_over_time = requested(StatisticsEngine.get_outcomes_over_time, "stats", READ)
     get_solve_rates = requested(StatisticsEngine.get_solve_rates, "stats", READ)
-    get_steps_saved = requested(StatisticsEngine.get_steps_saved, "stats", READ)
+    get_advice = requested(StatisticsEngine.get_advice, "stats", READ)
+    get_figures = requested(StatisticsEngine.get_figures, "stats", READ)
 
     def get_stats(self) -> MemoryStats:
         stats = self.send("GET", "/v1/stats")

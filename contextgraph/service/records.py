@@ -29,6 +29,20 @@ def _but(parts: "Parts", *omitted: str) -> "dict[str, object]":
     return {key: parts[key] for key in parts if key not in omitted}
 
 
+def _session(session: model.Session) -> "Parts":
+    parts = _but(parts_of(session), "ending")
+    ending = parts_of(session.ending)
+    more = {"is_guess": session.is_guess, "all_steps": session.all_steps}
+    return {**parts, **ending, **more}
+
+
+def advice_record(figures: model.AdviceFigures) -> "dict[str, Json]":
+    """Return the figures of what was shown; steps to one decimal."""
+    known = _but(parts_of(figures), "saved", "ceiling")
+    saved, ceiling = (round(steps, 1) + 0 for steps in (figures.saved, figures.ceiling))  # not -0.0
+    return cast("dict[str, Json]", {**known, "steps_saved": saved, "ceiling": ceiling})
+
+
 def _fragment(fragment: model.Fragment) -> "Parts":
     names = ("id", "start", "end", "phase", "outcome", "description")
     return {"type": fragment.fragment_type, **{name: getattr(fragment, name) for name in names}}
@@ -212,6 +226,7 @@ _FORMS: Forms = {
     model.Relation: _relation,
     model.Remedy: _remedy,
     model.RepositoryPlaybook: _playbook,
+    model.Session: _session,
     model.SimilarCase: _case,
     model.Trajectory: _run,
     model.Usage: _usage,

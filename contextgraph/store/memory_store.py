@@ -4,10 +4,10 @@ The docstrings of the methods are those of the protocols in `ports`.
 """
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache, partial, wraps
 from itertools import chain
 from pathlib import Path
@@ -93,6 +93,24 @@ def _within(scope: model.Scope) -> list[Term]:
     if scope.as_of is not None:
         terms.append(Term("seen_at", Is.MOST, scope.as_of))
     return terms
+
+
+def _admitted(wanted: model.SessionFilter) -> list[Term]:
+    """Return the terms of *wanted*."""
+    terms = [_equal("is_part", False), *_within(model.Scope(wanted.repo))]
+    if wanted.agent:
+        terms.append(_equal("agent", wanted.agent))
+    if wanted.outcome is not None:
+        terms.append(_equal("ending", wanted.outcome.value))
+    return [*terms, *_period("seen_at", wanted.since, wanted.until)]
+
+
+def _period(column: str, since: datetime | None, until: datetime | None) -> Iterator[Term]:
+    """Yield the terms of the times from *since* to before *until*."""
+    if since is not None:
+        yield Term(column, Is.LEAST, since)
+    if until is not None:
+        yield Term(column, Is.MOST, until - timedelta(microseconds=1))
 
 
 def _one(port: Reads, question: Question) -> list[tuple[Any, ...]]:
@@ -623,6 +641,51 @@ class MemoryRuns(_Part):
         most = _most(min(ALL, skip + max(0, limit)))
         question = Question(tables.RUN, terms, (_ORDERS[wanted.order],), most)
         return [_run(text) for (text,) in self._find(question)[skip:]]
+
+    @_of_one_state
+    def sessions(
+        self, wanted: model.SessionFilter, limit: int, skip: int = 0
+    ) -> Sequence[model.Session]:
+        most = _most(min(ALL, skip + max(0, limit)))
+        order = {**_ORDERS, model.RunOrder.OUTCOME: "ending"}[wanted.order]
+        found = self._find(Question(tables.RUN, _admitted(wanted), (order,), most))
+        return self._with_parts([_run(text) for (text,) in found[skip:]])
+
+    @_of_one_state
+    def session(self, name: str) -> model.Session | None:
+        runs = [_run(text) for (text,) in self._find(Question(tables.RUN, [_equal(KEY, name)]))]
+        if not runs or model.is_subagent(runs[0].agent):
+            named = [_equal("session", runs[0].session if runs else name), _equal("is_part", False)]
+            named += [_equal("instance_id", run.instance_id) for run in runs]
+            newest = self._find(Question(tables.RUN, named, ("-seen_at",), 1)) if name else ()
+            runs = [_run(text) for (text,) in newest]
+        return next(iter(self._with_parts(runs)), None)
+
+    def _with_parts(self, runs: Sequence[model.Trajectory]) -> Sequence[model.Session]:
+        """Return the sessions of *runs*, with their sub-agents."""
+        names = sorted({run.session for run in runs if run.session})
+        terms = [Term("session", Is.IN, names), _equal("is_part", True)]
+        parts = defaultdict[tuple[str, str], list[model.Trajectory]](list)
+        for (text,) in self._find(Question(tables.RUN, terms, (KEY,))) if names else ():
+            part = _run(text)
+            parts[part.session, part.instance_id].append(part)
+        return [
+            model.Session.of(run, tuple(parts.get((run.session, run.instance_id), ())))
+            for run in runs
+        ]
+
+    @_of_one_state
+    def facets(self, wanted: model.SessionFilter, limit: int = 20) -> model.Facets:
+        where, most = _admitted(wanted), _most(max(0, limit))
+        columns = ("repo", "agent", "ending")
+        total, *counted = self._port.count(
+            [
+                Count(tables.RUN, where),
+                *(Count(tables.RUN, where, (column,), limit=most) for column in columns),
+            ]
+        )
+        number = sum(row[-1] for row in total)
+        return model.Facets(number, *({row[0]: row[1] for row in rows} for rows in counted))
 
     def repositories(
         self, limit: int, skip: int = 0, containing: str = ""
@@ -1373,9 +1436,11 @@ class MemoryExposures(_Part):
 
         self._in_batches(work, emptied, RUNS_AT_ONCE)
 
-    def tally(self, since: datetime) -> model.ShownTally:
-        terms = [Term("shown_at", Is.LEAST, since), _equal("withheld", False)]
-        sums = ("known", "cleared", "followed", "right", "wrong")
+    def tally(
+        self, since: datetime | None = None, until: datetime | None = None
+    ) -> model.ShownTally:
+        terms = [_equal("withheld", False), *_period("shown_at", since, until)]
+        sums = ("known", "cleared", "followed", "right", "wrong", "tokens")
         counted = self._port.count([Count(tables.CONTEXT, terms, ("error_id",), sums)])[0]
         return rules.tally_of(counted)
 

@@ -115,6 +115,26 @@ class RunStore(Protocol):
     ) -> Sequence[model.Trajectory]:
         """Return the runs that *wanted* admits, in its order, from the one after *skip* others."""
 
+    def sessions(
+        self, wanted: model.SessionFilter, limit: int, skip: int = 0
+    ) -> Sequence[model.Session]:
+        """Return the sessions that *wanted* admits, in its order, from the one after *skip* others.
+
+        Sub-agents are in the session that has the same instance, and the same id at the client.
+        """
+
+    def session(self, name: str) -> model.Session | None:
+        """Return the session whose run, or that of a sub-agent, is *name*, or its id at the client.
+
+        The newest of several; None where there is none.
+        """
+
+    def facets(self, wanted: model.SessionFilter, limit: int = 20) -> model.Facets:
+        """Count the sessions that *wanted* admits, by each value that at least one has.
+
+        At most *limit* values, most first.
+        """
+
     def repositories(
         self, limit: int, skip: int = 0, containing: str = ""
     ) -> Sequence[tuple[str, int]]:
@@ -340,8 +360,10 @@ class ExposureStore(Protocol):
         With a *name* those that have this advice or item, or the one with this id.
         """
 
-    def tally(self, since: datetime) -> model.ShownTally:
-        """Count what was shown since then, by outcome."""
+    def tally(
+        self, since: datetime | None = None, until: datetime | None = None
+    ) -> model.ShownTally:
+        """Count what was shown from *since* to before *until*, by outcome."""
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
         """All contexts that were shown or withheld, by id, a few of them in memory at a time.

@@ -571,14 +571,14 @@ def explained_context(
     return model.Explanation(exposure.context_id, "Context", name, facts, in_order(items))
 
 
-def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> model.ShownTally:
-    """Sum the counts of each error: shown, known, cleared, followed, right, and wrong items.
+def tally_of(counted: Iterable[tuple[str, *tuple[int, ...]]]) -> model.ShownTally:
+    """Sum the counts of each error: shown, known, cleared, followed, right, wrong items, tokens.
 
     Contexts of no error come under the empty id.
     """
     of_errors = {error: counts for error, *counts in counted}
-    total = [*map(sum, zip(*of_errors.values(), strict=True))] or [0] * 6
-    of_none = of_errors.pop("", [0] * 6)
+    total = [*map(sum, zip(*of_errors.values(), strict=True))] or [0] * 7
+    of_none = of_errors.pop("", [0] * 7)
     return model.ShownTally(
         shown=total[0],
         at_errors=total[0] - of_none[0],
@@ -587,6 +587,8 @@ def tally_of(counted: Iterable[tuple[str, int, int, int, int, int, int]]) -> mod
         followed=total[3],
         helped={error: counts[4] for error, counts in sorted(of_errors.items()) if counts[4]},
         wrong=total[5] - of_none[5],
+        tokens=total[6],
+        known_at={error: counts[1] for error, counts in sorted(of_errors.items()) if counts[1]},
     )
 
 

@@ -30,10 +30,12 @@ RUN = Table(
     {
         "repo": str, "instance_id": str, "agent": str, "task_type": str, "outcome": str,
         "solved": bool, "seen_at": datetime, "steps": int, "contributor": str, "change": str,
-        "revision": int,
+        "session": str, "is_part": bool, "ending": str, "revision": int,
     },
     (
         ("-seen_at", "key"),
+        ("is_part", "-seen_at", "key"),
+        ("session",),
         ("solved", "seen_at"),
         ("repo", "solved", "seen_at"),
         ("agent", "solved", "seen_at"),
@@ -165,6 +167,7 @@ CONTEXT = Table(
     {
         "shown_at": datetime, "error_id": str, "helped": bool, "known": int, "cleared": int,
         "followed": int, "right": int, "wrong": int, "withheld": bool, "session": str,
+        "tokens": int,
     },
     (("-shown_at", "key"), ("session", "shown_at")),
 )  # fmt: skip
@@ -241,7 +244,9 @@ def run_row(run: model.Trajectory, revision: int) -> Row:
             "repo": run.repo, "instance_id": run.instance_id, "agent": run.agent,
             "task_type": run.task_type.value, "outcome": run.outcome.value,
             "solved": bool(run.success), "seen_at": run.seen_at, "steps": run.total_steps,
-            "contributor": run.contributor, "change": run.change.value, "revision": revision,
+            "contributor": run.contributor, "change": run.change.value, "session": run.session,
+            "is_part": model.is_subagent(run.agent), "ending": run.ending.outcome.value,
+            "revision": revision,
         },
         text_of(run, f"run {run.id}"),
         words(rules.trajectory_text(run)),
@@ -519,6 +524,7 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
             "followed": int(any(item.helped is not None for item in shown.items)),
             "wrong": len(shown.items) if cleared and not right else 0,
             "withheld": bool(shown.is_withheld), "session": shown.session,
+            "tokens": shown.tokens,
         },
         text_of(shown, f"context {shown.context_id}"),
         shown={"name": f"context {shown.context_id}", "source": shown.source},

@@ -3,6 +3,7 @@
 from contextgraph.trace.actions import *
 from contextgraph.trace.advice import *
 from contextgraph.trace.applicability import *
+from contextgraph.trace.ending import *
 from contextgraph.trace.loops import *
 from contextgraph.trace.project import *
 from contextgraph.trace.recovery import *

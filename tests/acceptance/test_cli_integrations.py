@@ -23,7 +23,7 @@ from contextgraph.agents.hook import HookEvent, answer, headlines
 from contextgraph.agents.hook_files import HookFiles, Queue
 from contextgraph.agents.install import hook_command
 from contextgraph.config import Settings
-from contextgraph.model import Action, Outcome, RawTrajectory, ShownTally, Step
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
@@ -927,8 +927,7 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
     assert (record["shown"], record["followed"], record["cleared"]) == (1, 1, 1)
     assert record["tokens"] > 0
     with AgentMemory.open(store) as memory:
-        shown_before = ShownTally.of(memory.store.exposures.all())
-        net = memory.stats.get_steps_saved(shown_before, record["tokens"])
+        net = memory.stats.get_advice().saved
     assert record["steps_saved"] == pytest.approx(net, abs=0.05)
     (item,) = record["items"]
     assert REMEDY in item["text"]

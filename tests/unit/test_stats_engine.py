@@ -213,7 +213,10 @@ def test_steps_saved_are_net_as_in_the_evaluation(memory: AgentMemory) -> None:
         return Exposure("ctx_1", MONDAY, error.error.id, cleared, items)
 
     def saved(shown: list[Exposure], tokens: int = 0) -> float:
-        return memory.stats.get_steps_saved(ShownTally.of(shown), tokens)
+        tally = replace(ShownTally.of(shown), tokens=tokens)
+        figures = memory.stats.get_figures(tally)
+        assert figures.saved <= figures.ceiling
+        return figures.saved
 
     assert saved([shown(True)]) == 3  # the fourth step follows the advice
     assert saved([shown(True, None)] * 2) == 6

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from shlex import join
 
-from contextgraph.model import RawTrajectory
 from contextgraph.text import regex
 
 # The command of each agent, before the id of a session.
@@ -20,17 +19,17 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
 _ID = regex(r"\w[\w-]{7,63}")
 
 
-def resume_arguments(raw: RawTrajectory) -> tuple[str, ...]:
-    """Return the program and arguments that open the session of *raw* in its client.
+def resume_arguments(agent: str, session: str, supplier: str = "") -> tuple[str, ...]:
+    """Return the program and arguments that open a *session* of *agent* in its client.
 
-    Empty where the client has no such command, or the session is none of its own.
+    Empty where the client has no such command, or a *supplier* gave the session: it is not here.
     """
-    command = _COMMANDS.get(raw.agent, ())
-    if not command or raw.origin or not _ID.fullmatch(raw.session):
+    command = _COMMANDS.get(agent, ())
+    if not command or supplier or not _ID.fullmatch(session):
         return ()
-    return (*command, raw.session)
+    return (*command, session)
 
 
-def resume_command(raw: RawTrajectory) -> str:
+def resume_command(agent: str, session: str, supplier: str = "") -> str:
     """Return the command line of `resume_arguments`; empty where there is none."""
-    return join(resume_arguments(raw))
+    return join(resume_arguments(agent, session, supplier))
