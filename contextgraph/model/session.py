@@ -1,6 +1,6 @@
 """What people are shown of the work of agents: sessions, and the figures of what was advised.
 
-docs/figures.md states these definitions. A *session* is what a person asked of one agent, from the
+A *session* is what a person asked of one agent, from the
 first message to the last; a *step* is one call of a tool, or one reply without a call. A text is
 *shown* when it is put before an agent or a person; it is *followed* when an item of it was tried
 afterwards, and *cleared* when the error that it was shown at ended. *Saved* are steps, net of what
@@ -16,7 +16,7 @@ from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.resume import resume_command
 from contextgraph.model.step import Time
-from contextgraph.model.trajectory import Ending, Outcome, Trajectory
+from contextgraph.model.trajectory import NOTHING_SPENT, Ending, Outcome, Trajectory
 
 
 class SessionFilter(Struct, frozen=True):
@@ -41,8 +41,8 @@ class Session(Struct, frozen=True):
 
     *name* is its id at the client. *steps* are its own, *tokens* and *cost* (US dollars) those of
     sub-agents, too; None where no log counts them, or a price is not known. *agents* are oldest
-    first, and have none themselves. *resume* is
-    the command that opens it in its client, empty where there is none.
+    first, and have none themselves. *resume* is the command that opens it in its client, empty
+    where there is none.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Session(Struct, frozen=True):
     def of(cls, run: Trajectory, subagents: "tuple[Trajectory, ...]" = ()) -> "Session":
         """Return the session of *run* and of those of its *subagents*."""
         runs = (run, *subagents)
-        counted = [one for one in runs if one.spent.tokens]
+        counted = [one for one in runs if one.spent != NOTHING_SPENT]
         costs = [cost_of(one.model, one.spent) for one in counted]
         known = [cost for cost in costs if cost is not None]
         return cls(
@@ -81,7 +81,7 @@ class Session(Struct, frozen=True):
             started_at=run.seen_at,
             seconds=run.seconds,
             steps=run.total_steps,
-            tokens=sum(one.spent.tokens for one in counted) if counted else None,
+            tokens=sum(one.spent.tokens for one in counted) or None,
             cost=sum(known) if known and len(known) == len(costs) else None,
             ending=run.ending,
             resume=resume_command(run.agent, run.session, run.contributor),
