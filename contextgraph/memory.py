@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.exported import Exports
     from contextgraph.governance.forgetting import EvictionPolicy
+    from contextgraph.knowledge.check import Checker
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons
@@ -940,6 +941,16 @@ class AgentMemory:
         name = self._named(repository_name(root))
         entries = entries_in(root) if LESSONS.has(root) else Entries((), {})
         return take_over(self.notes, self.store.notes, root, name, entries)
+
+    def checker(self, folder: str | Path) -> "Checker":
+        """Return what checks changes of the repository around *folder* against this memory."""
+        from contextgraph.knowledge.check import Checker
+        from contextgraph.knowledge.team import root_of
+        from contextgraph.readers import repository_name
+
+        root = root_of(folder)
+        name = self._named(repository_name(root))
+        return Checker(self.lessons, self.store.runs, root, name)
 
     def join_repository(self, former: str, now: str) -> int:
         """Treat the repository *former* as *now*, since both are one; return its number of runs.

@@ -48,9 +48,6 @@ from contextgraph.trace import (
 _INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/CLAUDE.md")
 _INSTRUCTION_BYTES, _KNOWN = 100_000, 0.7
 # A lesson with one of these may name what is not to be there.
-_ABSENT = regex(
-    r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
-)
 # As of `pip install NAME`.
 _WORDS_OF_ONE = 3
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
@@ -341,14 +338,11 @@ def lessons_to_say(
 
 
 def _is_gone(note: Note, tree: WorkingTree) -> bool:
-    """Return True if each file that the lesson *note* names was deleted from a folder of *tree*.
+    """Return True if each file that the lesson *note* names was deleted from a folder of *tree*."""
+    from contextgraph.knowledge.broken import gone_files  # with how sessions are read
 
-    Not if it says what is not to be there.
-    """
-    paths = note.lesson.about.paths if note.lesson else ()
-    placed = [path for path in paths if "/" in path and tree.has(path.rpartition("/")[0])]
-    is_there = len(placed) < len(paths) or any(map(tree.has, placed))
-    return bool(placed) and not (is_there or _ABSENT.search(note.content))
+    about = note.lesson and note.lesson.about
+    return bool(about and 0 < len(about.paths) == len(gone_files(note.content, about, tree)))
 
 
 def _is_known(note: Note, known: Iterable[Sequence[str]]) -> bool:

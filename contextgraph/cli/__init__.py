@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Prove": {
         "evaluate": "Measure the advice of a memory on recorded runs.",
+        "check": "Check a change against what is known.",
         "doctor": "Check the memory and the installation, and suggest fixes. Changes nothing.",
     },
     _ALL: {
@@ -63,6 +64,7 @@ HOMES: Mapping[str, str] = {
     "serve": "service:serve",
     "trust": "installation:trust",
     "evaluate": "evaluate:evaluate",
+    "check": "check:check",
     "doctor": "installation:doctor",
     "call": "call:call",
     "distil": "distil:distil",

@@ -1,46 +1,266 @@
-"""Rules that a turn of an agent broke: checks that it did not run, commands that are ruled out."""
+"""Lessons that a piece of work broke: a turn of an agent, or a change that is to be committed.
 
-from collections.abc import Iterable, Iterator, Sequence
+Words and structure decide: a command or a name that is ruled out, a file that is to be left alone,
+a value that a lesson states, a check that did not run, a checklist of which a part is missing.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
-from contextgraph.model import Lesson
-from contextgraph.text import gives_instructions
+from contextgraph.knowledge.extraction import files_in
+from contextgraph.model import About, Lesson, LessonKind
+from contextgraph.system.working_tree import WorkingTree
+from contextgraph.text import dice, gives_instructions, regex, stems
+from contextgraph.trace.actions import ActionKind
 from contextgraph.trace.checks import orders_in, shell_line, unchecked
-from contextgraph.trace.ordered import forbids, restricts
-from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.ordered import forbids, left_alone, names_ruled_out, restricts
+from contextgraph.trace.shell import commands_in
+from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, is_edit, net_changes
 
-_FILES = 3
+_FILES, _COMMAND = 3, 80
+_TEXTS = frozenset({".md", ".rst", ".txt", ".adoc"})
+_VALUE = regex(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.]*\w)")
+_ABSENT = regex(
+    r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
+)
+# How much of a line stays where only its value changes.
+_SAME_LINE = 0.5
+
+
+class Breach(StrEnum):
+    """Kinds of a broken lesson; what is only missing may still be done."""
+
+    COMMAND = "command"
+    NAME = "name"
+    FILE = "file"
+    VALUE = "value"
+    CHECK = "check"
+    CHECKLIST = "checklist"
+
+    @property
+    def is_missing(self) -> bool:
+        """True where something was not done, in place of something that was."""
+        return self in (Breach.CHECK, Breach.CHECKLIST)
 
 
 class Broken(NamedTuple):
-    """A *lesson* that a turn broke: the *command* that it rules out, or *files* not checked."""
+    """A *lesson* that was broken: by *what* (a command, name or value), in *files*.
+
+    *line* is the text that was added; empty where there is none.
+    """
 
     lesson: Lesson
-    command: str = ""
+    how: Breach
+    what: str = ""
     files: tuple[str, ...] = ()
+    line: str = ""
 
     def __str__(self) -> str:
         said = f'"{" ".join(self.lesson.text.split())}" ({self.lesson.time:%Y-%m-%d})'
-        if self.command:
-            return f"this turn ran `{self.command}`, although {said}"
         more = f" and {len(self.files) - _FILES} more" if len(self.files) > _FILES else ""
-        return f"not run since {', '.join(self.files[:_FILES])}{more} changed: {said}"
+        listed = f"{', '.join(self.files[:_FILES])}{more}"
+        match self.how:
+            case Breach.COMMAND:
+                return f"this turn ran `{self.what}`, although {said}"
+            case Breach.NAME:
+                return f"{listed} now has `{self.what}`, although {said}"
+            case Breach.FILE:
+                return f"{listed} was changed, although {said}"
+            case Breach.VALUE:
+                return f"{listed} no longer has {self.what}, although {said}"
+            case Breach.CHECKLIST:
+                return f"{self.what} changed without {listed}: {said}"
+        return f"not run since {listed} changed: {said}"
+
+
+class Work:
+    """The steps of a turn, or of a change, and what they come to."""
+
+    def __init__(self, turn: Sequence[StepTrace]) -> None:
+        self.turn = turn
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines that were given to a shell."""
+        return [*filter(None, map(shell_line, self.turn))]
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """What edits put in and took away, by file."""
+        return net_changes(
+            [
+                change_of(self.turn, at)
+                for at, step in enumerate(self.turn)
+                if is_edit(step) and step.succeeded
+            ]
+        )
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The files that were changed, created or deleted, in order."""
+        changed = dict.fromkeys(
+            file
+            for step in self.turn
+            if step.succeeded
+            for file in (*step.reading.scripted, *step.reading.changed)
+        )
+        return tuple(changed | dict.fromkeys(self.gone))
+
+    @cached_property
+    def gone(self) -> tuple[str, ...]:
+        """The files that were deleted or moved away."""
+        removed = (
+            (command, skipped)
+            for line in self.lines
+            for command in commands_in(line)
+            for name, skipped in (("rm", 0), ("git rm", 0), ("mv", -1), ("git mv", -1))
+            if command.program == name or " ".join((command.program, *command.words[:1])) == name
+        )
+        return tuple(
+            word
+            for command, skipped in removed
+            for word in command.words[: skipped or None]
+            if word not in ("rm", "mv")
+        )
+
+    @cached_property
+    def created(self) -> frozenset[str]:
+        """The files that were written as a whole."""
+        return frozenset(
+            edited_file(step)
+            for step in self.turn
+            if is_edit(step) and step.succeeded and step.reading.kind is ActionKind.CREATE
+        )
+
+
+def gone_files(text: str, about: About, tree: WorkingTree) -> tuple[str, ...]:
+    """Return the files of a lesson that were deleted from folders of *tree*.
+
+    None where its *text* says that something is not to be there, or moved.
+    """
+    placed = [path for path in about.paths if "/" in path and tree.has(path.rpartition("/")[0])]
+    return () if _ABSENT.search(text) else tuple(path for path in placed if not tree.has(path))
 
 
 def may_be_broken(lesson: Lesson) -> bool:
     """Return False for a lesson that `broken_by` never yields."""
-    can_be = restricts(lesson.text) or any(orders_in(lesson.text))
-    return can_be and not gives_instructions(lesson.text)
+    text = lesson.text
+    can_be = (
+        restricts(text)
+        or any(orders_in(text))
+        or any(left_alone(text, lesson.about.paths))
+        or lesson.kind is LessonKind.CHECKLIST
+        or (bool(lesson.about.paths) and bool(_VALUE.search(text)))
+    )
+    return can_be and not gives_instructions(text)
 
 
 def broken_by(turn: Sequence[StepTrace], lessons: Iterable[Lesson]) -> Iterator[Broken]:
     """Yield the *lessons*, of which each `may_be_broken`, that the steps of *turn* broke."""
-    lines = [*filter(None, map(shell_line, turn))]
+    work = Work(turn)
     for lesson in lessons:
-        ruled_out = (line for line in lines if forbids(lesson.text, line, lesson.repo))
-        if line := next(ruled_out, ""):
-            yield Broken(lesson, command=" ".join(line.split())[:80])
+        broken = next(filter(None, (way(work, lesson) for way in _WAYS)), None)
+        if broken:
+            yield broken
+
+
+def _command(work: Work, lesson: Lesson) -> Broken | None:
+    ruled_out = (line for line in work.lines if forbids(lesson.text, line, lesson.repo))
+    if line := next(ruled_out, ""):
+        return Broken(lesson, Breach.COMMAND, " ".join(line.split())[:_COMMAND])
+    return None
+
+
+def _check(work: Work, lesson: Lesson) -> Broken | None:
+    missing = (unchecked(work.turn, order) for order in orders_in(lesson.text))
+    files = next(filter(None, missing), ())
+    return Broken(lesson, Breach.CHECK, files=files) if files else None
+
+
+def _name(work: Work, lesson: Lesson) -> Broken | None:
+    about = lesson.about
+    for name in names_ruled_out(lesson.text, (*about.symbols, *about.programs)):
+        pattern = _pattern_of(name)
+        for change in work.changes:
+            if os.path.splitext(change.file)[1] in _TEXTS or not _is_meant(change.file, lesson):
+                continue
+            added = [line for line in change.added if pattern.search(line)]
+            if len(added) > sum(bool(pattern.search(line)) for line in change.removed):
+                return Broken(lesson, Breach.NAME, name, (change.file,), added[0])
+    return None
+
+
+def _pattern_of(name: str) -> re.Pattern[str]:
+    """The pattern of *name* in code; of a call its beginning."""
+    parts = r"\s+".join(map(re.escape, name.removesuffix("()").split()))
+    call = r"\s*\(" if name.endswith("()") else ""
+    return re.compile(rf"(?<![\w.-]){parts}{call}(?![\w-])")
+
+
+def _is_meant(file: str, lesson: Lesson) -> bool:
+    """Return whether *lesson* is about *file*: it names it, its folder, or no file."""
+    return not lesson.about.paths or any(is_at(file, path) for path in lesson.about.paths)
+
+
+def is_at(file: str, path: str) -> bool:
+    """Return whether *file*, which may begin above the repository, is *path* or in that folder."""
+    return f"/{file}/".endswith(f"/{path.strip('/')}/") or f"/{path.strip('/')}/" in f"/{file}"
+
+
+def _file(work: Work, lesson: Lesson) -> Broken | None:
+    for path, only_kept in left_alone(lesson.text, lesson.about.paths):
+        files = work.gone if only_kept else work.files
+        if changed := tuple(file for file in files if is_at(file, path)):
+            return Broken(lesson, Breach.FILE, files=changed)
+    return None
+
+
+def _value(work: Work, lesson: Lesson) -> Broken | None:
+    """Return a value that *lesson* states of a file, and that another one replaced there."""
+    stated = _VALUE.findall(lesson.text)
+    words = {*stems(lesson.text)}
+    for change in work.changes if lesson.about.paths else ():
+        if not _is_meant(change.file, lesson):
             continue
-        files = (unchecked(turn, order) for order in orders_in(lesson.text))
-        if missing := next(filter(None, files), ()):
-            yield Broken(lesson, files=missing)
+        for line in change.removed:
+            values = [value for value in _VALUE.findall(line) if value in stated]
+            if not values or words.isdisjoint(stems(_VALUE.sub(" ", line))):
+                continue
+            new = _replacing(line, change.added)
+            if new and not any(value in stated for value in _VALUE.findall(new)):
+                return Broken(lesson, Breach.VALUE, values[0], (change.file,), new)
+    return None
+
+
+def _replacing(line: str, added: Sequence[str]) -> str:
+    """Return the line of *added* that has another value in the words of *line*; empty for none."""
+    words = _VALUE.sub(" ", line).split()
+    close = [one for one in added if dice(words, _VALUE.sub(" ", one).split()) >= _SAME_LINE]
+    return next((one for one in close if _VALUE.search(one)), "")
+
+
+def _checklist(work: Work, lesson: Lesson) -> Broken | None:
+    """Return what is changed together with a file that was changed, or with what is new."""
+    if lesson.kind is not LessonKind.CHECKLIST or not lesson.about.paths:
+        return None
+    first, named = lesson.about.paths[0], files_in(lesson.text)
+    is_folder = first not in named and not os.path.splitext(first)[1]
+    files = work.created if is_folder else work.files
+    changed = next((file for file in files if is_at(file, first)), "")
+    others = [one for one in dict.fromkeys((*lesson.about.paths[1:], *named)) if one != first]
+    missing = tuple(one for one in others if not any(is_at(file, one) for file in work.files))
+    return Broken(lesson, Breach.CHECKLIST, changed, missing) if changed and missing else None
+
+
+_WAYS: Sequence[Callable[[Work, Lesson], Broken | None]] = (
+    _command,
+    _name,
+    _file,
+    _value,
+    _check,
+    _checklist,
+)

@@ -250,7 +250,7 @@ def checked(answer: str, request: Request) -> Checked:
     kept: list[NewLesson] = []
     refused: list[Refused] = []
     confirmed = 0
-    for number, value in enumerate(_list_in(answer)):
+    for number, value in enumerate(list_in(answer)):
         text = str(value.get("lesson") or value.get("confirms") or "") if _is_row(value) else ""
         try:
             if number >= MAX_LESSONS:
@@ -267,7 +267,7 @@ def _is_row(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _list_in(answer: str) -> list[Any]:
+def list_in(answer: str) -> list[Any]:
     """The last list of objects in *answer*, which may have prose or reasoning around it."""
     found: list[Any] | None = None
     start = answer.find("[")

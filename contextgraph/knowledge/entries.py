@@ -25,7 +25,8 @@ from contextgraph.text import regex, words
 
 _LONGEST, _MOST_FILES, _MOST_BYTES = 1 << 16, 5_000, 1 << 24
 _NAME_WORDS, _NAME_CHARS = 8, 48
-_RULE, _EVIDENCE = "---", "## Evidence"
+QUESTIONS_FOLDER = ".contextgraph/questions"
+_RULE, _EVIDENCE, _ANSWER = "---", "## Evidence", "## Answer"
 _VALUES = ("lesson", "kind", "by", "status", "at", "subject", "origin")
 _LISTS = ("paths", "symbols", "programs")
 _CITED = ("session", "step", "speaker", "at", "asked")
@@ -68,14 +69,55 @@ class Entries(NamedTuple):
     damaged: Mapping[str, ReadError]
 
 
+class Question(Struct, frozen=True):
+    """A saved question, in the file at *path*, and the lessons that have to answer it."""
+
+    text: str
+    answers: tuple[str, ...]
+    path: str = ""
+
+
 def entries_in(root: str) -> Entries:
     """Return the entries of the repository at *root*; links, and what is too long, are damaged."""
-    folder = os.path.join(root, LESSONS_FOLDER)
-    listed, damaged, size = list[Entry](), dict[str, ReadError](), 0
+    listed, damaged = list[Entry](), dict[str, ReadError]()
+    for path, text in _texts(root, LESSONS_FOLDER, damaged):
+        written_at = datetime.fromtimestamp(os.stat(os.path.join(root, path))[stat.ST_MTIME], UTC)
+        try:
+            listed.append(entry_in(text, path, written_at))
+        except ReadError as error:
+            damaged[path] = error
+    return Entries(listed, damaged)
+
+
+def questions_in(root: str) -> tuple[list[Question], dict[str, ReadError]]:
+    """Return the saved questions of the repository at *root*, and why files hold none, by path."""
+    listed, damaged = list[Question](), dict[str, ReadError]()
+    for path, text in _texts(root, QUESTIONS_FOLDER, damaged):
+        question, _, below = text.partition(f"\n{_ANSWER}\n")
+        answers = [item["value"] for item in map(_ITEM.fullmatch, below.splitlines()) if item]
+        if question.strip() and answers:
+            asked = " ".join(question.split())[:MAX_NOTE]
+            listed.append(Question(asked, tuple(map(str.strip, answers)), path))
+        else:
+            damaged[path] = ReadError(path, "", f"no question with items below {_ANSWER!r}")
+    return listed, damaged
+
+
+def question_file(question: Question) -> tuple[str, str]:
+    """Return the path and the text of the file of *question*."""
+    name = "-".join(word for word in words(question.text) if word.isascii())[:_NAME_CHARS]
+    digest = blake2b(question.text.encode(), digest_size=4).hexdigest()
+    answers = (f"- {' '.join(text.split())}" for text in question.answers)
+    text = "\n".join((question.text, "", _ANSWER, "", *answers, ""))
+    return f"{QUESTIONS_FOLDER}/{name.strip('-') or 'question'}-{digest}.md", text
+
+
+def _texts(root: str, place: str, damaged: dict[str, ReadError]) -> Iterator[tuple[str, str]]:
+    """Yield path and text of the files in the folder *place*; others go to *damaged*."""
+    folder, size = os.path.join(root, place), 0
     if os.path.isdir(folder) and leaves(folder, root):
-        return Entries(
-            (), {LESSONS_FOLDER: ReadError(LESSONS_FOLDER, "", "a link to outside the repository")}
-        )
+        damaged[place] = ReadError(place, "", "a link to outside the repository")
+        return
     for count, file in enumerate(sorted(_files(folder))):
         path = os.path.relpath(file, root).replace(os.sep, "/")
         try:
@@ -85,14 +127,12 @@ def entries_in(root: str) -> Entries:
                 raise ReadError(path, "", "a link")
             text = content(file, _LONGEST, inside=root)
             size += len(text)
-            written_at = datetime.fromtimestamp(os.stat(file)[stat.ST_MTIME], UTC)
-            listed.append(entry_in(text.decode("utf-8-sig"), path, written_at))
+            yield path, text.decode("utf-8-sig")
         except ReadError as error:
             damaged[path] = error
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8"
             damaged[path] = ReadError(path, "", "unreadable entry", reason)
-    return Entries(listed, damaged)
 
 
 def _files(folder: str) -> Iterator[str]:

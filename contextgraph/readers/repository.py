@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -14,7 +15,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from contextgraph.model import instance_id_in, repo_of
-from contextgraph.system.intake import content, leaves
+from contextgraph.system.intake import content, leaves, opened
 from contextgraph.text import regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
@@ -286,7 +287,7 @@ class GitFolder(Struct, frozen=True):
         """
         named, parent = f"refs/heads/{branch or 'proposed'}", ""
         if branch:
-            parent = self.output("rev-parse", "--verify", named, branches=True).strip()
+            parent = self.output("rev-parse", "--verify", named, refs=True).strip()
         parent = parent or self.head()
         name, address = (_NOT_IN_NAMES.sub(" ", part).strip() for part in author)
         by = f"{name} <{address}> {int(time.time())} +0000"
@@ -296,14 +297,39 @@ class GitFolder(Struct, frozen=True):
             lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text]
         stream = "\n".join((*lines, "get-mark :1", ""))
         command = ("fast-import", "--quiet")
-        return self.output(*command, given=stream, branches=bool(branch)).strip()
+        return self.output(*command, given=stream, refs=bool(branch)).strip()
 
-    def output(self, *command: str, given: str = "", branches: bool = False) -> str:
+    def commit_of(self, name: str) -> str:
+        """Return the id of the commit that *name* (a branch, tag or id) stands for; or empty."""
+        if name.startswith("HEAD"):
+            name = f"{self.head()}{name.removeprefix('HEAD')}"
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return self.output(*asked, refs=True).strip() if name else ""
+
+    def diff(self, base: str, *, staged: bool = False) -> str:
+        """Return what is not as in the commit *base*: in the working tree, or what is *staged*.
+
+        A unified diff without renames; files that git does not know are left out.
+        """
+        head = self.head()
+        start = self.output("merge-base", base, head).strip() or base
+        asked = ("-c", "core.quotePath=off", "diff-index", "-p", "--no-renames", "--no-ext-diff")
+        asked = (*asked, "--no-textconv", *(("--cached",) if staged else ()), start, "--")
+        return self.output(*asked, tree=True)
+
+    def _index(self) -> str:
+        """The index of the next commit: a hook of `git commit -a` is given one of its own."""
+        given = os.path.join(self.root, os.environ.get("GIT_INDEX_FILE", ""))
+        is_own = os.path.isfile(given) and not leaves(given, self.git)
+        return given if is_own else "index"
+
+    def output(self, *command: str, given: str = "", refs: bool = False, tree: bool = False) -> str:
         """Return what git prints of these objects; empty where it fails, or is past its budget.
 
-        It runs in an empty repository of its own that has the objects of this one, and its
-        *branches* where they are asked for, without the configuration, attributes, hooks and
-        remotes of this repository, the user or the machine. *given* is its standard input.
+        It runs in an empty repository of its own that has the objects of this one, its *refs*, and
+        its index and working *tree*, where these are asked for, without the configuration,
+        attributes, hooks and remotes of this repository, the user or the machine. *given* is its
+        standard input.
         """
         import subprocess  # slow to load
         from tempfile import TemporaryDirectory
@@ -315,15 +341,24 @@ class GitFolder(Struct, frozen=True):
             "config": _CONFIG + (_SHA256_CONFIG if is_sha256 else ""),
             "shallow": _text_of(f"{self.common}/shallow"),
             "given": given,
-            "packed-refs": _text_of(f"{self.common}/packed-refs") if branches else "",
+            "packed-refs": _text_of(f"{self.common}/packed-refs") if refs else "",
         }
         with TemporaryDirectory(prefix="contextgraph-git-") as own:
-            os.mkdir(os.path.join(own, "refs"))
-            if branches:
-                heads = os.path.join(self.common, "refs", "heads")
-                if leaves(heads, self.common) or os.path.lexists(f"{self.common}/reftable"):
+            if refs:
+                place = os.path.join(self.common, "refs")
+                if leaves(place, self.common) or os.path.lexists(f"{self.common}/reftable"):
                     return ""
-                os.symlink(heads, os.path.join(own, "refs", "heads"), target_is_directory=True)
+                os.symlink(place, os.path.join(own, "refs"), target_is_directory=True)
+            else:
+                os.mkdir(os.path.join(own, "refs"))
+            if tree:
+                shared = [name for name in os.listdir(self.git) if name.startswith("sharedindex.")]
+                for name, path in (("index", self._index()), *((one, one) for one in shared)):
+                    with suppress(FileNotFoundError), opened(os.path.join(self.git, path)) as file:
+                        Path(own, name).write_bytes(file.read())
+                        # By the time of the index git knows which files it has to read again.
+                        times = os.fstat(file.fileno())
+                        os.utime(Path(own, name), ns=(times.st_atime_ns, times.st_mtime_ns))
             for name, text in files.items():
                 if text or name == "given":
                     Path(own, name).write_text(text, encoding="utf-8")
@@ -333,13 +368,14 @@ class GitFolder(Struct, frozen=True):
                 "HOME": own,
                 "GIT_DIR": own,
                 "GIT_OBJECT_DIRECTORY": os.path.join(self.common, "objects"),
+                **({"GIT_WORK_TREE": self.root} if tree else {}),
             }
             try:
                 with (
                     open(os.path.join(own, "given"), "rb") as source,
                     subprocess.Popen(
                         ["git", *command],
-                        cwd=own,
+                        cwd=self.root if tree else own,
                         env=environment,
                         stdin=source,
                         stdout=subprocess.PIPE,

@@ -59,6 +59,22 @@ _COMMON = frozenset(
 # Who asks for all of it is content with a command that names no part.
 _WHOLE = frozenset({"whole", "entire", "complete"})
 _FEWEST_LETTERS = 4
+# Between a negation and the name that must not be used.
+_PUTTING = (
+    _RUN
+    | _WITH
+    | frozenset(
+        "add adding import importing introduce introducing write writing have depend on into in "
+        "put putting rely relying create creating bring bringing".split()
+    )
+)
+_CHANGING = frozenset(
+    {stem(word) for word in "edit touch change modify alter rewrite reformat update".split()}
+)
+_ENDING = frozenset({stem(word) for word in "delete remove rename move drop".split()})
+_UNTOUCHED = frozenset({"alone", "untouched", "unchanged", "frozen", "read-only"})
+_NAME = regex(r"[\w./()-]*[a-z\d][_./][\w./]*\w[\w./()-]*|[a-z]+[A-Z]\w+")
+_CALL = regex(r"(?<![`\w.])([A-Za-z_][\w.]*)\(\)(?!`)")
 _LEADS = _RUN | _WITH | _NOT | _TELLING | _FILLERS
 
 
@@ -185,9 +201,7 @@ def _of_clause(clause: Sequence[str]) -> Iterator[_Word]:
 
 def restricts(text: str) -> bool:
     """Return True if *text* forbids something whenever it is done."""
-    said = [*_words(text)]
-    is_bound = any(one.word.casefold() in _BOUNDS for one in said)
-    return not is_bound and any(one.is_negated for one in said)
+    return not _is_bound(text) and any(one.is_negated for one in _words(text))
 
 
 def forbids(text: str, line: str, repo: str = "") -> bool:
@@ -214,3 +228,58 @@ def _is_forbidden(one: _Word, command: Command) -> bool:
     if one.word.casefold() != program or program in _PLAIN or not _is_led(one):
         return False
     return not one.following or one.following.casefold() in _ALONE
+
+
+def names_ruled_out(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names that *text* forbids to use, whenever and wherever something is written.
+
+    Those in code spans, or that look like names, or are *known* as such: "never import `yaml`",
+    "use the logger instead of print()".
+    """
+    if _is_bound(text):
+        return ()
+    found, meant, is_list = list[str](), False, False
+    for token in _TOKEN.findall(_CALL.sub(r"`\1()`", text.replace("’", "'"))):
+        word = token.casefold()
+        is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or token in known
+        if word in _NOT:
+            meant, is_list = True, False
+        elif meant and is_name:
+            found.append(token.strip("`"))
+            is_list = True
+        elif not (word in _FILLERS or (is_list and word in {",", "or", "and", "nor"})):
+            meant = meant and not is_list and word in _PUTTING
+    return tuple(dict.fromkeys(found))
+
+
+class LeftAlone(NamedTuple):
+    """A *path* that is not to be changed, or *only_kept*: not to be deleted or moved."""
+
+    path: str
+    only_kept: bool
+
+
+def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
+    """Yield the files and folders that *text* says to leave as they are; *known* are paths."""
+    if _is_bound(text):
+        return
+    paths = {path.strip("/") for path in known}
+    clause = list[str]()
+    for token in (*_TOKEN.findall(text.replace("’", "'")), "."):
+        if token not in ",;:.!?()–—\n":
+            clause.append(token.strip("`"))
+            continue
+        done = {stem(word.casefold()) for word in clause}
+        is_negated = any(word.casefold() in _NOT for word in clause)
+        is_left = not _UNTOUCHED.isdisjoint(map(str.casefold, clause)) and not is_negated
+        changed = is_negated and not done.isdisjoint(_CHANGING)
+        if is_left or changed or (is_negated and not done.isdisjoint(_ENDING)):
+            for word in clause:
+                if word.strip("/") in paths or "/" in word:
+                    yield LeftAlone(word.strip("/"), not (is_left or changed))
+        clause = []
+
+
+def _is_bound(text: str) -> bool:
+    """Return whether *text* holds under a condition, or at some time."""
+    return any(one.word.casefold() in _BOUNDS for one in _words(text))

@@ -1,0 +1,206 @@
+"""``contextgraph check``: a change against what is known, for hooks of git and for CI."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from contextgraph.cli.commands import Common, common_options, described, flag, option
+from contextgraph.cli.output import DONE, FAILED, emit, fail, print_text, warn
+from contextgraph.config import LESSONS
+from contextgraph.service.records import record_of
+from contextgraph.text import number_of, plain
+
+if TYPE_CHECKING:
+    from contextgraph.knowledge.check import Checked, Checker, Finding, Judge
+    from contextgraph.memory import AgentMemory
+    from contextgraph.readers.repository import GitFolder
+
+_STDIN, _HEAD, _MOST_BYTES = "-", "HEAD", 1 << 26
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+# The titles of findings, for SARIF.
+_TITLES = {
+    "command": "A command that a lesson rules out",
+    "name": "A name that a lesson rules out was added",
+    "file": "A file that a lesson leaves alone was changed",
+    "value": "A value that a lesson states was changed",
+    "check": "A check that a lesson orders did not run",
+    "checklist": "A file that is changed together with others",
+    "touched": "A lesson about what was changed",
+    "citation": "A lesson cites what is gone",
+    "judged": "A lesson that a change breaks, as a language model judges",
+    "question": "A saved question has another answer",
+}
+
+
+@common_options()
+def check(
+    common: Common,
+    *,
+    diff: Annotated[
+        str | None,
+        described(
+            "--diff",
+            metavar="[BASE]",
+            is_flag=False,
+            flag_value=_HEAD,
+            help="The change since this commit, HEAD by default; - reads a unified diff.",
+        ),
+    ] = None,
+    staged: Annotated[bool, flag("Only what is staged for the next commit.")] = False,
+    ran: Annotated[
+        list[str] | None, option("COMMAND", "A check that ran on the change (repeatable).")
+    ] = None,
+    by: Annotated[
+        str, option("MODEL", "Let claude, codex, openai/MODEL or a command judge the rest.")
+    ] = "",
+    sarif: Annotated[Path | None, option("FILE", "Also write the findings as SARIF 2.1.0.")] = None,
+    ask: Annotated[
+        str, option("QUESTION", "Save this question with its answers, to be checked later.")
+    ] = "",
+) -> None:
+    """Check a change against what is known.
+
+    Which lessons it breaks: a name that is ruled out, a file that is to be left alone, a value, a
+    check that did not run, a checklist of which a part is missing; and which it touches. Which
+    files and symbols that lessons cite are gone, and which saved questions (in
+    .contextgraph/questions) have another answer. Without --diff only these. Words and structure
+    decide; what they cannot a model may judge (--by), which is said. Silent where nothing is known.
+    Ends with 1 where something is broken or an answer changed.
+
+    \b
+    Example:
+      contextgraph check --diff
+      contextgraph check --diff origin/main --ran 'pytest -q' --sarif lessons.sarif
+      contextgraph check --ask 'How many rows has an export batch?'
+    """
+    from contextgraph.errors import MemoryNotFoundError
+    from contextgraph.knowledge.check import Checked
+    from contextgraph.knowledge.entries import questions_in
+    from contextgraph.knowledge.team import root_of
+
+    if common.settings().is_service:
+        raise click.BadParameter("a change is checked on the machine of the memory itself")
+    root = root_of(Path.cwd())
+    patch = _patch(diff or _HEAD, root, staged=staged) if diff or staged else None
+    questions, damaged = questions_in(root) if LESSONS.has(root) else ([], {})
+    for error in damaged.values():
+        warn(str(error))
+    found = Checked((), 0)
+    try:
+        with common.open(read_only=True) as memory:
+            checker = memory.checker(root)
+            if ask:
+                _save(common, root, checker, ask)
+                return
+            findings = [*checker.questions(questions)]
+            if patch is None:
+                findings += checker.citations()
+            else:
+                findings += checker.change(patch, ran or (), _judge(by, memory) if by else None)
+            found = Checked(tuple(findings), len(checker.active), len(questions))
+    except MemoryNotFoundError:
+        if ask:
+            raise
+    if sarif:
+        sarif.write_bytes(_encoded(_sarif(found.findings)))
+    if common.as_json:
+        emit(record_of(found))
+    else:
+        _print(found)
+    raise click.exceptions.Exit(FAILED if found.is_broken else DONE)
+
+
+def _patch(base: str, root: str, *, staged: bool) -> str:
+    """Return the unified diff to check."""
+    from contextgraph.readers.repository import GitFolder
+
+    if base == _STDIN:
+        return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
+    git = GitFolder.around(root)
+    if git is None:
+        fail(f"{root} is no git repository; --diff - reads a unified diff")
+    return git.diff(_commit(git, base), staged=staged)
+
+
+def _commit(git: "GitFolder", base: str) -> str:
+    if base == _HEAD and not git.head():
+        return git.output("hash-object", "-t", "tree", "--stdin").strip()
+    commit = git.commit_of(base)
+    if not commit:
+        fail(f"{base} is no commit of {git.root}")
+    return commit
+
+
+def _judge(by: str, memory: "AgentMemory") -> "Judge":
+    from contextgraph.agents.distilling import answerer_of
+    from contextgraph.knowledge.check import Judge
+
+    answerer = answerer_of(by, memory)
+    return Judge(answerer.name, lambda text: answerer(text).text)
+
+
+def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:
+    from contextgraph.knowledge.entries import Question, question_file
+    from contextgraph.text import mask_secrets
+
+    answers = tuple(checker.answers(asked)[:1])
+    if not answers:
+        fail("no lesson of this repository answers that")
+    path, text = question_file(Question(" ".join(asked.split()), answers))
+    if mask_secrets(text) != text:
+        fail("it holds a secret, and is not written into a repository")
+    file = Path(root, path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    common.answer({"file": path, "answers": [*answers]}, f'{path}: "{answers[0]}"')
+
+
+def _print(found: "Checked") -> None:
+    for one in found.findings:
+        place = f"{one.file}:{one.line}: " if one.file else ""
+        print(plain(f"{place}{one.level}: {one.message}"))
+    if found.findings:
+        lessons = number_of(found.lessons, "lesson")
+        print_text((f"{number_of(len(found.findings), 'finding')} by {lessons}", "dim"))
+
+
+def _sarif(findings: "Sequence[Finding]") -> dict[str, Any]:
+    used = dict.fromkeys(one.rule for one in findings)
+    results = [
+        {
+            "ruleId": one.rule,
+            "level": str(one.level),
+            "message": {"text": one.message},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": one.file, "uriBaseId": "%SRCROOT%"},
+                        "region": {"startLine": one.line},
+                    }
+                }
+            ][: bool(one.file)],
+            "partialFingerprints": {"lesson": one.lesson or one.file},
+        }
+        for one in findings
+    ]
+    rules = [{"id": rule, "shortDescription": {"text": _TITLES[rule]}} for rule in used]
+    driver = {
+        "name": "ContextGraph",
+        "version": version("contextgraph-memory"),
+        "rules": rules,
+    }
+    return {
+        "$schema": _SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+
+
+def _encoded(value: dict[str, Any]) -> bytes:
+    import orjson
+
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2)

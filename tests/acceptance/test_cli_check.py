@@ -1,0 +1,196 @@
+"""``contextgraph check``: a change against lessons, what they cite, and saved questions."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.config import LESSONS
+from contextgraph.model import Action, LessonKind, RawTrajectory, Step
+from tests.acceptance.command_line import Result, contextgraph
+from tests.acceptance.test_cli_team import SHOP, git, keep
+
+BATCH = "An export batch in shop/export.py never holds more than 640 rows."
+NAME = "Never use `print` in the shop: write to the logger."
+ALONE = "Leave shop/generated alone: it is made by the build."
+LINT = "Run `ruff check .` after every change of Python code."
+TOGETHER = "`shop/cli.py` is changed together with `docs/cli.md`."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    with AgentMemory.open(path) as memory:
+        keep(memory, BATCH, LessonKind.DECISION, ("shop/export.py",))
+        keep(memory, NAME)
+        keep(memory, ALONE, LessonKind.DECISION, ("shop/generated",))
+        keep(memory, LINT)
+        keep(memory, TOGETHER, LessonKind.CHECKLIST, ("shop/cli.py",))
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "shop" / "generated").mkdir(parents=True)
+    (folder / "docs").mkdir()
+    (folder / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 640\nRATE = 3\n")
+    (folder / "shop" / "cli.py").write_text("NAME = 'shop'\n")
+    (folder / "shop" / "generated" / "api.py").write_text("VERSION = 1\n")
+    (folder / "docs" / "cli.md").write_text("# Commands\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "remote", "add", "origin", "https://github.com/acme/shop.git")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def check(store: Path, *arguments: str | Path) -> Result:
+    return contextgraph("check", *arguments, "--store", store)
+
+
+def findings(store: Path, *arguments: str | Path) -> list[Mapping[str, Any]]:
+    (record,) = check(store, *(arguments or ("--diff",)), "--json").records
+    return [one for one in record["findings"] if one["rule"] != "touched"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "rule", "line"),
+    [
+        ("shop/export.py", "import log\n\nBATCH_ROWS = 900\nRATE = 3\n", "value", 3),
+        ("shop/export.py", "import log\n\nBATCH_ROWS = 640\nprint(3)\nRATE = 3\n", "name", 4),
+        ("shop/generated/api.py", "VERSION = 2\n", "file", 1),
+        ("shop/cli.py", "NAME = 'other'\n", "checklist", 1),
+        ("shop/export.py", "import log\n\nBATCH_ROWS = 640\nRATE = 4\n", "", 0),
+        ("docs/cli.md", "# Commands\n\nWe print 900 rows.\n", "", 0),
+    ],
+)
+def test_a_change_is_compared_with_lessons(
+    store: Path, checkout: Path, file: str, text: str, rule: str, line: int
+) -> None:
+    (checkout / file).write_text(text)
+    found = findings(store)
+    assert [(one["rule"], one["file"], one["line"]) for one in found] == (
+        [(rule, file, line)] if rule else []
+    )
+    assert check(store, "--diff").code == (rule in ("value", "name", "file"))
+    git(checkout, "commit", "-qam", "Change")
+    assert findings(store) == []
+    assert [one["rule"] for one in findings(store, "--diff", "HEAD~1")] == ([rule] if rule else [])
+
+
+def test_a_checklist_is_complete_with_its_other_file(store: Path, checkout: Path) -> None:
+    (checkout / "shop" / "cli.py").write_text("NAME = 'other'\n")
+    (checkout / "docs" / "cli.md").write_text("# Other commands\n")
+    assert findings(store) == []
+
+
+def test_a_check_is_missed_only_where_it_is_known_what_ran(store: Path, checkout: Path) -> None:
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 640\nRATE = 4\n")
+    assert findings(store) == []
+    (missing,) = findings(store, "--diff", "--ran", "pytest -q")
+    assert (missing["rule"], missing["level"]) == ("check", "warning")
+    assert findings(store, "--diff", "--ran", "ruff check .") == []
+    edit = Action("Edit", "Edit shop/export.py", {"file_path": "shop/export.py", "new_string": "x"})
+    lint = Action("bash", "ruff check .", {"command": "ruff check ."})
+    for name, actions, is_missed in (("one", [lint, edit], True), ("two", [edit, lint], False)):
+        steps = tuple(Step(at, "", action, "ok") for at, action in enumerate(actions))
+        with AgentMemory.open(store) as memory:
+            memory.learn(RawTrajectory("claude-code", name, SHOP, "Set the rate.", steps))
+        assert bool(findings(store)) is is_missed
+
+
+def test_a_file_that_a_lesson_cites_is_missed(store: Path, checkout: Path) -> None:
+    assert findings(store, "--sarif", checkout / "none.sarif") == []
+    with AgentMemory.open(store) as memory:
+        keep(memory, "Rates are read by load_rate in shop/cli.py.", paths=("shop/cli.py",))
+    git(checkout, "rm", "-q", "shop/cli.py")
+    found = findings(store)
+    assert {one["rule"] for one in found} == {"citation", "checklist"}
+    assert any("shop/cli.py is gone" in one["message"] for one in found)
+
+
+def test_a_saved_question_keeps_its_answer(store: Path, checkout: Path) -> None:
+    asked = "How many rows has an export batch?"
+    assert check(store, "--ask", asked).code == 0
+    (file,) = (checkout / ".contextgraph" / "questions").iterdir()
+    assert BATCH in file.read_text()
+    assert check(store).code == 0
+    LESSONS.add([checkout])
+    (record,) = check(store, "--json").records
+    assert (record["questions"], record["findings"]) == (1, [])
+    with AgentMemory.open(store) as memory:
+        (batch,) = [one for one in memory.lessons.of(SHOP) if one.text == BATCH]
+        memory.lessons.edit(batch.id, BATCH.replace("640", "900"))
+    done = check(store)
+    assert done.code == 1
+    assert "no longer has the answer" in done.out
+    assert "900 rows" in done.out
+
+
+def test_a_model_judges_what_words_cannot_and_is_named(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    text = "Rates in shop/export.py are read from the settings of the partner."
+    with AgentMemory.open(store) as memory:
+        keep(memory, text, LessonKind.DECISION, ("shop/export.py",))
+    (checkout / "shop" / "export.py").write_text(
+        "import log\n\nBATCH_ROWS = 640\nRATE = 3\nsettings = {'partner': 5}\n"
+    )
+    assert findings(store) == []
+    model = tmp_path / "model.py"
+    model.write_text(
+        "import json, re, sys\n"
+        f"rule = int(re.search(r'^(\\d+)\\. {text[:12]}', sys.stdin.read(), re.M)[1])\n"
+        "lines = ['settings = {\\'partner\\': 5}', 'a line that was not added']\n"
+        "print(json.dumps([{'rule': rule, 'line': line} for line in lines]))\n"
+    )
+    (judged,) = findings(store, "--diff", "--by", f"{sys.executable} {model}")
+    assert (judged["rule"], judged["level"], judged["line"]) == ("judged", "warning", 5)
+    assert text in judged["message"]
+    assert judged["by"] != "words"
+
+
+def test_sarif_names_the_rule_and_the_place(store: Path, checkout: Path, tmp_path: Path) -> None:
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 900\nRATE = 3\n")
+    assert check(store, "--diff", "--sarif", tmp_path / "out.sarif").code == 1
+    (run,) = json.loads((tmp_path / "out.sarif").read_text())["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["value"]
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "shop/export.py"
+    assert place["region"] == {"startLine": 3}
+    assert result["level"] == "error"
+
+
+def test_nothing_is_said_where_nothing_is_known(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "shop" / "export.py").write_text("print(1)\n")
+    done = check(tmp_path / "none.db", "--diff")
+    assert (done.code, done.out) == (0, "")
+
+
+def test_a_hook_of_git_stops_a_change_that_breaks_a_decision(store: Path, checkout: Path) -> None:
+    hook = checkout / ".git" / "hooks" / "pre-commit"
+    command = f"{sys.executable} -m contextgraph check --diff --staged --store {store}"
+    hook.write_text(f"#!/bin/sh\nexec {command}\n")
+    hook.chmod(0o755)
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 900\nRATE = 3\n")
+
+    def commit() -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            ["git", "-c", "user.name=Ada", "-c", "user.email=a@b.org", "commit", "-qam", "Rows"],
+            cwd=checkout, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    refused = commit()
+    assert refused.returncode == 1
+    assert BATCH in refused.stdout + refused.stderr
+    assert "shop/export.py:3" in refused.stdout + refused.stderr
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 640\nRATE = 5\n")
+    assert commit().returncode == 0
