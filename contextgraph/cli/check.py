@@ -74,8 +74,8 @@ def check(
     \b
     Example:
       contextgraph check --diff
-      contextgraph check --diff origin/main --ran 'pytest -q' --sarif lessons.sarif
-      contextgraph check --ask 'How many rows has an export batch?'
+      contextgraph check --diff origin/main --ran pytest --sarif out.sarif
+      contextgraph check --ask 'How many rows has a batch?'
     """
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.knowledge.check import Checked
