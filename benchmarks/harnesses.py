@@ -28,7 +28,7 @@ from msgspec import Struct
 from contextgraph.advising import harnesses
 from contextgraph.advising.channels import Channel, by_harness, harness
 from contextgraph.advising.evidence import AGENT_TOOLS
-from contextgraph.advising.gate import remedy_of, same_remedy
+from contextgraph.advising.gate import does_the_same, remedy_of
 from contextgraph.advising.harnesses import HarnessCounts, Row, hash_of
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.learning import masked
@@ -244,7 +244,7 @@ def _judge(name: str, runs: Sequence[Trace]) -> None:
                     errors += 1
                     shown = retriever.retrieve(state).ranked
                     answered += bool(shown)
-                    if shown and same_remedy(done, remedy_of(shown[0].actions, ""), names):
+                    if shown and does_the_same(done, remedy_of(shown[0].actions, ""), names):
                         right += 1
                     elif shown:
                         wrong[shown[0].description] += 1

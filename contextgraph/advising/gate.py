@@ -1,7 +1,8 @@
 """The gate: trust in advice, the probability that an item helps, when it is shown, what is right.
 
-`same_remedy` is the rule by which a remedy is right; evaluation uses it, too. docs/evaluation.md
-states it with examples. Changing it changes every figure: measure both versions under one rule.
+`does_the_same` is the rule by which a remedy is right; evaluation uses it, too. Which remedies are
+one is decided by `remedy_key` alone. docs/evaluation.md states the rule with examples. Changing it
+changes every figure: measure both versions under one rule.
 """
 
 import posixpath
@@ -556,8 +557,8 @@ def remedy_of(actions: Iterable[RemedyAction], repo: str) -> RepoRemedy:
     return RepoRemedy(repo.casefold(), tuple(counted))
 
 
-def same_remedy(done: RepoRemedy, advised: RepoRemedy, names: Names) -> bool:
-    """Return whether *advised* has an action in common with what was *done*.
+def does_the_same(done: RepoRemedy, advised: RepoRemedy, names: Names) -> bool:
+    """Return whether following *advised* does a part of what was *done*.
 
     *names* are those in the message of the error that was cleared.
     """
@@ -570,9 +571,9 @@ def same_remedy(done: RepoRemedy, advised: RepoRemedy, names: Names) -> bool:
 
 
 def first_match(done: RepoRemedy, advised: Sequence[RepoRemedy], names: Names) -> int | None:
-    """The rank, from 1, of the first of *advised* that is the same remedy; None for none."""
+    """Return the rank, from 1, of the first of *advised* that does the same; None for none."""
     ranked = enumerate(advised, start=1)
-    return next((rank for rank, remedy in ranked if same_remedy(done, remedy, names)), None)
+    return next((rank for rank, remedy in ranked if does_the_same(done, remedy, names)), None)
 
 
 def kind_of_command(reading: ActionReading) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
-from contextgraph.advising.gate import RepoRemedy, clues_of, remedy_of, same_remedy
+from contextgraph.advising.gate import RepoRemedy, clues_of, does_the_same, remedy_of
 from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern
 from contextgraph.text import TASK_CHARS, rarity, words
 from contextgraph.trace import (
@@ -185,7 +185,7 @@ class RecoveryBaselines:
         clues = {clue for action in done.actions for clue in clues_of(action, names)}
         numbers = {number for clue in clues for number in self._by_clue.get(clue, ())}
         return any(
-            visible[number] and same_remedy(done, self._remedies[number], names)
+            visible[number] and does_the_same(done, self._remedies[number], names)
             for number in numbers
         )
 

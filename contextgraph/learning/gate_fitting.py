@@ -19,8 +19,8 @@ from contextgraph.advising.gate import (
     READING,
     SHIPPED,
     RepoRemedy,
+    does_the_same,
     remedy_of,
-    same_remedy,
     stored_gate,
 )
 from contextgraph.model import Count, FittedGate, Likeness, RawTrajectory, State
@@ -101,7 +101,7 @@ def judged_remedies(
                 raw.instance_id,
                 remedy.why.counts,
                 remedy.is_supported,
-                same_remedy(done, remedy_of(remedy.actions, remedy.repo), names),
+                does_the_same(done, remedy_of(remedy.actions, remedy.repo), names),
             )
             for remedy in counted(query, *found(query, candidates))
             if remedy.silence is None

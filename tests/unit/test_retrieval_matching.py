@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextgraph.advising.gate import RepoRemedy, first_match, remedy_of, same_remedy
+from contextgraph.advising.gate import RepoRemedy, does_the_same, first_match, remedy_of
 from contextgraph.learning import bundle_of
 from contextgraph.model import (
     Exposure,
@@ -178,21 +178,21 @@ OTHER = {
 def test_the_same_kind_of_action_on_the_same_target_is_the_same(name: str) -> None:
     one, other, names = SAME[name]
 
-    assert same_remedy(one, other, names)
+    assert does_the_same(one, other, names)
 
 
 @pytest.mark.parametrize("name", OTHER)
 def test_another_action_or_target_is_not(name: str) -> None:
     one, other, names = OTHER[name]
 
-    assert not same_remedy(one, other, names)
+    assert not does_the_same(one, other, names)
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_names_of_repositories_are_compared_without_case(name: str) -> None:
     one, other, names = SAME[name]
 
-    assert same_remedy(one, remedy_of(other.actions, other.repo.upper()), names)
+    assert does_the_same(one, remedy_of(other.actions, other.repo.upper()), names)
 
 
 def test_repeating_and_looking_around_are_not_remedies() -> None:
@@ -235,6 +235,6 @@ def test_ranking_credit_and_evaluation_have_one_key_of_a_remedy() -> None:
     )
 
     assert advice_id(None, (before,)) == advice_id(None, (within,))
-    assert same_remedy(RepoRemedy(HERE, (before,)), RepoRemedy(ELSEWHERE, (within,)), NO_NAMES)
+    assert does_the_same(RepoRemedy(HERE, (before,)), RepoRemedy(ELSEWHERE, (within,)), NO_NAMES)
     (report,) = rules.reports_of([did], [shown])
     assert [item.helped for item in report.items] == [True]
