@@ -212,11 +212,13 @@ def _is_shown(step: StepTrace) -> bool:
 _VERSION_ASKED = regex(r"(?:^|&& )([A-Za-z][\w.+-]*) (?:--version|-V|version)(?: 2>&1)?$")
 _VERSION = regex(r"(?<![\w.])v?(\d+\.\d+)(?=[.\s,)]|$)")
 _OF_PYTHON = regex(r"lib/python(\d\.\d+)/|^platform \w+ -- Python (\d+\.\d+)", re.MULTILINE)
+_RUNNERS = ("python", "pip", "pytest")
 _PYTHON = regex(r"(?:^|&& |/)(python[\d.]*|pip[\d.]*|pytest) [^&|;]*(?:$|2>&1|\|)")
+# As texts: to search for patterns took as long as all else that is read of a machine.
 _SYSTEMS = (
-    ("darwin", regex(r"^platform darwin|/opt/homebrew/|/Users/", re.MULTILINE)),
-    ("win32", regex(r"^platform win32|\b[A-Z]:\\\\?(?:Users|Program)", re.MULTILINE)),
-    ("linux", regex(r"^platform linux|/usr/lib/python|x86_64-linux|/home/", re.MULTILINE)),
+    ("darwin", ("\nplatform darwin", "/opt/homebrew/", "/Users/")),
+    ("win32", ("\nplatform win32", ":\\Users", ":\\\\Users", ":\\Program", ":\\\\Program")),
+    ("linux", ("\nplatform linux", "/usr/lib/python", "x86_64-linux", "/home/")),
 )
 _MOST_READ, _FEW_LINES = 2_000, 4
 
@@ -234,7 +236,9 @@ def environment_of(raw: RawTrajectory) -> Environment:
         if cwd.startswith(("/", "./")):
             roots[cwd] += 1
         if len(line) < _MOST_READ and "\n" not in line:
-            asked, ran = _VERSION_ASKED.search(line), _PYTHON.search(line)
+            # Each pattern is tried at all characters, and few lines have one of these words.
+            asked = _VERSION_ASKED.search(line) if "version" in line or "-V" in line else None
+            ran = _PYTHON.search(line) if any(name in line for name in _RUNNERS) else None
             output = (step.observation or "")[:_MOST_READ] if asked or ran else ""
             shown = _OF_PYTHON.search(output)
             if asked and output.count("\n") < _FEW_LINES:
@@ -242,13 +246,16 @@ def environment_of(raw: RawTrajectory) -> Environment:
             elif ran and shown:
                 versions.setdefault(ran[1], Counter())[shown[1] or shown[2]] += 1
         if output or roots[cwd] == 1:
-            place = f"{cwd}\n{output}"
-            systems.update([name for name, marks in _SYSTEMS if marks.search(place)][:1])
+            systems.update(_systems_in(f"{cwd}\n{output}")[:1])
     return Environment(
         _most_common(systems),
         _most_common(roots),
         tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()) if seen),
     )
+
+
+def _systems_in(shown: str) -> list[str]:
+    return [name for name, marks in _SYSTEMS if any(mark in shown for mark in marks)]
 
 
 def usual_environment(environments: Iterable[Environment]) -> Environment:

@@ -240,7 +240,7 @@ _FILE_NAME = regex(r"[\w.-]+\.\w+")
 # Viewers put the number of a line before it, searches its file as well. `re` skips to a line end
 # ten times as fast as it looks for the start of a line.
 _KNOWN_NAME = regex(
-    r"\n[\d:|\t →]*(?:(?:async )?(?:def|class) +(\w+)"
+    r"\n[\d:|\t →]*+(?:(?:async )?(?:def|class) +(\w+)"
     r"|from +([\w.]+) +import +(\([^)]{0,2000}\)|[^\n#]*)|import +([\w.]+))"
 )
 _FOUND_DEFINITION = regex(r"\n((?:\./|/)?[\w./-]+\.\w+):[\d: \t]*(?:async )?(?:def|class) +(\w+)")
