@@ -138,7 +138,7 @@ class NetworkxPort:
                 self._add_edge(name, (first.name, row.source), (last.name, row.target), row)
             else:
                 self._set(name, "row", row)
-            self._note(name)
+            self._note(row.table, row.key)
 
     def delete(self, table: Table, keys: Iterable[str]) -> int:
         names = [(table.name, key) for key in dict.fromkeys(keys)]
@@ -146,18 +146,18 @@ class NetworkxPort:
             known = [name for name in names if name in self._edges]
             for name in known:
                 self._remove_edge(name)
-                self._note(name)
+                self._note(table, name[1])
             return len(known)
         known = [name for name in names if self._graph.nodes.get(name, {}).get("row")]
         for name in known:
             at = (*self._graph.in_edges(name, keys=True), *self._graph.out_edges(name, keys=True))
             for *_, edge in dict.fromkeys(at):
                 if edge in self._edges:
-                    self._remove_edge(edge)
-                    self._note(edge)
+                    removed = self._remove_edge(edge)
+                    self._note(removed.table, removed.key)
             self._set(name, "vectors", None)
             self._set(name, "row", None)
-            self._note(name)
+            self._note(table, name[1])
         return len(known)
 
     def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
@@ -253,9 +253,9 @@ class NetworkxPort:
         self._edges[name] = first, last
         self._later(lambda: (self._graph.remove_edge(first, last, name), self._edges.pop(name)))
 
-    def _remove_edge(self, name: _Name) -> None:
+    def _remove_edge(self, name: _Name) -> Row:
         first, last = self._edges.pop(name)
-        row = self._graph.edges[first, last, name]["row"]
+        row: Row = self._graph.edges[first, last, name]["row"]
         self._graph.remove_edge(first, last, name)
 
         def again() -> None:
@@ -263,8 +263,12 @@ class NetworkxPort:
             self._edges[name] = first, last
 
         self._later(again)
+        return row
 
-    def _note(self, name: _Name) -> None:
+    def _note(self, table: Table, key: str) -> None:
+        if not table.is_followed:
+            return
+        name = (table.name, key)
         before = self._changed.get(name, 0)
         self._changed[name] = self._revision + 1
         self._later(lambda: self._changed.update({name: before}))

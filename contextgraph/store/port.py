@@ -57,8 +57,8 @@ class Table(Struct, frozen=True, eq=False):
     searched where *scope* names the column that most searches are limited by. Damage of a row is
     reported as that of the part that *part_of* names, with the column of its key. *is_sized*: the
     number of rows says how large a memory is. *is_coarse*: its vectors are `Vector.coarse`, and one
-    byte for each number is enough to keep them. Rows of an edge table are put after those at their
-    ends, or with them.
+    byte for each number is enough to keep them. *is_followed*: `Port.changed` lists its rows. Rows
+    of an edge table are put after those at their ends, or with them.
 
     For people who read the graph: *draws* says that rows have relations in `Row.drawn`, *listed*
     that each text of a column is a node of its own, by the label and the type of the relation.
@@ -73,6 +73,7 @@ class Table(Struct, frozen=True, eq=False):
     part_of: tuple[str, str] | None = None
     is_sized: bool = False
     is_coarse: bool = False
+    is_followed: bool = False
     draws: bool = False
     listed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -201,7 +202,10 @@ class Count(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The keys of rows that were put or deleted after a revision, by table; None: too many."""
+    """The keys of rows that were put or deleted after a revision, by table; None: too many.
+
+    Only rows of tables that are followed are listed.
+    """
 
     revision: int
     put: Mapping[str, Sequence[str]] | None

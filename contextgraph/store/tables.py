@@ -45,6 +45,7 @@ RUN = Table(
     ),
     scope="repo",
     part_of=("run", "key"),
+    is_followed=True,
     is_sized=True,
 )  # fmt: skip
 REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
@@ -81,6 +82,7 @@ FRAGMENT = Table(
     (("run", "place"), ("repo", "phase", "seen_at"), ("loop_command", "seen_at")),
     part_of=("run", "run"),
     is_sized=True,
+    is_followed=True,
     draws=True,
     listed={"file_names": ("File", "TOUCHED")},
 )  # fmt: skip
@@ -92,6 +94,7 @@ ERROR = Table(
         "cleared": int, "described_by": str,
     },
     (("family", "error_type"), ("runs",)),
+    is_followed=True,
 )  # fmt: skip
 _OF_RUN: Mapping[str, type] = {
     "run": str, "repo": str, "instance_id": str, "seen_at": datetime,
@@ -110,6 +113,7 @@ CAUSED = Table(
     {**_OF_RUN, "phase": str, "kind": str, "count": int},
     (("source",), ("target",), ("repo", "phase", "target")),
     ends=(FRAGMENT, ERROR),
+    is_followed=True,
     part_of=("run", "run"),
 )
 RECOVERED = Table(
@@ -131,6 +135,7 @@ RECOVERED = Table(
     ),
     ends=(FRAGMENT, ERROR),
     scope="repo",
+    is_followed=True,
     part_of=("run", "run"),
 )  # fmt: skip
 METHODOLOGY = Table(
@@ -138,6 +143,7 @@ METHODOLOGY = Table(
     "Methodology",
     {"error_id": str, "repo": str, "status": str, "superseded_by": str},
     (("error_id",), ("repo",), ("superseded_by",)),
+    is_followed=True,
     draws=True,
 )
 RESOLVED = Table(
@@ -145,6 +151,7 @@ RESOLVED = Table(
     "RESOLVED_BY",
     {"fingerprint": str},
     (("fingerprint",), ("target",), ("source",)),
+    is_followed=True,
     ends=(ERROR, METHODOLOGY),
 )
 DERIVED = Table(
@@ -152,6 +159,7 @@ DERIVED = Table(
     "DERIVED_FROM",
     _OF_RUN,
     (("source",), ("target",)),
+    is_followed=True,
     ends=(METHODOLOGY, FRAGMENT),
 )
 SIMILAR = Table(
@@ -159,6 +167,7 @@ SIMILAR = Table(
     "SIMILAR_TO",
     {"run": str, "error_id": str},
     (("run",), ("source",), ("target",)),
+    is_followed=True,
     ends=(FRAGMENT, FRAGMENT),
 )
 CONTEXT = Table(
@@ -192,6 +201,7 @@ NOTE = Table(
     },
     (("repo", "kind", "live", "created_at"), ("live", "created_at")),
     scope="repo",
+    is_followed=True,
     draws=True,
     listed={"targets": ("Target", "NAMES")},
 )  # fmt: skip

@@ -370,7 +370,7 @@ class _Writing(_Reading):
             self._draw(table, own)
 
     def _note(self, table: Table, keys: Iterable[str]) -> None:
-        self.changed.setdefault(table.name, set()).update(keys)
+        self.changed.setdefault(table.name, set()).update(keys if table.is_followed else ())
 
     def _known_nodes(self, rows: Mapping[Table, Mapping[str, Row]]) -> dict[Table, set[str]]:
         """Return the keys of stored nodes that may have relations which are to be replaced."""

@@ -57,6 +57,7 @@ _MOST_COUNTED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PLAIN = regex(r"[a-z0-9_]+")
+_FIRST_TENANT = 1
 _CONDITIONS = {
     Is.EQUAL: "n.{name} = :{value}",
     Is.IN: "n.{name} IN (SELECT value FROM json_each(:{value}))",
@@ -79,6 +80,8 @@ _OF_SEVERAL = (
     "(SELECT count(DISTINCT m.text) FROM {table}_{name} m WHERE m.owner = n.rowid "
     "AND m.text IN (SELECT value FROM json_each(:{value})))"
 )
+# Newer rows have greater numbers.
+_LAST = "SELECT coalesce(max(rowid), 0) FROM {table}"
 _HAS_VECTOR = (
     "EXISTS (SELECT 1 FROM vector v WHERE v.name = '{table}' AND v.owner = n.rowid "
     "AND v.space = :{value})"
@@ -170,18 +173,22 @@ def time_of(microseconds: int) -> datetime:
 
 
 def _document(tenant: int, words: Sequence[str]) -> str:
+    distinct = dict.fromkeys(words)
+    text = " ".join(distinct)
     # Words in ASCII are in lower case, and plain.
-    return " ".join(
-        f"{tenant}_{word}" if word.isascii() else _token(tenant, word)
-        for word in dict.fromkeys(words)
-    )
+    if tenant == _FIRST_TENANT and text.isascii():
+        return text
+    return " ".join(_token(tenant, word) for word in distinct)
 
 
 def _token(tenant: int, word: str) -> str:
-    """Return *word* as one term of *tenant* that no tokenizer takes apart or changes."""
-    if _PLAIN.fullmatch(word):
-        return f"{tenant}_{word}"
-    return f"{tenant}@{word.encode('utf-8', 'surrogatepass').hex()}"
+    """Return *word* as one term of *tenant* that no tokenizer takes apart or changes.
+
+    Most files have one tenant, whose plain words stay as they are.
+    """
+    plain = _PLAIN.fullmatch(word)
+    term = word if plain else f"@{word.encode('utf-8', 'surrogatepass').hex()}"
+    return term if tenant == _FIRST_TENANT else f"{tenant}@{term}"
 
 
 def _place_token(tenant: int, scope: object) -> str:
@@ -420,29 +427,48 @@ class _Rows:
             self._put(table, [*own.values()])
 
     def _put(self, table: Table, rows: Sequence[Row]) -> None:
-        names, sql = _single(table), _insertion(table, _single(table))
-        texts: dict[str, list[tuple[Any, ...]]] = {name: [] for name in several_of(table)}
-        words: list[tuple[int, str]] = []
-        put = []
-        for row in rows:
-            ends = (row.source, row.target) if table.ends else ()
-            given = [_given(row.columns[name]) for name in names]
-            ((rowid,),) = self._execute(
-                sql, (self._tenant, row.key, *ends, *given, row.value)
-            ).fetchall()
-            put.append(rowid)
-            for name, own in texts.items():
-                own += [(self._tenant, text, rowid) for text in row.columns[name]]  # type: ignore[union-attr]
-            if table.scope:
-                token = _place_token(self._tenant, row.columns[table.scope])
-                words.append((rowid, f"{_document(self._tenant, row.words)} {token}"))
-        self._forget_texts(table, put)
-        for name, own in texts.items():
-            self._connection.executemany(f"INSERT INTO {table.name}_{name} VALUES (?, ?, ?)", own)
-        if words:
+        names, several = _single(table), several_of(table)
+        has_texts = bool(several) or table.scope is not None
+        ((last,),) = self._execute(_LAST.format(table=table.name)) if has_texts else ((0,),)
+        self._connection.executemany(
+            _insertion(table, names),
+            [
+                (
+                    self._tenant,
+                    row.key,
+                    *((row.source, row.target) if table.ends else ()),
+                    *[_given(row.columns[name]) for name in names],
+                    row.value,
+                )
+                for row in rows
+            ],
+        )
+        if has_texts:
+            self._put_texts(table, rows, last)
+
+    def _put_texts(self, table: Table, rows: Sequence[Row], last: int) -> None:
+        """Put the words of *rows*, and their columns of several texts; *last* were there before."""
+        named = _given([row.key for row in rows])
+        rowids = dict(self._execute(_named(table, "n.key, n.rowid"), (named, self._tenant)))
+        if before := [rowid for rowid in rowids.values() if rowid <= last]:
+            self._forget_texts(table, before)
+        for name in several_of(table):
             self._connection.executemany(
-                f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)", words
+                f"INSERT INTO {table.name}_{name} VALUES (?, ?, ?)",
+                [
+                    (self._tenant, text, rowids[row.key])
+                    for row in rows
+                    for text in row.columns[name]  # type: ignore[union-attr]
+                ],
             )
+        if table.scope:
+            self._connection.executemany(
+                f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)",
+                [(rowids[row.key], self._document(row, row.columns[table.scope])) for row in rows],
+            )
+
+    def _document(self, row: Row, scope: object) -> str:
+        return f"{_document(self._tenant, row.words)} {_place_token(self._tenant, scope)}"
 
     def _forget_texts(self, table: Table, rows: Sequence[int]) -> None:
         """Delete the words of *rows* and what they have in columns of several texts."""
@@ -463,9 +489,7 @@ class _Rows:
         if not named:
             return 0
         found = self._execute(
-            f"SELECT n.rowid, n.key FROM json_each(?) named CROSS JOIN {table.name} n "
-            "ON n.tenant = ? AND n.key = named.value",
-            (_given(named), self._tenant),
+            _named(table, "n.rowid, n.key"), (_given(named), self._tenant)
         ).fetchall()
         if not found:
             return 0
@@ -495,17 +519,14 @@ class _Rows:
 
     def _note(self, table: Table, keys: Iterable[str]) -> None:
         self._counted.clear()
-        self.changed.setdefault(table.name, set()).update(keys)
+        self.changed.setdefault(table.name, set()).update(keys if table.is_followed else ())
 
     def list_change(self) -> None:
         """Count this change and list its keys, without those of changes long ago."""
-        self._connection.executemany(
-            "INSERT INTO change VALUES (?, ?, ?, ?)",
-            [
-                (self._tenant, self._revision, name, _given(sorted(keys)))
-                for name, keys in self.changed.items()
-                if keys
-            ],
+        rows = {name: sorted(keys) for name, keys in self.changed.items() if keys}
+        self._execute(
+            "INSERT INTO change VALUES (?, ?, ?)",
+            (self._tenant, self._revision, orjson.dumps(rows).decode()),
         )
         self._execute(
             "UPDATE tenant SET revision = ? WHERE key = ?", (self._revision, self._tenant)
@@ -546,9 +567,10 @@ class _Rows:
         if since < max((row[0] for row in known), default=0):
             return Change(self._revision, None)
         put: dict[str, set[str]] = {}
-        found = "SELECT name, keys FROM change WHERE tenant = ? AND revision > ?"
-        for name, keys in self._execute(found, (self._tenant, since)):
-            put.setdefault(name, set()).update(orjson.loads(keys))
+        found = "SELECT rows FROM change WHERE tenant = ? AND revision > ?"
+        for (rows,) in self._execute(found, (self._tenant, since)):
+            for name, keys in orjson.loads(rows).items():
+                put.setdefault(name, set()).update(keys)
         return Change(self._revision, {name: sorted(keys) for name, keys in put.items()})
 
     def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
@@ -583,6 +605,14 @@ class _Rows:
         )  # fmt: skip
 
 
+def _named(table: Table, wanted: str) -> str:
+    """Return SQL for columns of the rows whose keys are given as JSON, before the tenant."""
+    return (
+        f"SELECT {wanted} FROM json_each(?) named CROSS JOIN {table.name} n "
+        "ON n.tenant = ? AND n.key = named.value"
+    )
+
+
 def _of_end(edges: Table, end: str) -> Sequence[str]:
     """Return an index of *edges* that begins with this end."""
     return next(index for index in edges.indexes if index[0] == end)
@@ -603,7 +633,7 @@ def _insertion(table: Table, names: tuple[str, ...]) -> str:
     updated = ", ".join(f'"{column}" = excluded."{column}"' for column in columns[2:])
     return (
         f"INSERT INTO {table.name} ({listed}) VALUES ({places}) "
-        f"ON CONFLICT (tenant, key) DO UPDATE SET {updated} RETURNING rowid"
+        f"ON CONFLICT (tenant, key) DO UPDATE SET {updated}"
     )
 
 

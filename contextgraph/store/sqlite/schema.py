@@ -40,8 +40,8 @@ _ROWS_OF_EVENTS = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD
 _COMMON = """
 CREATE TABLE tenant (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
     revision INTEGER NOT NULL, listed_since INTEGER NOT NULL);
-CREATE TABLE change (tenant INTEGER NOT NULL, revision INTEGER NOT NULL, name TEXT NOT NULL,
-    keys TEXT NOT NULL, PRIMARY KEY (tenant, revision, name)) WITHOUT ROWID;
+CREATE TABLE change (tenant INTEGER NOT NULL, revision INTEGER NOT NULL, rows TEXT NOT NULL,
+    PRIMARY KEY (tenant, revision)) WITHOUT ROWID;
 CREATE TABLE vector (key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL,
     name TEXT NOT NULL, owner INTEGER NOT NULL, space TEXT NOT NULL, data BLOB,
     UNIQUE (name, owner, space));
