@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from contextgraph.knowledge.extraction import files_in
-from contextgraph.model import About, Lesson, LessonKind
+from contextgraph.model import About, Lesson, LessonKind, Origin
+from contextgraph.ranking import FEWEST_WRITTEN
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
 from contextgraph.trace.actions import ActionKind
@@ -251,9 +252,25 @@ def _checklist(work: Work, lesson: Lesson) -> Broken | None:
     is_folder = first not in named and not os.path.splitext(first)[1]
     files = work.created if is_folder else work.files
     changed = next((file for file in files if is_at(file, first)), "")
+    if lesson.origin is not Origin.COUNTED and not _concerns(work, lesson, changed):
+        return None
     others = [one for one in dict.fromkeys((*lesson.about.paths[1:], *named)) if one != first]
     missing = tuple(one for one in others if not any(is_at(file, one) for file in work.files))
     return Broken(lesson, Breach.CHECKLIST, changed, missing) if changed and missing else None
+
+
+def _concerns(work: Work, lesson: Lesson, file: str) -> bool:
+    """Return whether what changed in *file* is what *lesson* speaks of, beside the names of files.
+
+    A new or a deleted file is.
+    """
+    changes = [change for change in work.changes if change.file == file]
+    named = {word for path in files_in(lesson.text) for word in stems(path)}
+    said = {*stems(lesson.text)} - named
+    written = {
+        stem for one in changes for line in (*one.added, *one.removed) for stem in stems(line)
+    }
+    return not changes or file in work.created or len(said & written) >= FEWEST_WRITTEN
 
 
 _WAYS: Sequence[Callable[[Work, Lesson], Broken | None]] = (

@@ -241,7 +241,9 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
     found, meant, is_list = list[str](), False, False
     for token in _TOKEN.findall(_CALL.sub(r"`\1()`", text.replace("’", "'"))):
         word = token.casefold()
-        is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or token in known
+        # A word in small letters is a word of the sentence, whatever else it names.
+        is_known = token in known and not token.islower()
+        is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or is_known
         if word in _NOT:
             meant, is_list = True, False
         elif meant and is_name:

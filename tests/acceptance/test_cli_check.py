@@ -11,7 +11,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import LESSONS
-from contextgraph.model import Action, LessonKind, RawTrajectory, Step
+from contextgraph.model import Action, LessonKind, Origin, RawTrajectory, Step
 from tests.acceptance.command_line import Result, contextgraph
 from tests.acceptance.test_cli_team import SHOP, git, keep
 
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Path:
         keep(memory, NAME)
         keep(memory, ALONE, LessonKind.DECISION, ("shop/generated",))
         keep(memory, LINT)
-        keep(memory, TOGETHER, LessonKind.CHECKLIST, ("shop/cli.py",))
+        keep(memory, TOGETHER, LessonKind.CHECKLIST, ("shop/cli.py",), Origin.COUNTED)
     return path
 
 
@@ -89,6 +89,17 @@ def test_a_checklist_is_complete_with_its_other_file(store: Path, checkout: Path
     (checkout / "shop" / "cli.py").write_text("NAME = 'other'\n")
     (checkout / "docs" / "cli.md").write_text("# Other commands\n")
     assert findings(store) == []
+
+
+def test_a_checklist_of_a_person_is_about_what_it_names(store: Path, checkout: Path) -> None:
+    with AgentMemory.open(store) as memory:
+        rule = "The default tariff in shop/export.py is changed together with docs/cli.md."
+        keep(memory, rule, LessonKind.CHECKLIST, ("shop/export.py",))
+    file = checkout / "shop" / "export.py"
+    file.write_text(file.read_text().replace("RATE = 3", "RATE = 4"))
+    assert findings(store) == []
+    file.write_text(file.read_text() + "DEFAULT_TARIFF = 5\n")
+    assert [one["rule"] for one in findings(store)] == ["checklist"]
 
 
 def test_a_check_is_missed_only_where_it_is_known_what_ran(store: Path, checkout: Path) -> None:

@@ -65,15 +65,17 @@ def store(tmp_path: Path) -> Path:
 
 
 def keep(
-    memory: AgentMemory, text: str, kind: LessonKind = LessonKind.RULE, paths: tuple[str, ...] = ()
+    memory: AgentMemory,
+    text: str,
+    kind: LessonKind = LessonKind.RULE,
+    paths: tuple[str, ...] = (),
+    origin: Origin = Origin.DISTILLED,
 ) -> str:
     """Keep an active lesson that a model wrote down, and return its id."""
     said = RawTrajectory("claude-code", "s", SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),))
     run = memory.learn(said).trajectory_id
     about = About(paths)
-    facts = LessonFacts(
-        kind, Origin.DISTILLED, about, (Quotation(text, run, "s", -1, AT),), is_active=True
-    )
+    facts = LessonFacts(kind, origin, about, (Quotation(text, run, "s", -1, AT),), is_active=True)
     (id_,), _ = memory.lessons.keep([NewLesson(text, facts)], SHOP)
     return id_
 
