@@ -12,7 +12,7 @@ from msgspec import Struct
 from contextgraph.errors import SettingsError
 from contextgraph.model import LoopInfo, Phase, RawTrajectory
 from contextgraph.system.processes import replacing
-from contextgraph.text import number_of, one_line, plain
+from contextgraph.text import duration_text, number_of, one_line, plain, short_count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,6 +45,8 @@ def _environment() -> "Environment":
     environment.filters.update(
         one_line=one_line,
         day=lambda time: f"{time:%Y-%m-%d}",
+        duration=duration_text,
+        short=short_count,
         percent=lambda share: f"{100 * share:.0f} %",
         minute=lambda time: f"{time:%Y-%m-%d %H:%M}",
         diff=_diff,

@@ -19,6 +19,7 @@ from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
 from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
+from contextgraph.knowledge.last import summary_of
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
@@ -26,19 +27,22 @@ from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
-from contextgraph.text import number_of, one_line, words
+from contextgraph.text import number_of, one_line, short_count, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.advice import describe_pattern
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
-_ROWS, _LESSONS, _FEW, _RECOVERIES, _RELATIONS = 50, 25, 10, 100, 500
+_ROWS, _LESSONS, _ANSWERS, _FEW, _RECOVERIES, _RELATIONS = 50, 25, 25, 10, 100, 500
 _SHOWN_STATUS = (model.LessonStatus.ACTIVE, model.LessonStatus.PROPOSED)
 _DAYS = 7
 _NOTICE_WIDTH = 160
 _RECENT = timedelta(days=30)
 # The newest runs that met an error say how it goes now, and the newest of all how runs end.
-_LOOKED_AT, _CHARTED = 100, 500
+_LOOKED_AT, _CHARTED, _COUNTED = 100, 500, 500
+_ABOUT, _NEWEST = 200, 5
+# Spans of time to choose from, in days.
+_SPANS = {1: "today", 7: "7 days", 30: "30 days", 365: "a year"}
 _COMMANDS = 8
 _ASSETS = {"console.css": "text/css", "console.js": "text/javascript"}
 # A page in a frame of another site could make people press its buttons.
@@ -243,23 +247,52 @@ async def with_token(request: Request, token: str) -> Response:
 
 @_page("", "overview", "overview.html")
 def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAYS) -> Values:
-    """Show what the memory did lately, what costs most steps, and the newest runs."""
-    memory = visitor.memory
-    since = datetime.now(UTC) - timedelta(days=days)
-    newest = memory.store.runs.listed(model.RunFilter(), _CHARTED)
+    """Show what happened lately, what the memory did, and what costs most steps."""
+    memory, now = visitor.memory, datetime.now(UTC)
+    since = now - timedelta(days=days)
+    lately = model.SessionFilter(since=since)
+    lessons = memory.lessons.of()
     return {
         "title": "Overview",
         "days": days,
-        "tiles": _tiles(memory.stats.get_advice(since)),
-        "runs_known": memory.store.runs.word_counts([]).total,
+        "spans": _SPANS,
+        "tiles": [
+            *_session_tiles(memory, lately),
+            _lesson_tile(lessons, since),
+            *_tiles(memory.stats.get_advice(since)),
+        ],
+        "known": memory.session_facets(limit=0).total,
         "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
-        "runs": newest[:_FEW],
-        "periods": outcomes_over_time(newest),
+        "sessions": memory.sessions(limit=_FEW),
+        "lessons": sorted(lessons, key=lambda one: (-one.time.timestamp(), one.id))[:_NEWEST],
+        "periods": outcomes_over_time(memory.store.runs.listed(model.RunFilter(), _CHARTED)),
         "problems": [check.name for check in memory.health(quick=True) if not check.ok],
     }
 
 
-def _tiles(advice: model.AdviceFigures) -> list[tuple[str, str, str]]:
+Tile = tuple[str, str, str]
+
+
+def _session_tiles(memory: AgentMemory, lately: model.SessionFilter) -> list[Tile]:
+    facets, newest = memory.session_facets(lately), memory.sessions(lately, _COUNTED)
+    ended = [f"{count:,} {outcome}" for outcome, count in facets.outcomes.items()]
+    of_all = f"of the newest {len(newest):,}" if len(newest) < facets.total else ""
+    tokens = sum(one.tokens or 0 for one in newest)
+    cost = sum(one.cost or 0.0 for one in newest)
+    spent = [f"${cost:,.2f}" if cost else "", of_all]
+    return [
+        ("sessions", f"{facets.total:,}", ", ".join(ended)),
+        ("tokens", short_count(tokens) if tokens else "–", " ".join(filter(None, spent))),
+    ]
+
+
+def _lesson_tile(lessons: Sequence[model.Lesson], since: datetime) -> Tile:
+    waiting = sum(1 for one in lessons if one.status is model.LessonStatus.PROPOSED)
+    new = sum(1 for one in lessons if one.time >= since)
+    return "new lessons", f"{new:,}", f"{waiting:,} of {len(lessons):,} wait for review"
+
+
+def _tiles(advice: model.AdviceFigures) -> list[Tile]:
     known = f"of {advice.known:,} with a known end"
     most = f"net, estimated; at most {model.steps_text(advice.ceiling)}"
     return [
@@ -277,14 +310,16 @@ def _address_with(path: str, wanted: Struct, changed: Mapping[str, object]) -> s
     return f"{path}?{query}" if query else path
 
 
-class RunQuestion(Struct, frozen=True):
-    """The fields of the form above the list of runs."""
+class SessionQuestion(Struct, frozen=True):
+    """The sessions that are wanted; *days* are the last ones, *until* is a day that counts."""
 
     text: Word = ""
     repo: Word = ""
     agent: Word = ""
     outcome: Word = ""
+    days: Annotated[int, Query(ge=0, le=3650)] = 0
     since: Word = ""
+    until: Word = ""
     sort: model.RunOrder = model.RunOrder.NEWEST
     page: Page = 0
 
@@ -292,14 +327,21 @@ class RunQuestion(Struct, frozen=True):
         """Return the address of the list with other values."""
         return _address_with("/pages/runs", self, changed)
 
-    def filter(self) -> model.RunFilter:
-        """Return the runs that it asks for; raises HTTPException for what is no outcome or day."""
+    def filter(self) -> model.SessionFilter:
+        """Return the filter; raises HTTPException for what is no outcome or day."""
         try:
             outcome = model.Outcome(self.outcome) if self.outcome else None
-            since = datetime.fromisoformat(self.since).replace(tzinfo=UTC) if self.since else None
+            since, until = map(_day, (self.since, self.until))
         except ValueError as error:
             raise HTTPException(422, f"{error}") from error
-        return model.RunFilter(self.repo or None, self.agent, outcome, since, self.sort)
+        if self.days:
+            since = max(filter(None, (since, datetime.now(UTC) - timedelta(days=self.days))))
+        end = until + timedelta(days=1) if until else None
+        return model.SessionFilter(self.repo or None, self.agent, outcome, since, end, self.sort)
+
+
+def _day(text: str) -> datetime | None:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
 
 
 @_page("/health", "overview", "health.html")
@@ -309,37 +351,53 @@ def health(visitor: Visitor, whole: bool = False) -> Values:
 
 
 @_page("/runs", "runs", "runs.html")
-def runs(visitor: Visitor, wanted: Annotated[RunQuestion, Depends()]) -> Values:
-    """List runs, fifty to a page; those with words come by relevance."""
-    memory = visitor.memory
-    filter_ = wanted.filter()
+def sessions(visitor: Visitor, wanted: Annotated[SessionQuestion, Depends()]) -> Values:
+    """List sessions with their sub-agents, fifty to a page; those with words by relevance."""
+    memory, asked = visitor.memory, wanted.filter()
     skip = wanted.page * _ROWS
+    found: Sequence[model.Session]
     if wanted.text:
-        found = _runs_about(memory, wanted.text, filter_)
-        page, more = found[skip : skip + _ROWS], len(found) > skip + _ROWS
+        about = _sessions_about(memory, wanted.text, asked)
+        found, facets = about[skip : skip + _ROWS + 1], _facets_of(about)
     else:
-        listed = memory.store.runs.listed(filter_, _ROWS + 1, skip)
-        page, more = [*listed[:_ROWS]], len(listed) > _ROWS
+        found, facets = memory.sessions(asked, _ROWS + 1, skip), memory.session_facets(asked)
     return {
-        "title": "Runs",
+        "title": "Sessions",
         "wanted": wanted,
-        "runs": page,
+        "sessions": found[:_ROWS],
+        "facets": facets,
+        "spans": _SPANS,
+        "filtered": bool(wanted.text or wanted.since or wanted.until),
         "address": wanted.address,
         "first": wanted.address() if wanted.page else None,
-        "next": wanted.address(page=wanted.page + 1) if more else None,
+        "next": wanted.address(page=wanted.page + 1) if len(found) > _ROWS else None,
     }
 
 
-def _runs_about(memory: AgentMemory, text: str, wanted: model.RunFilter) -> list[model.Trajectory]:
+def _sessions_about(
+    memory: AgentMemory, text: str, asked: model.SessionFilter
+) -> list[model.Session]:
+    """Return the sessions with the words of *text* in their tasks, best first."""
     terms = [*dict.fromkeys(words(text))]
-    found = memory.store.runs.for_text(terms, model.Scope(wanted.repo), 20 * _ROWS)
+    runs = memory.store.runs.for_text(terms, model.Scope(asked.repo), _ABOUT)
+    found = (memory.session(run.id) for run in runs)
     return [
-        run
-        for run in found
-        if wanted.agent in {"", run.agent}
-        and wanted.outcome in {None, run.outcome}
-        and (wanted.since is None or run.seen_at >= wanted.since)
+        one
+        for one in {one.id: one for one in found if one}.values()
+        if asked.agent in {"", one.agent}
+        and asked.outcome in {None, one.outcome}
+        and (asked.since is None or one.started_at >= asked.since)
+        and (asked.until is None or one.started_at < asked.until)
     ]
+
+
+def _facets_of(found: Sequence[model.Session]) -> model.Facets:
+    return model.Facets(
+        len(found),
+        _counts(one.repo for one in found),
+        _counts(one.agent for one in found),
+        _counts(one.outcome.value for one in found),
+    )
 
 
 @_page("/runs/{identity}", "runs", "run.html")
@@ -361,18 +419,22 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
         if raw is None:
             raise HTTPException(404, f"no run {identity}")
         views.append(run_view(memory.inspect(raw), advice_in(memory.store, raw)))
-    raw = views[0].raw
+    raw, run = views[0].raw, memory.store.runs.trajectories(identities[:1])[identities[0]]
     again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
     others = [
         *memory.store.runs.trajectories(again if raw.instance_id else ()).values(),
         *memory.store.runs.listed(model.RunFilter(raw.repo or None), _FEW),
     ]
+    is_alone = len(views) == 1
     return {
-        "title": raw.instance_id or identities[0],
+        "title": run.title,
         "views": views,
         "repo": raw.repo,
         "identity": identities[0],
-        "comparing": len(views) > 1,
+        "comparing": not is_alone,
+        "session": memory.session(identities[0]) if is_alone else None,
+        "few": _NEWEST,
+        "summary": summary_of(run, raw, memory.lessons.of(raw.repo)) if is_alone else None,
         "others": {one.id: one for one in others if one.id not in identities}.values(),
     }
 
@@ -495,16 +557,13 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "repo": repo,
         "playbook": playbook,
         "lines": [line.text for line in playbook_lines(playbook)],
-        "commands": [
-            record
-            for records in (playbook.tests, playbook.scripts, playbook.setup)
-            for record in records[:_COMMANDS]
-        ],
+        "tests": playbook.tests[:_COMMANDS],
+        "commands": [*playbook.setup[:_COMMANDS], *playbook.scripts[:_COMMANDS]],
         "lessons": memory.lessons.of(repo)[:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
-        "runs": memory.store.runs.listed(model.RunFilter(repo), _FEW),
-        **_methodologies(memory, store.get(store.ids(repo, limit=_ROWS))),
+        "sessions": memory.sessions(model.SessionFilter(repo), _FEW),
+        **_methodologies(memory, store.get(store.ids(repo, limit=_FEW))),
     }
 
 
@@ -514,7 +573,7 @@ class ShownGroup(Struct, frozen=True):
     name: str
     repo: str
     agent: str
-    session: Any
+    session: model.Session | None
     shown: list[model.Exposure]
 
 
@@ -532,14 +591,14 @@ _MOMENTS = {
 def advice(visitor: Visitor, page: Page = 0) -> Values:
     """List what was shown by session, newest first, with the reason."""
     memory = visitor.memory
-    shown = memory.store.exposures.newest(_ROWS + 1, page * _ROWS)
+    shown = memory.store.exposures.newest(_ANSWERS + 1, page * _ANSWERS)
     return {
         "title": "Advice",
-        "groups": _by_session(memory, shown[:_ROWS]),
+        "groups": _by_session(memory, shown[:_ANSWERS]),
         "moments": _MOMENTS,
-        **_shown(memory, shown[:_ROWS]),
+        **_shown(memory, shown[:_ANSWERS]),
         "first": "/pages/advice" if page else None,
-        "next": f"/pages/advice?page={page + 1}" if len(shown) > _ROWS else None,
+        "next": f"/pages/advice?page={page + 1}" if len(shown) > _ANSWERS else None,
     }
 
 
@@ -547,7 +606,8 @@ def _by_session(memory: AgentMemory, shown: Sequence[model.Exposure]) -> list[Sh
     groups: dict[str, ShownGroup] = {}
     for one in shown:
         if one.session not in groups:
-            groups[one.session] = ShownGroup(one.session, one.repo, one.agent, None, [])
+            session = memory.session(one.session) if one.session else None
+            groups[one.session] = ShownGroup(one.session, one.repo, one.agent, session, [])
         groups[one.session].shown.append(one)
     return [*groups.values()]
 
@@ -749,24 +809,38 @@ def _back(request: Request, otherwise: str, decision: str, identity: str) -> Res
     return RedirectResponse(f"{path}?{said}", 303)
 
 
+class FoundGroup(Struct, frozen=True):
+    """The *hits* of one session, best first; *session* is None for what is in none."""
+
+    session: model.Session | None
+    hits: list[model.Found]
+
+    @staticmethod
+    def address(hit: model.Found) -> str:
+        """Return the page that shows *hit*: the step of its session, or its node."""
+        place = f"#s1-{hit.step}" if hit.step >= 0 else ""
+        if hit.run:
+            return f"/pages/runs/{quote(hit.run, safe='')}{place}"
+        return f"/pages/graph/{quote(hit.id.partition('#')[0], safe='')}"
+
+
 @_page("/search", "search", "search.html")
 def search(visitor: Visitor, q: Word = "") -> Values:
     """Find repositories, sessions, lessons, notes and remedies, and the node with this id."""
     memory = visitor.memory
-    found = memory.search(q, limit=_ROWS) if q.strip() else ()
+    groups: dict[str, FoundGroup] = {}
+    for hit in memory.search(q, limit=_ROWS) if q.strip() else ():
+        name = hit.run or hit.id
+        if name not in groups:
+            groups[name] = FoundGroup(memory.session(hit.run) if hit.run else None, [])
+        groups[name].hits.append(hit)
     return {
         "title": "Search",
         "query": q,
         "node": memory.store.admin.explain(q),
         "repositories": memory.store.runs.repositories(_FEW, containing=q) if q else (),
-        "found": [{"found": item, "address": _address(item)} for item in found],
+        "groups": [*groups.values()],
     }
-
-
-def _address(found: model.Found) -> str:
-    """Return the page that shows *found*."""
-    page = "runs" if found.run else "graph"
-    return f"/pages/{page}/{quote(found.run or found.id, safe='')}"
 
 
 @_page("/graph/{identity}", "graph", "graph.html")

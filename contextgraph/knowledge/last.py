@@ -67,11 +67,12 @@ def last_session(
     for run in runs.listed(RunFilter(repo=repo), _NEWEST):
         raw = None if is_subagent(run.agent) else runs.raw(run.id)
         if raw is not None:
-            return _of(run, raw, lessons)
+            return summary_of(run, raw, lessons)
     return None
 
 
-def _of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -> LastSession:
+def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -> LastSession:
+    """Return what was done in the session of *run*, what is open, and which *lessons* it has."""
     steps = [*read_steps(raw)]
     errors = OpenErrors()
     for step in steps:

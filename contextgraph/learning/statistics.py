@@ -49,6 +49,7 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
     Usage,
+    is_subagent,
 )
 from contextgraph.store.protocols import Store, id_pages
 from contextgraph.text import cut, number_of, words
@@ -303,11 +304,16 @@ def outcomes_over_time(
 ) -> tuple[OutcomePeriod, ...]:
     """At most *most* periods of equal length, those without runs left out, oldest first.
 
-    Fewer where a period would have less than three runs on average.
+    Counted are the endings of runs, known or guessed, without those of sub-agents. Fewer periods
+    where one would have less than three runs on average.
 
     Where all runs lie within two days, periods of equally many runs.
     """
-    runs = sorted(_Run(run.seen_at, run.id, run.outcome) for run in trajectories)
+    runs = sorted(
+        _Run(run.seen_at, run.id, run.ending.outcome)
+        for run in trajectories
+        if not is_subagent(run.agent)
+    )
     if not runs:
         return ()
     periods = max(1, min(most, len(runs) // RUNS_A_PERIOD))

@@ -384,9 +384,14 @@ class Trajectory:
 
     @property
     def title(self) -> str:
-        """The first line of the task that says something, without marks of headings."""
+        """The first line of the task that says something, without marks of headings.
+
+        The next one follows where it only announces it.
+        """
         lines = (line.strip("#*-=<> \t") for line in self.task.splitlines())
-        return next((line for line in lines if any(map(str.isalnum, line))), self.instance_id)
+        said = (line for line in lines if any(map(str.isalnum, line)))
+        first = next(said, self.instance_id)
+        return f"{first} {next(said, '')}".strip() if first.endswith(":") else first
 
     @property
     def name(self) -> str:

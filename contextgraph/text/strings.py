@@ -436,6 +436,27 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun[:-1]}ies" if ends_in_y else f"{count:,} {noun}s"
 
 
+def short_count(count: int) -> str:
+    """Return *count* with two significant digits at least: ``987``, ``1.2 k``, ``34 M``."""
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            shown = count / size
+            return f"{shown:.1f} {unit}" if shown < 10 else f"{shown:.0f} {unit}"
+    return f"{count}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return *seconds* in its largest unit or two: ``40 s``, ``12 min``, ``1 h 5 min``, ``3 d``."""
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if minutes < 60:
+        return f"{minutes} min"
+    if hours < 24:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{hours / 24:.0f} d"
+
+
 # Measured on code: 2.7 characters a token; prose has more, so the estimate errs on the high side.
 _CHARACTERS, _TOKENS = 27, 10
 

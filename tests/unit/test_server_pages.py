@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,18 @@ from contextgraph.service.app import create_app
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
-from tests.builders import NO_MODULE, recovering_run
+from tests.builders import NO_MODULE, recovering_run, step
 from tests.served import Served, learn, served, signed_in
 
 QUARANTINE, RELEASE = {"decision": "quarantine"}, {"decision": "release"}
 ORIGIN = {"Origin": "http://testserver"}
+
+
+HOSTILE = "Show <script>alert(1)</script> here"
+
+
+def task_of(number: int) -> str:
+    return f"Totals are wrong when tariff {number} is missing"
 
 
 @pytest.fixture
@@ -29,8 +36,8 @@ def service(tmp_path: Path) -> Iterator[Served]:
     """A service that has learned runs, one of them hostile, and has a methodology."""
     with served(tmp_path) as found:
         client = found.client(TokenScope.ADMIN)
-        learn(client, *map(recovering_run, range(1, 4)))
-        learn(client, recovering_run(4, task="<script>alert(1)</script>", repo="evil/<b>x</b>"))
+        learn(client, *(recovering_run(n, task=task_of(n)) for n in range(1, 4)))
+        learn(client, recovering_run(4, task=HOSTILE, repo="evil/<b>x</b>"))
         assert client.post("/v1/consolidate").json()["started"]
         yield found
 
@@ -59,13 +66,14 @@ def address(page: str, kind: str) -> str:
 def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) -> None:
     overview = page(visitor, "/pages")
     repository = page(visitor, "/pages/repositories?repo=acme/shop")
-    (link,) = set(re.findall(r'href="(/pages/runs/[^"]+)">acme__shop-1<', overview))
+    (link,) = set(re.findall(rf'href="(/pages/runs/[^"]+)">{task_of(1)}<', overview))
 
-    assert "4 runs are known" in overview
+    assert "4 sessions are known" in overview
     assert overview.count('<rect class="unknown"') == 1
     assert "ModuleNotFoundError" in overview
     assert "PYTHONPATH=lib" in repository
-    assert ">acme__shop-2</a>" in repository
+    assert f">{task_of(2)}</a>" in repository
+    assert "How tests are run" in repository
     assert 'class="timeline"' in page(visitor, link)
     unknown = visitor.get("/pages/runs/trj_none")
     assert unknown.status_code == 404
@@ -150,24 +158,58 @@ def test_facts_of_a_start_are_told_by_their_text(service: Served, visitor: TestC
     assert ">fact_" not in listed
 
 
-def test_runs_are_filtered_sorted_and_paged(service: Served, visitor: TestClient) -> None:
-    def instances(path: str) -> list[str]:
+def test_sessions_are_filtered_counted_sorted_and_paged(
+    service: Served, visitor: TestClient
+) -> None:
+    def titles(path: str) -> list[str]:
         return re.findall(r'href="/pages/runs/trj_[^"]+">([^<]+)<', page(visitor, path))
 
-    assert sorted(instances("/pages/runs")) == [f"acme__shop-{n}" for n in range(1, 5)]
-    assert instances("/pages/runs?repo=acme/shop&sort=instance") == [
-        f"acme__shop-{n}" for n in range(1, 4)
-    ]
-    assert instances("/pages/runs?outcome=solved") == []
-    assert instances("/pages/runs?agent=nobody") == []
-    assert instances("/pages/runs?since=2999-01-01") == []
-    assert "acme__shop-2" in instances("/pages/runs?text=tariff totals")
+    ours = [task_of(n) for n in range(1, 4)]
+    assert {*titles("/pages/runs")} == {*ours, escape(HOSTILE)}
+    assert {*titles("/pages/runs?repo=acme/shop")} == {*ours}
+    assert titles("/pages/runs?sort=repo")[-1] == escape(HOSTILE)
+    assert titles("/pages/runs?outcome=failed") == []
+    assert titles("/pages/runs?agent=nobody") == []
+    assert titles("/pages/runs?since=2999-01-01") == []
+    assert titles("/pages/runs?until=1999-01-01") == []
+    assert len(titles("/pages/runs?days=7")) == len(titles("/pages/runs"))
+    assert titles("/pages/runs?text=tariff 2")[0] == task_of(2)
+    assert titles("/pages/runs?text=tariff&repo=evil/b") == []
+    assert re.search(r"acme/shop</a><span[^>]*>3<", page(visitor, "/pages/runs"))
     assert visitor.get("/pages/runs?outcome=nonsense").status_code == 422
     learn(service.client(TokenScope.ADMIN), *map(recovering_run, range(10, 60)))
     first = page(visitor, "/pages/runs")
     (more,) = re.findall(r'href="([^"]+)" rel="next"', first)
-    assert len(instances("/pages/runs")) == 50
-    assert len(instances(unescape(more))) == 4
+    assert len(titles("/pages/runs")) == 50
+    assert len(titles(unescape(more))) == 4
+
+
+def test_a_session_has_its_sub_agents_inside_and_says_how_it_ended(
+    service: Served, visitor: TestClient
+) -> None:
+    edit = {"file_path": "shop/tariff.py", "old_string": "3", "new_string": "4"}
+    steps = (
+        Step(0, "", Action("Edit", "shop/tariff.py", edit), "updated"),
+        step(1, "pytest tests", "1 passed in 0.1s"),
+        replace(step(2, "git status"), thought="Done."),
+    )
+    asked = recovering_run(7, task="Mend the invoices", agent="claude-code", session="s-7")
+    asked = replace(asked, steps=steps)
+    part = recovering_run(8, task="Look for callers", agent="claude-code/subagent", session="s-7")
+    learn(service.client(), asked, replace(part, instance_id=asked.instance_id))
+    listed = page(visitor, "/pages/runs")
+    (link,) = set(re.findall(r'href="(/pages/runs/trj_[^"]+)">Mend the invoices<', listed))
+    (inside,) = set(re.findall(r'href="(/pages/runs/trj_[^"]+)">Look for callers<', listed))
+    text = page(visitor, link)
+
+    assert listed.count("<tr><td>") == 5
+    assert "1 sub-agent<" in listed
+    assert '<span class="solved guess"' in listed
+    assert "<h1>Mend the invoices</h1>" in text
+    assert "guessed: " in text
+    assert "6 steps" in text
+    assert f'href="{inside}"' in text
+    assert f'a sub-agent in <a href="{link}"' in page(visitor, inside)
 
 
 def test_a_run_is_read_with_the_advice_that_it_was_shown(
@@ -226,7 +268,7 @@ def test_a_key_of_the_console_opens_it_once(tmp_path: Path) -> None:
     with TestClient(app) as browser:
         assert browser.get("/pages/enter?key=wrong").status_code == 403
         assert browser.get("/pages/enter?key=one-time").url.path == "/pages"
-        assert "Runs" in page(browser, "/pages/runs")
+        assert "Sessions" in page(browser, "/pages/runs")
         other = TestClient(app)
         assert other.get("/pages/enter?key=one-time").status_code == 403
         assert other.get("/pages").url.path == "/pages/login"
@@ -250,7 +292,7 @@ def test_a_button_works_only_for_administrators_on_a_page_of_the_service(service
 
 def test_pages_hold_no_markup_of_runs_and_load_nothing(visitor: TestClient) -> None:
     overview = page(visitor, "/pages")
-    (run,) = set(re.findall(r'(/pages/runs/[^"]+)">acme__shop-4<', overview))
+    (run,) = set(re.findall(r'(/pages/runs/[^"]+)">Show &lt;script', overview))
     graph = run.replace("runs", "graph")
     for path in (
         *("/pages", "/pages/notes", run, graph),
