@@ -237,7 +237,7 @@ class MemoryWriter:
         if matched.source == "" or adds_to(raw, known):
             before = self._store.runs.trajectories([identity]).get(identity)
             supplier = before.contributor if before else ""
-            if matched.source == "" and supplier.startswith(CLONE):  # the owner has it, too
+            if matched.source == "" and supplier:  # the owner has it, too
                 taken = self._replaced({identity: self._bundle(raw, identity, "")})
                 return taken.get(identity) or _known_receipt(known)
             if adds_to(raw, known) and _may_change(matched.source, supplier):

@@ -1,5 +1,6 @@
 """The turns of a conversation between a person, an agent and its tools, as steps of a run."""
 
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,6 +42,9 @@ from contextgraph.text import clean, regex
 _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call", "toolCall")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
 _BLOCKS = (*_CALLS, *_RESULTS, "thinking", "reasoning")
+_GOES_TO = regex(
+    r"""\s*cd\s+(?:(?P<q>["'])(?P<quoted>[^"'\n]+)(?P=q)|(?P<plain>[^\s;&|"'$~]+))\s*(?:&&|;)"""
+)
 _GOOGLE = frozenset({"functionCall", "functionResponse"})
 # The names that agents give to the tool of a call, to its arguments, and to its id.
 _TOOLS = ("name", "toolName", "function_name")
@@ -172,7 +176,7 @@ class Conversation(NamedTuple):
         """
         if not any(step.action.text for step in self.steps) and not self._is_talk(known.agent):
             raise EmptyRunError(place.file, place.position, "nobody spoke, nothing to learn")
-        folder = folder_worked_in(folder, [step.cwd for step in self.steps])
+        folder = folder_worked_in(folder, [_visited(step, folder) for step in self.steps])
         instance_id = (
             known.instance_id
             or place.instance
@@ -204,6 +208,16 @@ class Conversation(NamedTuple):
         """Whether a person spoke and was answered; sub-agents are spoken to by agents."""
         is_answered = any(step.thought for step in self.steps)
         return bool(self.task) and is_answered and not is_subagent(agent)
+
+
+def _visited(step: Step, folder: str | None) -> str | None:
+    """The folder that *step* worked in: where its command goes first, or that of the file named."""
+    at = step.cwd or folder
+    if at and (gone := _GOES_TO.match(step.action.text)):
+        return posixpath.normpath(posixpath.join(at, gone["quoted"] or gone["plain"]))
+    file = step.action.arguments.get("file_path")
+    is_named = isinstance(file, str) and file.startswith("/")
+    return posixpath.dirname(str(file)) if is_named else step.cwd
 
 
 class Tree:

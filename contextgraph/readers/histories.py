@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -54,7 +55,7 @@ from contextgraph.readers.format import (
     rows_at,
     text,
 )
-from contextgraph.readers.tool_calls import calls_in_script, json_arguments
+from contextgraph.readers.tool_calls import ToolCall, calls_in_script, json_arguments
 from contextgraph.text import may_be_fenced, regex
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
@@ -116,9 +117,14 @@ def is_claude_line(value: object) -> bool:
 
 
 def is_iflow(value: object) -> bool:
-    """Whether *value* is the lines of a session of iFlow CLI."""
+    """Whether *value* is the lines of a session of iFlow CLI.
+
+    Its sessions have another kind of id than those of Claude Code.
+    """
     if not isinstance(value, list) or not is_list_of(is_claude_line, value):
         return False
+    if any(loose_text(line, "sessionId").startswith("session-") for line in value[:1]):
+        return True
     results = (result for line in value for result in _results_in(line))
     first = next(results, None)  # all have one form
     return isinstance(first, dict) and "responseParts" in first
@@ -659,9 +665,10 @@ class _CodexSession(Struct):
         self.scripts[id_] = []
         if patches := [call for call in calls if call.name == "apply_patch"]:
             yield Call("apply_patch", patches[0].arguments, id_, time)
-        else:
-            commands = "\n".join(str(call.arguments.get("cmd", "")) for call in calls)
+        elif commands := "\n".join(filter(None, map(_command_of, calls))):
             yield Call("exec_command", {"cmd": commands}, id_, time)
+        else:
+            yield Call(calls[0].name, calls[0].arguments, id_, time)
 
     def _executed(self, item: Row) -> None:
         """Take in a command that the newest script has run."""
@@ -694,6 +701,12 @@ def _codex_spent(usage: Row) -> Spent:
     """The tokens in *usage*, whose input includes what was cached."""
     given, cached = count(usage, "input_tokens"), count(usage, "cached_input_tokens")
     return Spent(max(0, given - cached), cached, 0, count(usage, "output_tokens"))
+
+
+def _command_of(call: ToolCall) -> str:
+    """The command line that *call* runs; empty for a call of a tool that runs none."""
+    line = call.arguments.get("cmd") or call.arguments.get("command")
+    return shlex.join(map(str, line)) if isinstance(line, list) else str(line or "")
 
 
 def _codex_message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 BLOCK_SIZE = 1 << 20
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
-_BOM = b"\xef\xbb\xbf"
 # What histories in plain text start with.
 _PAGES = (AIDER_START.encode(), SPECSTORY_START.encode())
 # Each costs memory or time, even an empty one.
@@ -212,7 +211,7 @@ def _lines(
 
 
 def _line(number: int, text: bytes, *, is_ended: bool = True) -> Iterable[Line]:
-    text = (text.removeprefix(_BOM) if number == 1 else text).strip()
+    text = text.strip()
     return (Line(number, text, is_ended),) if text else ()
 
 

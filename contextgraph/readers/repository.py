@@ -26,6 +26,7 @@ _REMOTE = regex(
 )
 _GITHUB = ("github.com", "www.github.com", "ssh.github.com")
 _AZURE = "dev.azure.com"
+_OTHER_PORT = "altssh."  # of GitLab and Bitbucket, for ssh through port 443
 _SSH_SETTINGS, _MOST_INCLUDED = ".ssh/config", 4
 _SSH_SETTING = regex(r"\s*(?P<key>[A-Za-z]+)(?:\s*=\s*|\s+)(?P<value>[^#\s].*?)\s*$")
 _ALIAS = regex(r"(?<=\.(?:com|org|net))-[\w-]+$")
@@ -105,8 +106,10 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     host = match["url"] or match["ssh"] or match["bare"]
     if match["ssh"] or "ssh" in url.partition("://")[0]:
         host = _host_named(host, str(Path.home())) or host
-    host = _ALIAS.sub("", host)
+    host = _ALIAS.sub("", host).removeprefix(_OTHER_PORT)
     *owners, name = unquote(match["path"]).split("/")
+    if owners[0] == "scm" and len(owners) > 1:  # Bitbucket Server, over http alone
+        owners = owners[1:]
     if "_git" in owners or owners[0] == "v3":
         before = [owner for owner in owners if owner not in ("_git", "v3")]
         in_host = "visualstudio" in host and owners[0] != "v3"

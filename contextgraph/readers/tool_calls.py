@@ -49,10 +49,10 @@ _LINE_NUMBER = regex(r"\A(?::start_line:.*\n)?(?::end_line:.*\n)?(?:-{3,}\n)?")
 
 
 # Of JavaScript in which a model calls tools.
-_SCRIPT_CALL = regex(r"\btools\.(?P<name>\w+)\(\s*")
+_SCRIPT_CALL = regex(r"""\btools(?:\??\.(?P<name>\w+)|\[["'`](?P<key>\w+)["'`]\])\(\s*""")
 _SCRIPT_NAME = regex(r"[A-Za-z_$][\w$]*")
 _SCRIPT_TEXT = regex(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`""", re.DOTALL)
-_SCRIPT_KEY = regex(r"([{,]\s*)([A-Za-z_$][\w$]*)\s*:")
+_SCRIPT_END = regex(r"\s*[,}]")
 _SCRIPT_COMMA = regex(r",(\s*[}\]])")
 _SCRIPT_ESCAPE = regex(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -84,18 +84,24 @@ def json_arguments(value: object) -> Mapping[str, Json]:
 def calls_in_script(script: str) -> list[ToolCall]:
     """The calls ``tools.NAME(…)`` of a script in JavaScript, with the arguments it spells out.
 
-    An argument may be an object, a text, or a name that was given a text above.
+    An argument may be an object, a text, or a name that was given one of them above; so may the
+    values in an object.
     """
     calls = list[ToolCall]()
     for match in _SCRIPT_CALL.finditer(script):
-        given = _literal(script, match.end())
-        if given is None and (name := _SCRIPT_NAME.match(script, match.end())):
-            set_ = re.search(rf"\b{re.escape(name[0])}\s*=\s*", script)
-            given = _literal(script, set_.end()) if set_ else None
+        given = _literal(script, match.end()) or _named(script, match.end())
         if isinstance(given, str):
             given = {"input": given}
-        calls.append(ToolCall(match["name"], given if isinstance(given, dict) else {}))
+        name = match["name"] or match["key"]
+        calls.append(ToolCall(name, given if isinstance(given, dict) else {}))
     return [call for call in calls if call.arguments]
+
+
+def _named(script: str, at: int) -> Json:
+    """The object or text of the name that stands in *script* at *at*; None for anything else."""
+    name = _SCRIPT_NAME.match(script, at)
+    set_ = name and re.search(rf"\b{re.escape(name[0])}\s*=\s*(?![=>\s])", script)
+    return _literal(script, set_.end()) if set_ else None
 
 
 def _literal(script: str, at: int) -> Json:
@@ -107,25 +113,45 @@ def _literal(script: str, at: int) -> Json:
         return _unescaped(match[0][1:-1])
     if start != "{":
         return None
-    depth, end, quote = 0, at, ""
+    depth, end = 0, at
     parts = list[str]()
     while end < len(script):
         if match := _SCRIPT_TEXT.match(script, end):
-            quote = orjson.dumps(_unescaped(match[0][1:-1])).decode()
-            parts.append(quote)
+            parts.append(orjson.dumps(_unescaped(match[0][1:-1])).decode())
             end = match.end()
-            continue
-        depth += {"{": 1, "}": -1}.get(script[end], 0)
-        parts.append(script[end])
-        end += 1
-        if depth == 0:
-            break
-    plain = _SCRIPT_KEY.sub(r'\1"\2":', "".join(parts))
+        elif match := _SCRIPT_NAME.match(script, end):
+            parts.append(_word(script, match, is_value=_ends_with_colon(parts)))
+            end = match.end()
+        else:
+            depth += {"{": 1, "}": -1}.get(script[end], 0)
+            parts.append(script[end])
+            end += 1
+            if depth == 0:
+                break
     try:
-        value: Json = loads(_SCRIPT_COMMA.sub(r"\1", plain))
+        value: Json = loads(_SCRIPT_COMMA.sub(r"\1", "".join(parts)))
     except ValueError:
         return None
     return value
+
+
+def _ends_with_colon(parts: Sequence[str]) -> bool:
+    return next((part for part in reversed(parts) if not part.isspace()), "") == ":"
+
+
+def _word(script: str, word: "re.Match[str]", *, is_value: bool) -> str:
+    """A name in an object as JSON: a key, a value, or both in one; null for an unknown value."""
+    if is_value:
+        known = word[0] in ("true", "false", "null")
+        return word[0] if known else orjson.dumps(_named_text(script, word)).decode()
+    key = orjson.dumps(word[0]).decode()
+    is_both = _SCRIPT_END.match(script, word.end())
+    return f"{key}: {orjson.dumps(_named_text(script, word)).decode()}" if is_both else key
+
+
+def _named_text(script: str, word: "re.Match[str]") -> str | None:
+    value = _named(script, word.start())
+    return value if isinstance(value, str) else None
 
 
 def _unescaped(text: str) -> str:

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from contextgraph import errors
 from contextgraph.model import Json
 from contextgraph.system.processes import continued
-from contextgraph.text import mask_secrets, regex
+from contextgraph.text import clip, mask_secrets, regex
 
 if TYPE_CHECKING:
     from contextgraph.service.routes import Caller
@@ -158,6 +158,7 @@ class TooBusyError(Exception):
 
 _RETRY_SECONDS = "5"
 _SHOWN = 3  # errors of a request that its "detail" names
+_LONGEST = 300  # characters of a place and a reason
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     errors.StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -242,7 +243,10 @@ async def _refused(_request: Request, error: Exception) -> Response:
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
-        {"at": mask_secrets(".".join(map(str, entry["loc"]))), "reason": mask_secrets(entry["msg"])}
+        {
+            "at": mask_secrets(clip(".".join(map(str, entry["loc"])), _LONGEST)),
+            "reason": mask_secrets(clip(entry["msg"], _LONGEST)),
+        }
         for entry in error.errors()[:MOST_ERRORS]
     ]
     detail = "; ".join(f"{error['at']}: {error['reason']}" for error in errors[:_SHOWN])

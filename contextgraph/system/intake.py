@@ -32,9 +32,15 @@ _NO_FILE = {
 }
 
 
+# What the kernel makes up while it is read, which may wait or have no end.
+_MADE_UP = ("/proc/", "/sys/")
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return what is at *path*, such as "a pipe"; empty for a regular file. Raises `OSError`."""
-    return _NO_FILE.get(stat.S_IFMT(os.stat(path).st_mode), "")
+    found = os.stat(path)
+    is_made_up = not found.st_size and os.path.realpath(path).startswith(_MADE_UP)
+    return _NO_FILE.get(stat.S_IFMT(found.st_mode), "made up by the kernel" if is_made_up else "")
 
 
 def leaves(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
@@ -72,6 +78,8 @@ def content(
     return read
 
 
+# Bytes that tell UTF-16 without a mark: eight characters of ASCII.
+_ASCII_HEAD = 16
 _LONE_SURROGATE = regex("[\ud800-\udfff]")
 _INTEGER_RANGE = range(-(2**63), 2**64)
 # What is derived from a run is walked by recursion; runs nest some ten levels.
@@ -275,17 +283,31 @@ def lines(path: str | os.PathLike[str], most: int = MAX_RUN_SIZE) -> Iterator[by
 
 
 def _as_utf8(plain: Iterator[bytes]) -> Iterator[bytes]:
-    """The pieces of *plain*, in UTF-8 where they begin with the byte order mark of UTF-16."""
+    """The pieces of *plain* in UTF-8, without a byte order mark."""
     head = next(plain, b"")
-    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        yield from chain([head] if head else [], plain)
+    if not (encoding := _encoding_of(head)):
+        yield from chain([head.removeprefix(codecs.BOM_UTF8)] if head else [], plain)
         return
-    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
     for piece in chain([head], plain):
         if text := decoder.decode(piece):
             yield text.encode("utf-8", "surrogatepass")
     if text := decoder.decode(b"", final=True):
         yield text.encode()
+
+
+def _encoding_of(head: bytes) -> str:
+    """UTF-16 where *head* begins with its byte order mark, or as ASCII does in it; else empty."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    first = head[:_ASCII_HEAD]
+    for order, (high, low) in {
+        "le": (first[1::2], first[::2]),
+        "be": (first[::2], first[1::2]),
+    }.items():
+        if len(first) == _ASCII_HEAD and not any(high) and all(low):
+            return f"utf-16-{order}"
+    return ""
 
 
 def _compressed(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:

@@ -182,9 +182,11 @@ _TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)|(?<!<)<(?=<SYS>>)|\[(?=/?(?:INST|SYS|S
 # Tags with which clients of agents mark what they say themselves, and what tools return.
 _FRAME = regex(
     r"[<\uff1c\ufe64](?=/?(?:\w+:)?[\w-]{0,40}?(?:system|reminder|function|tool|invoke|assistant|"
-    r"human|user|instruction|prompt|developer|admin|thinking|notification|environment|context|"
-    r"command|memory|important|result)[\w-]{0,40}(?:\s[^<>\n]{0,300})?/?[>\uff1e\ufe65])",
-    re.IGNORECASE,
+    r"human|user|instruction|prompt|developer|admin|think|notification|environment|context|"
+    r"command|memory|important|result|of_turn|bash|stdout|stderr|diagnostics|feedback|parameter|"
+    r"policy|persona|guideline|objective|transcript|conversation|override)[\w-]{0,40}"
+    r"(?:(?:\s[^<>]{0,300})?/?[>\uff1e\ufe65]|\s{0,8}$))",
+    re.IGNORECASE | re.MULTILINE,
 )
 _SPEAKER = regex(r"(?m)^([ \t]*(?:Human|Assistant|System|Developer))(?=:)")
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")

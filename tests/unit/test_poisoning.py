@@ -177,8 +177,11 @@ def test_a_source_changes_nothing_of_another(memory: AgentMemory) -> None:
     assert memory.set_outcome(given.instance_id, solved=True, only_of="ann")
 
 
-def test_a_session_of_a_clone_becomes_that_of_the_owner_who_has_it(memory: AgentMemory) -> None:
-    memory.learn(replace(recovering_run(1), origin="clone:local/shop"))
+@pytest.mark.parametrize("source", ["clone:local/shop", "archive:team"])
+def test_a_session_of_others_becomes_that_of_the_owner_who_has_it(
+    memory: AgentMemory, source: str
+) -> None:
+    memory.learn(recovering_run(1), source=source)
     receipt = memory.learn(recovering_run(1))
     (known,) = memory.store.runs.trajectories([receipt.trajectory_id]).values()
     assert known.contributor == ""

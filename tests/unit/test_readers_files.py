@@ -480,6 +480,13 @@ def test_links_out_of_a_folder_are_followed_where_that_is_wanted(tmp_path):
     assert [error.reason for error in skipped] == ["a device"]
 
 
+def test_what_the_kernel_makes_up_is_not_read(tmp_path):
+    (tmp_path / "log.jsonl").symlink_to("/proc/self/status")
+    skipped: list[ReadError] = []
+    assert list(read(tmp_path, follow_links=True, on_skip=skipped.append)) == []
+    assert [error.reason for error in skipped] == ["made up by the kernel"]
+
+
 def test_a_pipe_that_is_named_is_read(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

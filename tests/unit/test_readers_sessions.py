@@ -293,6 +293,38 @@ def test_a_script_of_codex_is_the_commands_that_it_runs(tmp_path):
     assert third.observation == "Success."
 
 
+@pytest.mark.parametrize(
+    ("script", "ran"),
+    [
+        ('const cmd = "make";\nawait tools.exec_command({ cmd, workdir: "/w" });', "make"),
+        ("const line = 'make';\nawait tools.exec_command({cmd: line, tty: false});", "make"),
+        ('await tools["exec_command"]({"cmd": "make", "limit": 4000,});', "make"),
+        ('await tools.shell({"command": ["bash", "-lc", "make lid"]});', "bash -lc 'make lid'"),
+        (
+            (
+                'await Promise.all([tools.exec_command({cmd: "make"}), '
+                "tools.exec_command({cmd: `make lid`})]);"
+            ),
+            "make\nmake lid",
+        ),
+    ],
+)
+def test_a_script_may_give_arguments_in_each_form(tmp_path, script, ran):
+    log = Codex("c0de")
+    log.user("Boil the kettle")
+    log.script("k1", script, "ok")
+    (run,) = read(log.file(tmp_path))
+    assert commands(run) == [ran]
+
+
+def test_a_script_that_runs_no_command_is_a_call_of_its_tool(tmp_path):
+    log = Codex("c0de")
+    log.user("Boil the kettle")
+    log.script("k1", 'await tools.view_image({path: "lid.png"});', "shown")
+    (run,) = read(log.file(tmp_path))
+    assert (run.steps[0].action.tool, run.steps[0].observation) == ("view_image", "shown")
+
+
 def test_a_command_in_the_background_ends_where_it_is_asked_for(tmp_path):
     log = Codex("c0de")
     log.user("Boil the kettle")
@@ -350,6 +382,9 @@ def test_a_fork_of_codex_that_names_its_parent_alone_begins_with_no_request(tmp_
         ("git+ssh://git@github.com/acme/kettle.git", "acme/kettle"),
         ("https://dev.azure.com/acme/_git/kettle", "dev.azure.com/acme/kettle/kettle"),
         ("gitlab.com/acme/tea/kettle", "gitlab.com/acme/tea/kettle"),
+        ("ssh://git@altssh.gitlab.com:443/acme/kettle.git", "gitlab.com/acme/kettle"),
+        ("https://git.acme.example/scm/tea/kettle.git", "git.acme.example/tea/kettle"),
+        ("ssh://git@git.acme.example:7999/tea/kettle.git", "git.acme.example/tea/kettle"),
         ("https://evil.example/acme/kettle", "evil.example/acme/kettle"),
         ("/srv/git/acme/kettle.git", ""),
         ("file:///srv/git/acme/kettle.git", ""),
@@ -424,6 +459,36 @@ def test_a_session_that_began_in_a_parent_folder_is_of_the_folder_it_worked_in(t
         line["cwd"] = "/home/tea/kettle/lid"
     assert log.read(tmp_path).repo == "local/kettle"
     assert begun().read(tmp_path).repo == "local/kettle"
+
+
+@pytest.mark.parametrize("named", ["by commands", "by files"])
+def test_a_session_of_a_parent_folder_may_name_where_it_works(tmp_path, named):
+    for name in ("kettle", "cup"):
+        subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
+        remote = f"git@github.com:tea/{name}.git"
+        subprocess.run(["git", "remote", "add", "origin", remote], cwd=tmp_path / name, check=True)
+    log = Claude()
+    log.user("Boil the kettle")
+    log.run("ls", "kettle cup")
+    for number in range(3):
+        if named == "by commands":
+            log.run(f"cd kettle && make test{number}", "ok")
+            continue
+        file = {"file_path": f"{tmp_path}/kettle/lid{number}.c"}
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Read", "input": file}
+        log.line("assistant", message={"role": "assistant", "content": [call]})
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": "int lid;"}
+        log.line("user", message={"role": "user", "content": [result]})
+    for line in log.lines:
+        line["cwd"] = str(tmp_path)
+    assert log.read(tmp_path / "logs").repo == "tea/kettle"
+
+
+def test_a_session_of_iflow_is_told_apart_before_a_tool_has_answered(tmp_path):
+    log = Claude("session-1f10")
+    log.user("Boil the kettle")
+    log.reply("It boils.")
+    assert log.read(tmp_path).source_format == "iflow"
 
 
 def test_what_lies_beside_sessions_is_skipped_with_its_reason(tmp_path):
@@ -518,12 +583,12 @@ def test_a_session_of_a_newer_client_is_not_understood_rather_than_empty(tmp_pat
     assert (str(copied), copied.records) == (str(errors[1]), 2)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be"])
-def test_a_log_in_the_encodings_of_powershell_is_read(tmp_path, encoding):
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_a_log_in_the_encodings_of_powershell_is_read(tmp_path, encoding, mark):
     log = begun()
     log.user("Nimm Stahl für den Kessel ☕")
     path = written(tmp_path / f"{SESSION}.jsonl", log.lines)
-    text = path.read_text("utf-8")
-    path.write_bytes((text if encoding == "utf-8-sig" else f"\ufeff{text}").encode(encoding))
+    path.write_bytes(f"{mark}{path.read_text('utf-8')}".encode(encoding))
     (run,) = read(path)
     assert messages(run) == ["Nimm Stahl für den Kessel ☕"]

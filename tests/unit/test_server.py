@@ -155,6 +155,7 @@ def test_a_request_of_wrong_items_is_answered_with_ten_errors(client: TestClient
     assert (answer.status_code, len(answer.json()["errors"])) == (422, 10)
     many = client.post("/v1/query", json={"state": {"tools": [1] * 300_000}})
     assert "more than 200,000 values and keys" in many.json()["detail"]
+    assert len(client.post("/v1/query", json={"A" * 1_000_000: 1}).content) < 5_000
 
 
 def test_secrets_of_a_known_token_are_not_guessed_fast(service: Served) -> None:
