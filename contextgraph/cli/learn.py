@@ -400,6 +400,10 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             "Read, trace and embed on this Ray cluster; local starts one on this machine.",
         ),
     ] = "",
+    reviews: Annotated[
+        bool, flag("PATH are reviews of pull requests, as `gh api` exports them.")
+    ] = False,
+    ci: Annotated[bool, flag("PATH are logs of jobs of GitHub Actions here.")] = False,
     watch: Annotated[bool, flag("Keep learning new and changed files until interrupted.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
@@ -421,6 +425,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn 's3://bucket/runs/*.jsonl.gz' --ray auto
       contextgraph learn --queued
       contextgraph learn nightly/ --source ci
+      contextgraph learn --reviews comments.json
+      contextgraph learn --ci failed.txt passed.txt
       cat run.traj | contextgraph learn -
     """
     has_stream = _has_stream(paths or ())
@@ -431,9 +437,16 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         "--watch takes files, folders or globs": watch and (not paths or has_stream),
         "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
         "--ray takes files, folders, globs or URLs": ray and has_stream,
+        "give --reviews or --ci alone": bool(reviews) + bool(ci) + bool(watch) + bool(ray) > 1,
+        "--reviews and --ci take files": (reviews or ci) and (not paths or has_stream),
     }
     for misuse in (reason for reason, is_given in misuses.items() if is_given):
         raise click.BadParameter(misuse)
+    if reviews or ci:
+        from contextgraph.cli.teachers import learn_ci, learn_reviews
+
+        (learn_reviews if reviews else learn_ci)(common, [Path(path) for path in paths or ()])
+        return
     settings = common.settings()
     queue = HookFiles(settings).take_queue() if queued else None
     inputs: Sequence[str] = queue.transcripts if queue else paths or ()

@@ -270,7 +270,8 @@ def _concerns(work: Work, lesson: Lesson, file: str) -> bool:
     written = {
         stem for one in changes for line in (*one.added, *one.removed) for stem in stems(line)
     }
-    return not changes or file in work.created or len(said & written) >= FEWEST_WRITTEN
+    is_whole = file in work.created or file in work.gone
+    return is_whole or len(said & written) >= FEWEST_WRITTEN
 
 
 _WAYS: Sequence[Callable[[Work, Lesson], Broken | None]] = (

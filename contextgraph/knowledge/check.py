@@ -4,7 +4,6 @@ A change breaks the lessons that a turn of an agent would break, by the same fun
 """
 
 import os
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -19,12 +18,13 @@ from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.recall import waits
 from contextgraph.model import Action, Lesson, LessonStatus, Note, RawTrajectory, RunFilter, Step
 from contextgraph.model.values import replace
+from contextgraph.readers.tool_calls import edits_of
 from contextgraph.store.protocols import RunStore
 from contextgraph.system.intake import content
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip_tokens, gives_instructions, mask_secrets
 from contextgraph.trace import read_steps
-from contextgraph.trace.steps import StepTrace, files_changed, files_created, lines_changed
+from contextgraph.trace.steps import StepTrace, added_lines, files_changed, files_deleted
 
 _SESSIONS, _ANSWERS, _TOUCHED = 20, 5, 10
 _MAX_BYTES, _TOKENS = 1 << 22, 12_000
@@ -89,32 +89,19 @@ class Change:
 
     def __init__(self, patch: str, root: str) -> None:
         self.patch, self.root, self.files = patch, root, files_changed(patch)
-        self._created = files_created(patch)
-        self._lines: dict[str, tuple[list[str], list[str]]] = {}
-        for file, _, line in lines_changed(patch):
-            removed, added = self._lines.setdefault(file, ([], []))
-            (added if line.startswith("+") else removed).append(line[1:])
+        self.added = [*added_lines(patch)]
+        self.deleted = files_deleted(patch)
 
     @property
     def written(self) -> str:
         """The text that it adds."""
         return "\n".join(line for _, line in self.added)
 
-    @property
-    def deleted(self) -> tuple[str, ...]:
-        """The files that are not there any more."""
-        return tuple(file for file in self.files if file not in self._lines and self._is_gone(file))
-
     def steps(self, repo: str, ran: Sequence[Step] = ()) -> list[StepTrace]:
         """Return the steps: the edits, then what *ran* since."""
-        edits = [Step(0, "", action, "ok", exit_code=0) for action in self._actions()]
+        edits = [Step(0, "", action, "ok", exit_code=0) for action in edits_of(self.patch)]
         steps = [replace(step, index=at) for at, step in enumerate((*edits, *ran))]
         return [*read_steps(RawTrajectory("diff", "diff", repo, "", tuple(steps)))]
-
-    @property
-    def added(self) -> list[tuple[str, str]]:
-        """File and text of each line that it adds."""
-        return [(file, line) for file, (_, added) in self._lines.items() for line in added]
 
     def line_of(self, file: str, text: str) -> int:
         """Return the line of *file* that says *text*; 1 where none does."""
@@ -124,24 +111,6 @@ class Change:
             return 1
         said = lines.decode("utf-8", "replace").splitlines()
         return next((at for at, line in enumerate(said, start=1) if text and line == text), 1)
-
-    def _actions(self) -> Iterator[Action]:
-        for file in self.files:
-            removed, added = self._lines.get(file, ([], []))
-            if file in self.deleted:
-                line = f"git rm -q {shlex.quote(file)}"
-                yield Action("bash", line, {"command": line})
-            elif file in self._created:
-                yield Action(
-                    "Write", f"Write {file}", {"file_path": file, "content": "\n".join(added)}
-                )
-            else:
-                old, new = "\n".join(removed), "\n".join(added)
-                given = {"file_path": file, "old_string": old, "new_string": new}
-                yield Action("Edit", f"Edit {file}", given)
-
-    def _is_gone(self, file: str) -> bool:
-        return not os.path.lexists(os.path.join(self.root, file))
 
 
 class Checker:

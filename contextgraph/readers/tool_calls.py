@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from contextgraph.readers.format import Row, row_at, text
 from contextgraph.system.intake import loads
 from contextgraph.text import clean, regex
 from contextgraph.trace.actions import SHELL_TOOLS
+from contextgraph.trace.steps import files_changed, files_created, files_deleted, lines_changed
 
 # One name for an argument that agents name differently; edits are read by these names.
 _ARGUMENT_NAMES = {
@@ -333,3 +335,22 @@ def _patched(patch: str) -> dict[str, Json]:
     old = "".join(line[1:] for line in lines if line[:1] in ("-", " "))
     new = "".join(line[1:] for line in lines if line[:1] in ("+", " "))
     return {"path": parts[0].strip(), "old_str": old, "new_str": new}
+
+
+def edits_of(patch: str) -> Iterator[Action]:
+    """Yield what makes the unified diff *patch*: an action for each file."""
+    created, deleted = files_created(patch), files_deleted(patch)
+    changed = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))
+    for file, _, line in lines_changed(patch):
+        removed, added = changed[file]
+        (added if line.startswith("+") else removed).append(line[1:])
+    for file in files_changed(patch):
+        removed, added = changed[file]
+        if file in deleted:
+            line = f"git rm -q {shlex.quote(file)}"
+            yield Action("bash", line, {"command": line})
+        elif file in created:
+            yield action_for("Write", {"file_path": file, "content": "\n".join(added)})
+        else:
+            given = {"old_string": "\n".join(removed), "new_string": "\n".join(added)}
+            yield action_for("Edit", {"file_path": file, **given})

@@ -255,7 +255,7 @@ def files_changed(patch: str) -> tuple[str, ...]:
     In the order of the patch, with created files last: agents leave scripts of their own behind.
     A deleted file counts, a renamed one by its new name.
     """
-    changed, created = _files(patch)
+    changed, created, _ = _files(patch)
     return tuple(sorted(changed, key=created.__contains__))
 
 
@@ -264,19 +264,28 @@ def files_created(patch: str) -> frozenset[str]:
     return _files(patch)[1]
 
 
+def files_deleted(patch: str) -> frozenset[str]:
+    """Return the files that the unified diff *patch* removes."""
+    return _files(patch)[2]
+
+
 # Of the patch of one run both are asked for, one after the other.
 @lru_cache(4)
-def _files(patch: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The files that *patch* changes, and those of them that it makes."""
+def _files(patch: str) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
+    """The files that *patch* changes, and those of them that it makes and removes."""
     paths: dict[str, None] = {}
     created: set[str] = set()
-    old = ""
+    deleted: set[str] = set()
+    named = old = ""
     in_hunk = _NO_LINES
     for line in patch.splitlines():
         if in_hunk != _NO_LINES:
             in_hunk = _remaining(line, in_hunk)
         elif match := _GIT_HEADER.match(line):
-            paths[match[3] or match[4]] = None
+            named = match[3] or match[4]
+            paths[named] = None
+        elif line.startswith("deleted file mode "):
+            deleted.add(named)
         elif line.startswith("--- "):
             old = _path(line)
         elif line.startswith("+++ "):
@@ -284,9 +293,12 @@ def _files(patch: str) -> tuple[tuple[str, ...], frozenset[str]]:
             paths[new if new != _NO_FILE else old] = None
             if old == _NO_FILE:
                 created.add(new)
+            elif new == _NO_FILE:
+                deleted.add(old)
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
-    return tuple(path for path in paths if path and path != _NO_FILE), frozenset(created)
+    changed = tuple(path for path in paths if path and path != _NO_FILE)
+    return changed, frozenset(created), frozenset(deleted)
 
 
 def content_hashes(patch: str) -> Iterator[tuple[str, str]]:

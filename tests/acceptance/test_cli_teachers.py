@@ -1,0 +1,183 @@
+"""``contextgraph learn --reviews`` and ``--ci``: reviewers and failing jobs as teachers."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextgraph import AgentMemory, State
+from contextgraph.model import Lesson, LessonStatus
+from tests.acceptance.command_line import Result, contextgraph
+from tests.acceptance.test_cli_team import git
+
+SHOP = "acme/shop"
+RULE = "We never call requests directly from the views, always go through the gateway module."
+
+
+def comment(text: str, **more: Any) -> Mapping[str, Any]:
+    number = more.pop("number", 12)
+    return {
+        "user": {"login": more.pop("login", "grace"), "type": more.pop("type", "User")},
+        "body": text,
+        "path": "shop/views.py",
+        "diff_hunk": "@@ -1,2 +1,3 @@\n import gateway\n+page = requests.get(ADDRESS)",
+        "position": 2,
+        "created_at": f"2026-03-02T12:00:{number:02}Z",
+        "html_url": f"https://github.com/acme/shop/pull/{number}#discussion_r1",
+        "author_association": "MEMBER",
+        **more,
+    }
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "shop").mkdir(parents=True)
+    (folder / "shop" / "views.py").write_text("import gateway\npage = requests.get(ADDRESS)\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "remote", "add", "origin", "https://github.com/acme/shop.git")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def learn(tmp_path: Path, *arguments: str | Path) -> Result:
+    return contextgraph("learn", *arguments, "--store", tmp_path / "memory.db", "--json")
+
+
+def reviewed(tmp_path: Path, *comments: Mapping[str, Any]) -> list[Lesson]:
+    file = tmp_path / "comments.json"
+    file.write_text(json.dumps(comments))
+    assert learn(tmp_path, "--reviews", file).code == 0
+    return lessons(tmp_path)
+
+
+def lessons(tmp_path: Path) -> list[Lesson]:
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        return [*memory.lessons.of(SHOP)]
+
+
+def test_a_comment_that_was_followed_is_a_lesson_of_its_reviewer(
+    tmp_path: Path, checkout: Path
+) -> None:
+    (lesson,) = reviewed(tmp_path, comment(RULE, position=None))
+    assert (lesson.text, lesson.status, lesson.repo) == (RULE, LessonStatus.ACTIVE, SHOP)
+    (quote,) = lesson.evidence
+    assert (quote.session, quote.speaker) == ("acme/shop#12", "grace")
+    assert quote.context == "page = requests.get(ADDRESS)"
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        text = memory.live(repo=SHOP, task="").prompt("How do the views call requests directly?")
+        assert "by grace" in (text or "")
+
+
+def test_what_follows_is_read_from_the_code_as_it_is_now(tmp_path: Path, checkout: Path) -> None:
+    (lesson,) = reviewed(tmp_path, comment(RULE))
+    assert lesson.status is LessonStatus.PROPOSED
+    (checkout / "shop" / "views.py").write_text("import gateway\npage = gateway.get(ADDRESS)\n")
+    git(checkout, "commit", "-qam", "Use the gateway")
+    (lesson,) = reviewed(tmp_path, comment(RULE))
+    assert lesson.status is LessonStatus.ACTIVE
+
+
+def test_what_two_reviews_say_is_active(tmp_path: Path, checkout: Path) -> None:
+    (lesson,) = reviewed(tmp_path, comment(RULE), comment(RULE, number=14))
+    assert (lesson.status, lesson.sessions) == (LessonStatus.ACTIVE, 2)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        comment(RULE, type="Bot"),
+        comment(RULE, login="coderabbitai[bot]"),
+        comment(RULE, in_reply_to_id=7),
+        comment(RULE, author_association="NONE"),
+        comment(f"> {RULE}"),
+        comment(f"```suggestion\n{RULE}\n```"),
+        comment("LGTM"),
+    ],
+)
+def test_bots_strangers_replies_and_quotes_are_left_out(
+    tmp_path: Path, checkout: Path, said: Mapping[str, Any]
+) -> None:
+    assert reviewed(tmp_path, said) == []
+
+
+def test_a_file_of_something_else_is_named(tmp_path: Path, checkout: Path) -> None:
+    (tmp_path / "other.json").write_text('[{"id": 1}]')
+    done = learn(tmp_path, "--reviews", tmp_path / "other.json")
+    assert done.code == 1
+    assert "no comment or review" in done.err
+
+
+def test_pages_that_follow_each_other_are_read(tmp_path: Path, checkout: Path) -> None:
+    page = json.dumps([comment(RULE, position=None)])
+    (tmp_path / "pages.json").write_text(page + json.dumps([comment(RULE, number=13)]))
+    (summary,) = learn(tmp_path, "--reviews", tmp_path / "pages.json").records
+    assert summary["summary"]["comments"] == 2
+    assert lessons(tmp_path)[0].sessions == 2
+
+
+ERROR = """\
+Traceback (most recent call last):
+  File "/home/runner/work/shop/shop/check.py", line 1, in <module>
+    import yaml
+ModuleNotFoundError: No module named 'yaml'"""
+
+
+def log(commit: str, minute: int, output: str, code: int, prefix: str = "") -> str:
+    def stamped(lines: list[str]) -> Iterator[str]:
+        for number, line in enumerate(lines):
+            yield f"{prefix}2026-03-02T12:{minute:02}:{number % 60:02}.1234567Z {line}"
+
+    ended = [f"##[error]Process completed with exit code {code}."] if code else []
+    return "\n".join(
+        stamped(
+            [
+                "Current runner version: '2.320.0'",
+                "##[group]Run actions/checkout@v4",
+                "##[endgroup]",
+                "[command]/usr/bin/git log -1 --format=%H",
+                commit,
+                "##[group]Run python check.py",
+                "\x1b[36;1mpython check.py\x1b[0m",
+                "shell: /usr/bin/bash -e {0}",
+                "##[endgroup]",
+                *output.splitlines(),
+                *ended,
+                "Post job cleanup.",
+                "Cleaning up orphan processes",
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", "test\tUNKNOWN STEP\t"])
+def test_a_job_that_failed_is_cleared_by_the_next_commit(
+    tmp_path: Path, checkout: Path, prefix: str
+) -> None:
+    (checkout / "check.py").write_text("import yaml\n")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-qm", "Check")
+    failed = git(checkout, "rev-parse", "HEAD").strip()
+    (checkout / "check.py").write_text("import json\n")
+    git(checkout, "commit", "-qam", "Check without yaml")
+    passed = git(checkout, "rev-parse", "HEAD").strip()
+    (tmp_path / "1_test.txt").write_text(log(failed, 1, ERROR, 1, prefix))
+    (tmp_path / "2_test.txt").write_text(log(passed, 9, "ok", 0, prefix))
+    done = learn(tmp_path, "--ci", tmp_path / "2_test.txt", tmp_path / "1_test.txt")
+    assert done.code == 0
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        (run,) = memory.store.runs.trajectories(memory.store.runs.ids()).values()
+        raw = memory.store.runs.raw(run.id)
+        assert raw is not None
+        assert [step.exit_code for step in raw.steps] == [1, 0, 0]
+        assert (run.repo, run.contributor, run.instance_id) == (SHOP, "ci", f"test@{failed[:12]}")
+        (recovery,) = memory.inspect(raw).trace.recoveries
+        assert (recovery.error_step, recovery.cleared_step) == (0, 2)
+        state = State(repo=SHOP, current_error=ERROR.replace("/home/runner/work/shop/", "/src/"))
+        assert [one.actions for one in memory.query(state).error_solutions] or memory.query(
+            state
+        ).suggestions
