@@ -323,9 +323,8 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
         return f"{error}: {number_of(silenced, 'remedy')} found and not shown{hint}"
     repo = masked_name(state.repo)
     if repo and not memory.store.runs.ids(repo=repo):
-        return (
-            f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
-        )
+        listed = "`contextgraph sessions` lists those there are"
+        return f": no run of {plain(repo)} in this memory; {listed}"
     if state.current_error and context.error is None:
         return ": no error is recognised in the text"
     return f"{error}: no earlier run cleared it" if error else ""

@@ -1,8 +1,8 @@
-"""Recorded and stored runs: inspect, loops, formats, runs, playbook, how; reports about them."""
+"""Recorded runs and stored sessions: inspect and sessions."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from itertools import count, islice
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,12 +15,13 @@ from contextgraph.cli.commands import (
     Paths,
     Repo,
     common_options,
+    described,
     option,
     time_option,
 )
 from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
 from contextgraph.console.page import error_line, loop_line, recovery_line
-from contextgraph.model import is_subagent
+from contextgraph.model import Outcome, SessionFilter, is_subagent
 from contextgraph.service.records import record_of
 from contextgraph.text import number_of, one_line, plain
 
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 
     from contextgraph.cli.learn import Intake
     from contextgraph.learning import Inspection
-    from contextgraph.memory import AgentMemory
-    from contextgraph.model import Fragment, Json, Trajectory
-    from contextgraph.store.protocols import RunStore
+    from contextgraph.model import Fragment, Json
     from contextgraph.trace import Recovery, StepTrace
 
 
@@ -246,72 +245,51 @@ def _recovery_record(recovery: "Recovery") -> "dict[str, Json]":
     )
 
 
-_RUNS_AT_ONCE = 500
-OWNER = "owner"
-_FIRST, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-
-
 @common_options()
-def runs(
+def sessions(
     common: Common,
     *,
     repo: Repo = None,
-    agent: Annotated[str | None, option("NAME", "Only runs of this agent.")] = None,
+    agent: Annotated[str, option("NAME", "Only sessions with this agent.")] = "",
     outcome: Annotated[
         Literal["solved", "failed", "unknown"] | None,
-        option("OUTCOME", "solved, failed or unknown."),
+        option("OUTCOME", "solved, failed or unknown, known or guessed."),
     ] = None,
-    since: Annotated[datetime | None, time_option("Only runs from then (ISO 8601, UTC).")] = None,
-    until: Annotated[datetime | None, time_option("Only runs before then (ISO 8601, UTC).")] = None,
-    limit: Annotated[int | None, option("N", "At most N.", min=1)] = None,
+    since: Annotated[datetime | None, time_option("Only those from then (ISO 8601, UTC).")] = None,
+    until: Annotated[
+        datetime | None, time_option("Only those before then (ISO 8601, UTC).")
+    ] = None,
+    limit: Annotated[int, described(metavar="N", min=1, help="At most N.")] = 20,
 ) -> None:
-    """List the runs in the memory, the newest first.
+    """List the sessions in the memory, the newest first.
 
-    A run without a time in its log counts as of when it was learned.
+    Sub-agents are within their session. An outcome with "?" is guessed by how the session ended;
+    --json says by what.
 
     \b
     Example:
-      contextgraph runs --repo owner/repo --outcome solved
-      contextgraph runs --since 2026-01-01 --limit 20
+      contextgraph sessions --repo owner/repo --since 2026-01-01
+      contextgraph sessions --outcome failed --json
     """
-    first, end = since or _FIRST, until or _END
+    wanted = SessionFilter(repo, agent, Outcome(outcome) if outcome else None, since, until)
     with common.open(read_only=True) as memory:
-        runs = [
-            run
-            for run in _stored(memory.store.runs, repo)
-            if agent in (None, run.agent)
-            and outcome in (None, str(run.outcome))
-            and first <= run.seen_at < end
-        ]
-        if repo and not runs and not memory.store.runs.ids(repo, limit=1):
-            _unknown(memory, repo)
-    runs.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
-    shown = runs[:limit]
-    has_changes = any(run.change != "unknown" for run in shown)
-    change = ("change",) if has_changes else ()
-    columns = ("when", "outcome", *change, "steps", "agent", "instance")
-    title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
-    rows = (
-        (
-            *(f"{run.seen_at:%Y-%m-%d}", str(run.outcome)),
-            *([str(run.change)] if has_changes else []),
-            *(f"{run.total_steps}", run.agent, run.instance_id),
-        )
-        for run in shown
-    )
-    records, empty = map(record_of, shown), "no such run"
-    common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
-
-
-def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
-    ids = iter(runs.ids(repo=repo))
-    while some := list(islice(ids, _RUNS_AT_ONCE)):
-        yield from runs.trajectories(some).values()
-
-
-def _unknown(memory: "AgentMemory", repo: str) -> None:
-    known = sum(memory.get_stats().counts.outcomes.values())
-    fail(
-        f"no run of {repo} in this memory of {number_of(known, 'run')}; "
-        "`contextgraph runs` lists those there are"
-    )
+        shown = memory.sessions(wanted, limit)
+        total = memory.session_facets(wanted, 0).total
+        if repo and not memory.session_facets(SessionFilter(repo), 0).total:
+            everywhere = number_of(memory.session_facets(limit=0).total, "session")
+            fail(
+                f"no session of {plain(repo)} in this memory of {everywhere}; "
+                "`contextgraph sessions` lists those there are"
+            )
+    if common.as_json:
+        for session in shown:
+            emit(record_of(session))
+        return
+    of_all = f" of {total:,}" if len(shown) < total else ""
+    print_text((f"{number_of(len(shown), 'session')}{of_all}", "bold"))
+    for session in shown:
+        print_text((f"{session.started_at:%Y-%m-%d %H:%M}  ", "dim"), one_line(session.title, 200))
+        helpers = number_of(len(session.agents), "sub-agent") if session.agents else ""
+        change = "" if session.change == "unknown" else f"change {session.change}"
+        more = (session.repo, *session.facts, helpers, change)
+        print_text((" · ".join(filter(None, more)), "dim"), indent=2)

@@ -347,6 +347,7 @@ def _in_words(items: "Sequence[ShownItem]") -> str:
 
 def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: datetime) -> None:
     from contextgraph.advising.wording import is_fact_id
+    from contextgraph.model import steps_text
     from contextgraph.trace.advice import is_advice_id
 
     day = f"{since:%Y-%m-%d %H:%M}"
@@ -354,10 +355,8 @@ def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: da
         print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
         return
     counted = f"{figures.shown} shown, {figures.followed} followed, {figures.cleared} cleared"
-    saved = f"{figures.saved_text} saved of at most {figures.ceiling:.1f}"
-    if not figures.known:
-        saved = f"{figures.saved_text} (reading) until it is known what it saved"
-    said = f"{counted}, {figures.tokens:,} tokens; {saved}"
+    most = steps_text(figures.ceiling) if figures.known else "not known yet"
+    said = f"{counted}, {figures.tokens:,} tokens; saved {figures.saved_text}, at most {most}"
     print_text((f"Advice since {day}: {said}", "bold"))
     for one in reversed(given):
         fate = "cleared" if one.cleared else "followed" if one.followed else ""

@@ -44,6 +44,7 @@ from contextgraph.text import (
     mask_secrets,
     may_be_fenced,
     may_hold_secrets,
+    one_line,
     regex,
     strip_fenced,
     without_private,
@@ -838,7 +839,18 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         spent=raw.spent,
         guess=ending_of(raw, read.steps),
         folder=raw.folder,
+        title=_title(raw)[:_TITLE_CHARS],
     )
+
+
+def _title(raw: RawTrajectory) -> str:
+    """The first line that says what was asked, with the next one where it only announces it."""
+    for request in (raw.task, *(step.user_message or "" for step in raw.steps)):
+        lines = [line.strip("#*-=<> \t") for line in request.splitlines()]
+        said = [line for line in lines if any(map(str.isalnum, line))]
+        if said:
+            return one_line(" ".join(said[: 1 + said[0].endswith(":")]), TASK_CHARS)
+    return raw.instance_id
 
 
 def _changed(read: Trace) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -16,7 +16,8 @@ from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.resume import resume_command
 from contextgraph.model.step import Time
-from contextgraph.model.trajectory import NOTHING_SPENT, Ending, Outcome, Trajectory
+from contextgraph.model.trajectory import NOTHING_SPENT, ChangeStatus, Ending, Outcome, Trajectory
+from contextgraph.text import number_of
 
 
 class SessionFilter(Struct, frozen=True):
@@ -47,6 +48,7 @@ class Session(Struct, frozen=True):
 
     id: str
     name: str
+    instance_id: str
     title: str
     repo: str
     agent: str
@@ -59,6 +61,7 @@ class Session(Struct, frozen=True):
     tokens: int | None
     cost: float | None
     ending: Ending
+    change: ChangeStatus
     resume: str
     agents: "tuple[Session, ...]" = ()
 
@@ -72,6 +75,7 @@ class Session(Struct, frozen=True):
         return cls(
             id=run.id,
             name=run.session,
+            instance_id=run.instance_id,
             title=run.title,
             repo=run.repo,
             agent=run.agent,
@@ -84,9 +88,24 @@ class Session(Struct, frozen=True):
             tokens=sum(one.spent.tokens for one in counted) or None,
             cost=sum(known) if known and len(known) == len(costs) else None,
             ending=run.ending,
+            change=run.change,
             resume=resume_command(run.agent, run.session, run.contributor),
             agents=tuple(sorted(map(cls.of, subagents), key=lambda one: (one.started_at, one.id))),
         )
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Its outcome, agent, steps, time, tokens and cost in words, without what is not known."""
+        guessed = "?" if self.is_guess else ""
+        parts = (
+            f"{self.outcome}{guessed}",
+            self.agent,
+            number_of(self.all_steps, "step"),
+            "" if self.seconds is None else duration_text(self.seconds),
+            "" if self.tokens is None else f"{self.tokens:,} tokens",
+            "" if self.cost is None else f"${self.cost:,.2f}",
+        )
+        return tuple(filter(None, parts))
 
     @property
     def all_steps(self) -> int:
@@ -102,6 +121,14 @@ class Session(Struct, frozen=True):
     def is_guess(self) -> bool:
         """Return whether the outcome is guessed."""
         return self.outcome is not Outcome.UNKNOWN and self.ending.basis.is_guess
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration in the unit that a person would say it in."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 class Facets(Struct, frozen=True):

@@ -123,9 +123,10 @@ class Basis(StrEnum):
     """What the ending of a session is known by, or else guessed by.
 
     Known: the log itself, a report of an evaluation, a person by hand. Guessed: later commits
-    (change), a merged pull request, a person who stopped the agent, tests after the last edit, an
-    error in a person's last words, a commit, an error that still stood, other programs that ran
-    after the last edit, or that the agent finished and nobody objected (answered).
+    (change), a merged pull request, a person who stopped the agent, a plan that was put before them
+    at the end, the person's last words, tests after the last edit, a commit, an error of the last
+    call, other programs that ran after the last edit, or that the agent finished and nobody
+    objected (answered).
     """
 
     LOG = "log"
@@ -134,6 +135,7 @@ class Basis(StrEnum):
     CHANGE = "change"
     MERGED = "merged"
     STOPPED = "stopped"
+    PLAN = "plan"
     TESTS = "tests"
     WORDS = "words"
     COMMIT = "commit"
@@ -345,7 +347,7 @@ class Trajectory:
     patch if there is one, without files that the run created. *contributor* names who supplied the
     run (``learn --source``), or is empty. *course* is how it went. *session* is the id of its
     conversation at its client, *seconds* the time from its first to its last step, *guess* the
-    ending that its steps suggest.
+    ending that its steps suggest, *title* a line that says what was asked.
     """
 
     id: str
@@ -376,6 +378,7 @@ class Trajectory:
     spent: Spent = NOTHING_SPENT
     guess: Ending = NO_ENDING
     folder: str = ""
+    title: str = ""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -383,20 +386,9 @@ class Trajectory:
         return self.course.conditions
 
     @property
-    def title(self) -> str:
-        """The first line of the task that says something, without marks of headings.
-
-        The next one follows where it only announces it.
-        """
-        lines = (line.strip("#*-=<> \t") for line in self.task.splitlines())
-        said = (line for line in lines if any(map(str.isalnum, line)))
-        first = next(said, self.instance_id)
-        return f"{first} {next(said, '')}".strip() if first.endswith(":") else first
-
-    @property
     def name(self) -> str:
         """Return the caption of the node in a graph browser: the task and the outcome."""
-        return f"{self.title[:CAPTION]} ({self.outcome})"
+        return f"{self.title[:CAPTION] or self.instance_id} ({self.outcome})"
 
     @property
     def ending(self) -> Ending:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from contextgraph.model import ActionKind, Basis, Ending, Outcome, RawTrajectory
 from contextgraph.text import regex
-from contextgraph.trace.run import OpenErrors
 from contextgraph.trace.signature import signature_of
 from contextgraph.trace.steps import StepTrace, is_edit
 
@@ -21,10 +20,17 @@ def ending_of(raw: RawTrajectory, steps: Sequence[StepTrace]) -> Ending:
         return Ending()
     edited = max((step.index for step in steps if _edits(step)), default=-1)
     since = [step for step in steps if step.index > edited]
-    for guess in (_merged(since), _stopped(steps[-1]), _said(steps, edited), _tested(since)):
-        if guess:
-            return guess
-    return _committed(since) or _standing(steps) or _ran(since, edited) or _answered(steps[-1])
+    signs = (
+        _merged(since),
+        _stopped(steps[-1]),
+        _reported(steps, edited),
+        _tested(since),
+        _committed(since),
+        _broken_off(steps),
+        _ran(since, edited),
+        _answered(steps[-1]),
+    )
+    return next(filter(None, signs), Ending())
 
 
 def _edits(step: StepTrace) -> bool:
@@ -38,14 +44,20 @@ def _merged(since: Sequence[StepTrace]) -> Ending | None:
 
 
 def _stopped(last: StepTrace) -> Ending | None:
-    """The person stopped the last step or refused it, and no answer follows."""
+    """The person stopped the last step or refused it, and no answer follows.
+
+    A refused step that only says what is planned had put it before them; without a word
+    of theirs they carried it out in another session, as clients offer.
+    """
     step = last.step
     if not step.action.text or not (step.interrupted or step.denied):
         return None
+    if step.denied and last.reading.kind is ActionKind.THINK and not step.user_message:
+        return Ending(Outcome.SOLVED, Basis.PLAN, "it ended with a plan for the person")
     return Ending(Outcome.FAILED, Basis.STOPPED, "the person stopped the last step")
 
 
-def _said(steps: Sequence[StepTrace], edited: int) -> Ending | None:
+def _reported(steps: Sequence[StepTrace], edited: int) -> Ending | None:
     """The person's last message shows an error, and nothing was edited since."""
     said = next((one for one in reversed(steps) if one.step.user_message), None)
     if said is None or said.index < edited or not signature_of(said.step.user_message or ""):
@@ -68,13 +80,12 @@ def _committed(since: Sequence[StepTrace]) -> Ending | None:
     return None
 
 
-def _standing(steps: Sequence[StepTrace]) -> Ending | None:
-    errors = OpenErrors()
-    for step in steps:
-        errors.push(step)
-    if errors.latest is None:
+def _broken_off(steps: Sequence[StepTrace]) -> Ending | None:
+    """The last call met an error, whether or not a reply follows."""
+    last = next((one for one in reversed(steps) if one.step.action.text), None)
+    if last is None or last.error is None or last.reading.kind.is_passive:
         return None
-    return Ending(Outcome.FAILED, Basis.ERROR, "an error still stood at the end")
+    return Ending(Outcome.FAILED, Basis.ERROR, "the last call met an error")
 
 
 def _ran(since: Sequence[StepTrace], edited: int) -> Ending | None:
@@ -84,9 +95,13 @@ def _ran(since: Sequence[StepTrace], edited: int) -> Ending | None:
     return Ending(Outcome.SOLVED, Basis.RAN, "what was run after the last edit worked")
 
 
-def _answered(last: StepTrace) -> Ending:
-    """The agent had the last word."""
+def _answered(last: StepTrace) -> Ending | None:
+    """The agent had the last word, or the person had, without an error or a question."""
     step = last.step
-    if step.action.text or not step.thought.strip() or step.user_message:
-        return Ending()
-    return Ending(Outcome.SOLVED, Basis.ANSWERED, "the agent finished, and nobody objected")
+    if step.action.text or not step.thought.strip():
+        return None
+    if not step.user_message:
+        return Ending(Outcome.SOLVED, Basis.ANSWERED, "the agent finished, and nobody objected")
+    if "?" in step.user_message:
+        return None
+    return Ending(Outcome.SOLVED, Basis.WORDS, "the person had the last word, and no question")

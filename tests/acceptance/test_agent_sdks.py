@@ -82,7 +82,7 @@ def agent(
 
 def runs(folder: Path) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = contextgraph(
-        "runs", "--store", folder / "m.db", "--json"
+        "sessions", "--store", folder / "m.db", "--json"
     ).records
     return found
 

@@ -8,7 +8,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.readers import read
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
 from tests.marked import REPO, SESSION, marked_files, remember_marked
 
@@ -151,7 +151,7 @@ def test_forgetting_a_session_changes_the_files_that_were_exported(tmp_path: Pat
     assert f"exported before, and not changed: {gone}\n" in done.err
     assert marked_files(tmp_path) == []
     assert notes.read_text().strip() == "# Ours"
-    left = contextgraph("runs", "--store", store, "--json").records
+    left = call("trajectories", store, limit=500).records[0]["trajectories"]
     assert {run["repo"] for run in left} == {"acme/shop"}
     assert len([*(tmp_path / "atif").iterdir()]) == len(left) == 16
 

@@ -13,7 +13,7 @@ import pytest
 
 from contextgraph.model import Outcome
 from contextgraph.model.values import replace
-from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
 
 KEYS = {
@@ -246,7 +246,7 @@ def test_several_workers_learn_what_one_process_does(
         *lines, last = contextgraph("learn", mixed, *options, "--json").records
         learned.append(lines)
         counted.append({**last["summary"], "store": "", "seconds": 0})
-        runs = contextgraph("runs", "--store", memory, "--limit", "0", "--json").records
+        runs = call("trajectories", memory, limit=500).records[0]["trajectories"]
         listed.append([{**run, "learned_at": None} for run in runs])
     again = contextgraph("learn", mixed, *options, "--json").records[-1]["summary"]
 

@@ -235,7 +235,7 @@ def test_some_repositories_and_folders_are_never_learned(
     monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", f"x/y, {never}")
     done = contextgraph("learn", runs, "--store", store)
     assert (done.code, "never learned" in done.err) == (0, True)
-    (learned,) = contextgraph("runs", "--store", store, "--json").records
+    (learned,) = contextgraph("sessions", "--store", store, "--json").records
     assert learned["repo"] == "bob/pump"
 
 

@@ -1,9 +1,11 @@
-"""``contextgraph runs`` and ``call outcome``."""
+"""``contextgraph sessions`` and ``call outcome``."""
 
 import os
 import subprocess
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,11 +28,16 @@ def store(tmp_path: Path) -> Path:
 
 
 def listed(store: Path, *options: str) -> list[tuple[str, str, str]]:
-    found = contextgraph("runs", "--store", store, "--json", *options).records
-    return [(run["instance_id"], run["agent"], run["outcome"]) for run in found]
+    found = contextgraph("sessions", "--store", store, "--json", *options).records
+    return [(one["instance_id"], one["agent"], one["outcome"]) for one in found]
 
 
-def test_runs_are_listed_newest_first(store: Path) -> None:
+def stored(store: Path) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = call("trajectories", store).records[0]["trajectories"]
+    return found
+
+
+def test_sessions_are_listed_newest_first(store: Path) -> None:
     assert listed(store) == [
         ("acme__shop-2", "ann", "unknown"),
         ("acme__shop-1", "bob", "unknown"),
@@ -43,25 +50,27 @@ def test_runs_are_listed_newest_first(store: Path) -> None:
     ("options", "count"),
     [
         (("--repo", "ACME/shop"), 3),
-        (("--repo", "acme/other"), 0),
         (("--agent", "ann"), 2),
         (("--outcome", "solved"), 1),
+        (("--outcome", "unknown"), 2),
         (("--since", "2026-03-02"), 2),
         (("--until", "2026-03-02"), 1),
         (("--until", "2026-03-02T02:00:00+02:00"), 1),
         (("--agent", "ann", "--since", "2026-03-02"), 1),
     ],
 )
-def test_runs_are_filtered(store: Path, options: tuple[str, ...], count: int) -> None:
+def test_sessions_are_filtered(store: Path, options: tuple[str, ...], count: int) -> None:
     assert len(listed(store, *options)) == count
 
 
-def test_people_get_a_table_of_runs(store: Path) -> None:
-    result = contextgraph("runs", "--store", store)
+def test_people_read_titles_and_how_sessions_ended(store: Path) -> None:
+    result = contextgraph("sessions", "--store", store, "--limit", "2")
 
-    assert result.out.startswith("3 runs\n")
-    assert max(map(len, result.out.splitlines())) <= 80
-    assert contextgraph("runs", "--store", store, "--agent", "x").out == "no such run\n"
+    first, title, facts, *_ = result.out.splitlines()
+    assert first == "2 sessions of 3"
+    assert title.startswith("2026-03-03 12:00  ")
+    assert facts == "  acme/shop · unknown · ann · 3 steps"
+    assert contextgraph("sessions", "--store", store, "--agent", "x").out == "0 sessions\n"
 
 
 def test_an_outcome_set_by_hand_precedes_what_is_learned_later(store: Path) -> None:
@@ -83,8 +92,10 @@ def test_by_hand_precedes_a_report_and_a_report_a_log(store: Path) -> None:
 
     def outcomes_after(*command: str | Path) -> list[tuple[str, str | None]]:
         contextgraph(*command, "--store", store)
-        found = contextgraph("runs", "--agent", "ann", "--store", store, "--json").records
-        return [(run["outcome"], run["outcome_source"]) for run in found]
+        found = contextgraph("sessions", "--agent", "ann", "--store", store, "--json").records
+        by_id = {run["trajectory_id"]: run for run in stored(store)}
+        runs = [by_id[one["id"]] for one in found]
+        return [(run["outcome"], run["outcome_source"]) for run in runs]
 
     by_log, by_report = [("unknown", None), ("solved", "log")], [("solved", "report")]
     by_report += [("failed", "report")]
@@ -102,7 +113,7 @@ def test_of_several_runs_one_must_be_named(store: Path) -> None:
     refused = call("outcome", store, instance_id="acme__shop-1", outcome="solved")
     (run,) = (
         run["trajectory_id"]
-        for run in contextgraph("runs", "--store", store, "--json").records
+        for run in stored(store)
         if (run["instance_id"], run["agent"]) == ("acme__shop-1", "bob")
     )
     done = call("outcome", store, instance_id="acme__shop-1", outcome="solved", run=run)
@@ -166,13 +177,12 @@ def test_git_shows_whether_a_change_was_kept_or_reverted(tmp_path: Path) -> None
 
     def changes() -> list[tuple[str, str]]:
         contextgraph("learn", runs, "--git", "--store", store)
-        found = contextgraph("runs", "--store", store, "--json").records
-        return sorted((one["change"], one["outcome"]) for one in found)
+        return sorted((one["change"], one["outcome"]) for one in stored(store))
 
     assert changes() == [("unknown", "unknown")] * 2
     commit(folder, f"def total(tariffs):\n{ADDED}\n", days=1)
     assert changes() == [("held", "unknown"), ("unknown", "unknown")]
-    assert "held" in contextgraph("runs", "--store", store).out
+    assert "change held" in contextgraph("sessions", "--store", store).out
     assert (
         "1  runs whose change is held" in contextgraph("stats", "--details", "--store", store).out
     )
@@ -228,14 +238,14 @@ def test_git_runs_no_program_that_the_folder_of_a_run_configures(tmp_path: Path)
         subprocess.run(["git", "-C", folder, "config", name, value], check=True)
     runs = write_runs(tmp_path / "runs.jsonl", [editing_run(folder, 1, ADDED)])
     contextgraph("learn", runs, "--git", "--store", store)
-    (found,) = contextgraph("runs", "--store", store, "--json").records
+    (found,) = stored(store)
     assert (found["change"], ran.exists()) == ("held", False)
 
 
-def test_runs_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:
+def test_sessions_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:
     store = tmp_path / "m.db"
     written = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     assert contextgraph("learn", written, "--store", store).code == 0
-    result = contextgraph("runs", "--repo", "acme/none", "--store", store)
+    result = contextgraph("sessions", "--repo", "acme/none", "--store", store)
     assert result.code == 1
-    assert "no run of acme/none" in result.err
+    assert "no session of acme/none" in result.err
