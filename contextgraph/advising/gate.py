@@ -420,8 +420,8 @@ def effect_of(exposures: Iterable[Exposure]) -> Effect:
     )
 
 
-def confidence(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
-    """Return how sure it is that advice lifts the base rate, and by how much at least: 0 to 1."""
+def least_lift(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
+    """Return by how much at least advice lifts the base rate, 0 to 1; 0 where that is not sure."""
     return max(0.0, difference(successes, trials, base_successes, base_trials)[1])
 
 

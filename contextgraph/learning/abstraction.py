@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from contextgraph.advising.channels import has_words
-from contextgraph.advising.gate import Credit, Credits, confidence, credits_for
+from contextgraph.advising.gate import Credits, credits_for, least_lift, wilson
 from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
 from contextgraph.llm import RemoteSummarizer, template_summary
@@ -451,7 +451,12 @@ def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:
 def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) -> Methodology:
     """*methodology* with its statistics from *group* and its credit."""
     credit = known.of(methodology.id)
-    lift, rate, steps = _rates(group, methodology.support, credit)
+    support, never = methodology.support, group.met - group.cleared
+    # Runs that never cleared the error may have tried this remedy: they count against it and
+    # against the base rate. Support and the times it was shown are both evidence.
+    worked, tried = support + credit.helped, support + credit.helped + never + credit.failed
+    lift = least_lift(worked, tried, group.otherwise, group.cleared - support + never)
+    steps = [clearance.steps for clearance in group.clearances]
     instances = {clearance.instance_id for clearance in group.clearances}
     sources = {clearance.contributor for clearance in group.clearances} - known.distrusted
     is_active = known.is_active(len(instances), sources)
@@ -459,29 +464,12 @@ def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) 
     return replace(
         methodology,
         status=_status_of(lift, is_silenced=is_silenced, is_active=is_active),
-        confidence=round(lift, _DIGITS),
-        success_rate=round(rate, _DIGITS),
-        avg_steps=round(steps, _DIGITS),
+        confidence=round(wilson(worked, tried)[0], _DIGITS),
+        success_rate=round(support / (support + never), _DIGITS),
+        avg_steps=round(sum(steps) / len(steps), _DIGITS),
         success_count=credit.helped,
         failure_count=credit.failed,
     )
-
-
-def _rates(group: MethodologyGroup, support: int, credit: Credit) -> tuple[float, float, float]:
-    """Confidence, success rate and mean steps.
-
-    Runs that never cleared the error may have tried this remedy: they count against it and against
-    the base rate. Support and the times it was shown are both evidence for the confidence.
-    """
-    never = group.met - group.cleared
-    lift = confidence(
-        support + credit.helped,
-        support + credit.helped + never + credit.failed,
-        group.otherwise,
-        group.cleared - support + never,
-    )
-    steps = [clearance.steps for clearance in group.clearances]
-    return lift, support / (support + never), sum(steps) / len(steps)
 
 
 def _status_of(lift: float, *, is_silenced: bool, is_active: bool) -> MethodologyStatus:
@@ -667,10 +655,13 @@ class Similarity:
         """The lesser of the similarity of all remedies and that of the first ones.
 
         Each is the greater of Dice's coefficient and the cosine. The same remedies in another order
-        are other advice.
+        are other advice. Of different keywords only those are similar that follow from the same
+        clearances.
         """
-        if methodology.remedies == other.remedies:
+        if methodology.remedies == other.remedies or _are_twins(methodology, other):
             return 1.0
+        if methodology.keyword != other.keyword:
+            return 0.0
         self.prepare((methodology, other))
         pairs = zip(_texts(methodology), _texts(other), strict=True)
         return min(max(self._dice(a, b), self._cosine(a, b)) for a, b in pairs)
@@ -753,13 +744,13 @@ def _merge(
 def _duplicates(
     methodologies: Sequence[Methodology], policy: ConsolidationPolicy, similarity: Similarity
 ) -> Iterator[tuple[Methodology, Methodology]]:
-    """(the one that stays, the one that goes) of those of one scope, keyword and type of task.
+    """(the one that stays, the one that goes) of those of one scope and type of task.
 
-    The better supported stays; ties by id.
+    The better supported stays, of equal ones that of a keyword, which is concrete; ties by id.
     """
     gone: set[str] = set()
     for _, group in groupby(sorted(filter(_is_alive, methodologies), key=_scope), key=_scope):
-        ranked = sorted(group, key=lambda methodology: (-methodology.support, methodology.id))
+        ranked = sorted(group, key=lambda one: (-one.support, not one.keyword, one.id))
         for stays, goes in combinations(ranked, 2):
             if (
                 gone.isdisjoint((stays.id, goes.id))
@@ -773,8 +764,14 @@ def _is_alive(methodology: Methodology) -> bool:
     return methodology.status is not MethodologyStatus.RETIRED
 
 
-def _scope(methodology: Methodology) -> tuple[str, str, str]:
-    return methodology.repo or "", methodology.keyword, methodology.task_type or ""
+def _scope(methodology: Methodology) -> tuple[str, str]:
+    return methodology.repo or "", methodology.task_type or ""
+
+
+def _are_twins(methodology: Methodology, other: Methodology) -> bool:
+    """Return whether both say the same of the same clearances, one of them for a keyword alone."""
+    patterns, others = ([remedy.pattern for remedy in one.remedies] for one in (methodology, other))
+    return patterns == others and methodology.sources == other.sources
 
 
 def similar_fragments(

@@ -378,8 +378,8 @@ class Methodology:
     """Advice abstracted from several runs.
 
     The id comes from error pattern, keyword, task type and scope, never from the wording.
-    *confidence* (0 to 1) is the lower bound of the lift over the base rate. *support* runs in
-    *repositories* did it, of *frequency* that met the error. *success_count* and *failure_count*
+    *confidence* (0 to 1) is the lower bound of its success rate (Wilson, one-sided 95 %).
+    *support* runs in *repositories* did it, of *frequency* that met the error. *success_count* and *failure_count*
     are of the times it was shown: shares, where several items were shown together. *sources* are
     fragments, ascending. *superseded_by* is the methodology that took its place. *remedies* are
     the alternatives that *strategy* words, the most frequent first: as they were done where they

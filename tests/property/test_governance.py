@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.advising.gate import confidence, difference, wilson
+from contextgraph.advising.gate import difference, least_lift, wilson
 from contextgraph.governance.forgetting import (
     Capacity,
     Evictable,
@@ -56,17 +56,17 @@ def test_the_interval_of_a_difference_holds_the_observed_one(with_it, without):
 
 
 @given(COUNTS, COUNTS)
-def test_one_more_success_never_lowers_confidence(with_it, without):
+def test_one_more_success_never_lowers_the_least_lift(with_it, without):
     successes, trials = with_it
     assert (
-        confidence(successes + 1, trials + 1, *without)
-        >= confidence(successes, trials, *without) - 1e-9
+        least_lift(successes + 1, trials + 1, *without)
+        >= least_lift(successes, trials, *without) - 1e-9
     )
 
 
 @given(COUNTS)
 def test_what_does_as_well_as_nothing_is_not_trusted(counts):
-    assert confidence(*counts, *counts) == 0
+    assert least_lift(*counts, *counts) == 0
 
 
 def test_wilson_agrees_with_a_textbook_case():

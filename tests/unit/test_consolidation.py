@@ -584,3 +584,22 @@ def test_what_installed_an_imported_module_is_known_where_it_is_run_as_one(memor
     assert context.error.family == "shell"
     (best, *_) = context.shown
     assert "install the package that provides `yaml`" in best.description
+
+
+def test_advice_for_one_name_takes_the_place_of_its_general_twin(memory: AgentMemory) -> None:
+    missing = MISSING.format(repo="shop", module="parcelkit")
+    cleared = ("PYTHONPATH=lib python demo.py", "total: 12\n", 0)
+    named = [
+        run([("python demo.py", missing, 1), cleared], instance_id=f"acme__shop-{number}")
+        for number in range(11)
+    ]
+    learn_all(memory, *named)
+    memory.consolidate()
+    known = {one.keyword: one for one in methodologies(memory) if one.repo == "acme/shop"}
+    assert known[""].superseded_by == known["parcelkit"].id
+    (advice,) = memory.query(query_state("parcelkit")).suggestions
+    assert advice.id == known["parcelkit"].id
+    assert memory.consolidate().changed == 0
+    # 11 of 11: the lower bound of Wilson's interval, one-sided 95 %.
+    assert known["parcelkit"].success_rate == 1.0
+    assert known["parcelkit"].confidence == pytest.approx(11 / (11 + 1.645**2), abs=1e-3)
