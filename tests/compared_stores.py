@@ -11,7 +11,6 @@ import networkx as nx
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
 from contextgraph.model.values import replace
-from contextgraph.store.graph import without_values
 from contextgraph.store.protocols import Store
 
 NONE: Mapping[str, object] = MappingProxyType({})
@@ -83,7 +82,7 @@ def answer(
 
 def _plain(result: Any) -> Any:
     if isinstance(result, nx.MultiDiGraph):
-        plain = without_values(result)
+        plain = result
         return sorted(plain.nodes.items()), sorted(plain.edges.items(), key=itemgetter(0))
     if isinstance(result, WordCounts):
         return result.total, _plain(result.by_word)

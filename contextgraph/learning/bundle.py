@@ -34,6 +34,7 @@ from contextgraph.model import (
     Trajectory,
     texts_in,
 )
+from contextgraph.model.error import recorded_family
 from contextgraph.model.values import replace
 from contextgraph.text import (
     clean,
@@ -785,7 +786,9 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
         repo=read.raw.repo.casefold(),
         task_type=read.task_type,
         loop_kind=loop.kind if loop else None,
-        loop_command=read.steps[loop.end].reading.verb if loop else "",
+        loop_command=loop.command if loop else "",
+        loop_cycle=loop.signatures if loop else (),
+        loop_failing=loop.failing if loop else "",
         repetitions=loop.repetitions if loop else 0,
         loop_ending=_loop_ending(loop, read) if loop else None,
     )
@@ -805,7 +808,10 @@ def _loop_ending(loop: LoopInfo, read: Trace) -> LoopEnding:
 
 def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
     named = dict.fromkeys(
-        target for step in steps for target in step.reading.targets if "." in target
+        target
+        for step in steps
+        for target in step.reading.targets
+        if "." in target and "://" not in target and "@" not in target
     )
     return tuple(named)[:MAX_FILES]
 
@@ -874,7 +880,7 @@ def _changed(read: Trace) -> tuple[tuple[str, ...], frozenset[str]]:
 def _pattern(identity: str, error: ErrorSignature) -> ErrorPattern:
     return ErrorPattern(
         id=identity,
-        family=error.family,
+        family=recorded_family(error),
         error_type=error.error_type,
         template=error.template,
         keywords=error.keywords,

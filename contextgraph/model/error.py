@@ -1,5 +1,6 @@
 """Error signatures, and the actions that cleared an error."""
 
+import re
 from enum import StrEnum
 from typing import Protocol
 
@@ -47,6 +48,11 @@ _MISSING_MODULE = frozenset(
 )
 
 
+_EXCEPTION = re.compile(r"(?:\w+\.)*[A-Z]\w*")
+# At the start of a template, where it says nothing.
+_PLACEHOLDERS = re.compile(r"^(?:<\w+>[\s:()',.]*)+")
+
+
 class SignatureLevel(StrEnum):
     """Levels at which two error signatures agree, from the most exact to the coarsest."""
 
@@ -65,6 +71,14 @@ class ErrorKind(Protocol):
     def error_type(self) -> str: ...
     @property
     def template(self) -> str: ...
+
+
+def recorded_family(error: ErrorKind) -> Family:
+    """The family under which *error* is recorded: a test runner reports exceptions of programs."""
+    name = error.error_type.rpartition(".")[2]
+    is_reported = error.family is Family.TEST_FAILURE and name.isidentifier()
+    is_exception = is_reported and name.endswith(("Error", "Exception", "Warning"))
+    return Family.PYTHON_EXCEPTION if is_exception else error.family
 
 
 class ErrorSignature(Struct, frozen=True):
@@ -121,8 +135,11 @@ class ErrorPattern(Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The label of the node in a graph browser."""
-        return f"{self.error_type}: {self.template}"[:120]
+        """The caption of the node in a graph browser: of an exception, the message comes first."""
+        message = _PLACEHOLDERS.sub("", self.template).strip() or self.template
+        if message and _EXCEPTION.fullmatch(self.error_type):
+            return f"{message} ({self.error_type})"[:120]
+        return f"{self.error_type}: {message}".rstrip(": ")[:120]
 
     def signature(self, message: str = "") -> ErrorSignature:
         """This error as a *message* of it shows it, or without one."""

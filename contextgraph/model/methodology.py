@@ -1,6 +1,7 @@
 """Fragments of a run, how errors in it were cleared, and the methodologies made of that."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -9,6 +10,11 @@ from msgspec import Struct
 from contextgraph.model.error import ErrorPattern, RemedyAction
 from contextgraph.model.step import Time
 from contextgraph.model.trajectory import CAPTION, TRANSIENT, Outcome, TaskType, also_accepts
+
+# Before the command that a fragment is about: variables, another folder, the interpreter.
+_PREPARATION = re.compile(r"(?:\w+=\S* |cd \S+ ?(?:&&|;) ?|python[\d.]* -m )+")
+# Before what a remedy names.
+_WORDS_OF_REMEDY = re.compile(r"^(?:set|run|use|add|install) ")
 
 
 class LoopKind(StrEnum):
@@ -64,9 +70,10 @@ class LoopInfo(Struct, frozen=True):
     """A series of steps in the same predicament, *start* to *end* inclusive.
 
     *length* counts all steps of the span, *repetitions* the attempts with the same outcome.
-    *signatures* describe the repeated step or cycle in words; *command* is the repeated verb,
-    *error_types* are the errors that its attempts met, *message* is the first of them, and *repo*
-    the repository, if known. *escape_suggestions* is empty if the memory knows none.
+    *signatures* describe the repeated step or cycle in words, *failing* is the one of them that
+    fails, *command* its verb; without an error that of the most frequent one. *error_types* are
+    the errors that its attempts met, *message* is the first of them, and *repo* the repository, if
+    known. *escape_suggestions* is empty if the memory knows none.
     """
 
     kind: LoopKind
@@ -80,6 +87,7 @@ class LoopInfo(Struct, frozen=True):
     error_types: tuple[str, ...] = ()
     message: str = ""
     repo: str = ""
+    failing: str = ""
 
     @property
     def length(self) -> int:
@@ -123,8 +131,9 @@ class Fragment:
 
     The two may be given as *step_range*. *embedding* is as of `Trajectory`.
     *repo*, *task_type*, *phase*, *open_file* and *files* are of the state in which it happened:
-    retrieval needs them without a walk to the trajectory. Of a loop, *loop_command* is the verb
-    that was repeated, *repetitions* counts the attempts, *loop_ending* says how it ended.
+    retrieval needs them without a walk to the trajectory. Of a loop, *loop_cycle* are its steps,
+    *loop_failing* is the one of them that fails and *loop_command* its verb, *repetitions* counts
+    the attempts, *loop_ending* says how it ended.
     """
 
     id: str
@@ -148,12 +157,15 @@ class Fragment:
     loop_command: str = ""
     repetitions: int = 0
     loop_ending: LoopEnding | None = None
+    loop_cycle: tuple[str, ...] = ()
+    loop_failing: str = ""
 
     @property
     def name(self) -> str:
-        """Return the caption of the node in a graph browser: its steps, their first command."""
-        command = next(iter(self.action_sequence), "").strip().partition("\n")[0][:CAPTION]
-        return f"{self.start}-{self.end} {command} ({self.fragment_type})"
+        """The caption of the node in a graph browser: its first command without preparations."""
+        line = next(iter(self.action_sequence), "").strip().partition("\n")[0]
+        command = _PREPARATION.sub("", line)[:CAPTION]
+        return f"{command or line[:CAPTION]} ({self.start}-{self.end}, {self.fragment_type})"
 
     @property
     def step_range(self) -> tuple[int, int]:
@@ -379,13 +391,13 @@ class Methodology:
 
     The id comes from error pattern, keyword, task type and scope, never from the wording.
     *confidence* (0 to 1) is the lower bound of its success rate (Wilson, one-sided 95 %).
-    *support* runs in *repositories* did it, of *frequency* that met the error. *success_count* and *failure_count*
-    are of the times it was shown: shares, where several items were shown together. *sources* are
-    fragments, ascending. *superseded_by* is the methodology that took its place. *remedies* are
-    the alternatives that *strategy* words, the most frequent first: as they were done where they
-    agree in one repository, else with the target of their pattern. *embedding* is as of
-    `Trajectory`. *words* are those of a language
-    model for these remedies, None while there is no answer; *made_by* made the other texts.
+    *support* runs in *repositories* did it, of *frequency* that met the error. *success_count* and
+    *failure_count* are of the times it was shown: shares, where several items were shown together.
+    *sources* are fragments, ascending. *superseded_by* is the methodology that took its place.
+    *remedies* are the alternatives that *strategy* words, the most frequent first: as they were
+    done where they agree in one repository, else with the target of their pattern. *embedding* is
+    as of `Trajectory`. *words* are those of a language model for these remedies, None while there
+    is no answer; *made_by* made the other texts.
     """
 
     id: str
@@ -415,8 +427,10 @@ class Methodology:
 
     @property
     def name(self) -> str:
-        """Return the caption of the node in a graph browser: what to do."""
-        return (self.strategy or self.situation)[:120]
+        """The caption of the node in a graph browser: where it holds, and what to do."""
+        place = (self.repo or "any").rpartition("/")[2]
+        remedy = _WORDS_OF_REMEDY.sub("", self.strategy or self.situation).replace("`", "")
+        return f"{place}: {remedy}"[:120]
 
 
 class SimilarTo(Struct, frozen=True, omit_defaults=True):

@@ -112,10 +112,15 @@ class OutcomeSource(StrEnum):
 
 
 class ChangeStatus(StrEnum):
-    """State of a run's change in its repository, by later commits."""
+    """State of a run's change: held or reverted by later commits, else made, or none.
+
+    Unknown before the run is read.
+    """
 
     HELD = "held"
     REVERTED = "reverted"
+    MADE = "made"
+    NONE = "none"
     UNKNOWN = "unknown"
 
 
@@ -400,6 +405,13 @@ class Trajectory:
         if self.change is ChangeStatus.HELD:
             return Ending(Outcome.SOLVED, Basis.CHANGE, "later commits kept its change")
         return self.guess
+
+    @property
+    def change_made(self) -> ChangeStatus:
+        """Its change as later commits show it, else by whether it changed files."""
+        if self.change is not ChangeStatus.UNKNOWN:
+            return self.change
+        return ChangeStatus.MADE if self.files else ChangeStatus.NONE
 
     @property
     def success(self) -> bool | None:

@@ -2,31 +2,35 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from contextgraph import model
 from contextgraph.store import tables
-from contextgraph.store.graph import add_note, add_relation, link_notes
+from contextgraph.store.graph import add_relation
 from contextgraph.store.port import KEY, SOURCE, TARGET, VALUE, Is, Port, Question, Table, Term
+from contextgraph.store.rules import note_of
 
 if TYPE_CHECKING:
     from contextgraph.store.protocols import Graph
 
 _NODES = {
-    table.name: (table, kind)
-    for table, kind in (
-        (tables.RUN, model.Trajectory),
-        (tables.FRAGMENT, model.Fragment),
-        (tables.ERROR, model.ErrorPattern),
-        (tables.METHODOLOGY, model.Methodology),
-        (tables.NOTE, model.Note),
-    )
+    table.name: table
+    for table in (tables.RUN, tables.FRAGMENT, tables.ERROR, tables.METHODOLOGY, tables.NOTE)
 }
 _EDGES = {
     table.name: table
     for table in (
         tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tables.SIMILAR,
     )
+}  # fmt: skip
+# Columns by which rows are found, which say nothing to people.
+_INTERNAL = {"revision", "fingerprint", "described_by", "run", "live", "file_names", "targets"}
+_FILE = tables.FRAGMENT.listed["files"]
+# What an explanation says of relations.
+_EXPLAINED = {
+    "steps", "error_step", "cleared_step", "verified", "success_rate", "avg_steps", "support",
+    "error_id", "weight", "order",
 }  # fmt: skip
 _Edge = tuple[str, str, str]
 
@@ -79,14 +83,14 @@ class LiveGraph:
         """Yield the relations of *node* but those to notes, of an error to *newest* fragments."""
         graph = self._graph
         assert graph is not None
-        labels = {table.label for table, kind in _NODES.values() if kind is not model.Note}
+        labels = {table.label for table in _NODES.values() if table is not tables.NOTE}
         at = [(target, own, True) for _, target, own in graph.out_edges(node, data=True)]
         at += [(source, own, False) for source, _, own in graph.in_edges(node, data=True)]
         for other, own, is_outgoing in at:
             end = graph.nodes[other]
             is_shown = newest is None or end["label"] != tables.FRAGMENT.label or other in newest
-            if end["label"] in labels and is_shown:
-                properties = {name: value for name, value in own.items() if name != "type"}
+            if own["type"] != tables.MET.label and end["label"] in labels and is_shown:
+                properties = {name: own[name] for name in own if name in _EXPLAINED}
                 yield model.Relation(
                     own["type"], is_outgoing, other, end["label"], end["name"], properties
                 )
@@ -100,70 +104,90 @@ class LiveGraph:
                 edge = self._edges.pop((name, key), None)
                 if edge is not None and graph.has_edge(*edge):
                     graph.remove_edge(*edge)
-        for name, (table, kind) in _NODES.items():
+        for name, table in _NODES.items():
             if name in put:
-                self._put_nodes(table, kind, put[name])
+                self._put_nodes(table, put[name])
         for name, table in _EDGES.items():
             if name in put:
-                self._put_edges(table, put[name])
+                self._put_edges(table, _named(put[name]))
+        if tables.RUN.name in put:
+            self._put_met(put[tables.RUN.name])
         if tables.METHODOLOGY.name in put:
             self._link_superseded()
         if tables.NOTE.name in put or tables.RUN.name in put:
-            link_notes(graph, self._notes.values())
+            self._link_notes()
 
-    def _put_nodes(self, table: Table, kind: Any, keys: Sequence[str] | None) -> None:
+    def _put_nodes(self, table: Table, keys: Sequence[str] | None) -> None:
         graph = self._graph
         assert graph is not None
-        known = dict(self._port.find([Question(table, _named(keys), wanted=(KEY, VALUE))])[0])
+        question = Question(table, _named(keys), wanted=(KEY, VALUE, *_single(table)))
+        known = {key: values for key, *values in self._port.find([question])[0]}
         for key in keys or ():
+            if table is tables.FRAGMENT:
+                self._forget_files(key)
             if key not in known:
                 if key in graph:
                     graph.remove_node(key)
                 self._notes.pop(key, None)
                 self._superseded.pop(key, None)
-        for key, text in known.items():
-            self._put_node(key, tables.value_of(kind, text))
+        for key, (text, *values) in known.items():
+            columns = dict(zip(_single(table), values, strict=True))
+            self._put_node(table, key, text, {**columns, **tables.texts_of(table, text)})
 
-    def _put_node(self, key: str, value: Any) -> None:
+    def _put_node(self, table: Table, key: str, text: str, columns: dict[str, Any]) -> None:
         graph = self._graph
         assert graph is not None
-        match value:
-            case model.Trajectory():
-                graph.add_node(
-                    key, label="Trajectory", name=value.name, repo=value.repo,
-                    outcome=value.outcome.value,
-                )  # fmt: skip
-            case model.Fragment():
-                graph.add_node(
-                    key, label="Fragment", name=value.name, repo=value.repo,
-                    fragment_type=value.fragment_type.value, phase=value.phase.value,
-                    outcome=value.outcome.value,
-                )  # fmt: skip
-                run = value.trajectory_id
-                add_relation(graph, "HAS_FRAGMENT", run, key, {"order": value.order})
-            case model.ErrorPattern():
-                graph.add_node(
-                    key, label="ErrorPattern", name=value.name, family=value.family.value,
-                    error_type=value.error_type,
-                )  # fmt: skip
-            case model.Methodology():
-                graph.add_node(
-                    key, label="Methodology", name=value.name, repo=value.repo or "",
-                    status=value.status.value, support=value.support, confidence=value.confidence,
-                )  # fmt: skip
-                self._superseded.pop(key, None)
-                if value.superseded_by:
-                    self._superseded[key] = value.superseded_by
-            case model.Note():
-                add_note(graph, value)
-                self._notes[key] = value
+        label = columns["kind"].capitalize() if table is tables.NOTE else table.label
+        if key in graph:
+            graph.nodes[key].clear()
+        graph.add_node(key, label=label, **_shown(table, text, columns))
+        if table is tables.FRAGMENT:
+            add_relation(
+                graph, "HAS_FRAGMENT", columns["run"], key, {"order": graph.nodes[key]["order"]}
+            )
+            for file in columns["files"]:
+                graph.add_node(file, label=_FILE.label, **_plain(_FILE.shown(file)))
+                add_relation(graph, _FILE.relation, key, file, {})
+        elif table is tables.METHODOLOGY:
+            self._superseded.pop(key, None)
+            if columns["superseded_by"]:
+                self._superseded[key] = columns["superseded_by"]
+        elif table is tables.NOTE:
+            self._notes[key] = note_of(text)
 
-    def _put_edges(self, table: Table, keys: Sequence[str] | None) -> None:
+    def _forget_files(self, fragment: str) -> None:
+        """Remove the relations of a fragment to its files, and the files of no other one."""
         graph = self._graph
         assert graph is not None
-        question = Question(table, _named(keys), wanted=(KEY, SOURCE, TARGET, VALUE))
-        for key, source, target, text in self._port.find([question])[0]:
-            properties = _properties(table, text)
+        if fragment not in graph:
+            return
+        touched = [
+            file
+            for _, file, own in graph.out_edges(fragment, data=True)
+            if own["type"] == _FILE.relation
+        ]
+        for file in touched:
+            graph.remove_edge(fragment, file, _FILE.relation)
+            if not graph.in_degree(file):
+                graph.remove_node(file)
+
+    def _put_met(self, runs: Sequence[str] | None) -> None:
+        """Put the relations of *runs* to their errors, which change with their runs only."""
+        graph = self._graph
+        assert graph is not None
+        for run in runs or ():
+            met = [(run, error) for _, error in graph.out_edges(run)] if run in graph else []
+            graph.remove_edges_from([(*ends, tables.MET.label) for ends in met])
+        self._put_edges(tables.MET, [] if runs is None else [Term(SOURCE, Is.IN, [*runs])])
+
+    def _put_edges(self, table: Table, where: Sequence[Term]) -> None:
+        graph = self._graph
+        assert graph is not None
+        wanted = (KEY, SOURCE, TARGET, VALUE, *_single(table))
+        question = Question(table, where, wanted=wanted)
+        for key, source, target, text, *values in self._port.find([question])[0]:
+            columns = dict(zip(_single(table), values, strict=True))
+            properties = _shown(table, text, columns)
             add_relation(graph, table.label, source, target, properties)
             if source in graph and target in graph:
                 kind = _key(table.label, properties)
@@ -180,6 +204,19 @@ class LiveGraph:
         for own, by in self._superseded.items():
             add_relation(graph, "SUPERSEDES", by, own, {})
 
+    def _link_notes(self) -> None:
+        """Replace the relations of notes: what they lead to may have come later."""
+        graph = self._graph
+        assert graph is not None
+        graph.remove_edges_from([*graph.out_edges([*self._notes], keys=True)])
+        for key, note in self._notes.items():
+            for link in note.links:
+                add_relation(graph, link.type.upper(), key, link.target, {"weight": link.weight})
+            for other in note.contradicts:
+                add_relation(graph, "CONTRADICTS", key, other, {})
+            if note.superseded_by:
+                add_relation(graph, "SUPERSEDES", note.superseded_by, key, {})
+
 
 def _named(keys: Sequence[str] | None) -> list[Term]:
     return [] if keys is None else [Term(KEY, Is.IN, [*keys])]
@@ -190,23 +227,25 @@ def _key(kind: str, properties: Mapping[str, Any]) -> str:
     return f"{kind} {properties[distinct]}" if distinct else kind
 
 
-def _properties(table: Table, text: str) -> dict[str, Any]:
-    """Return what a relation shows of the value that is stored as *text*."""
-    if table is tables.CAUSED:
-        return {"steps": [*tables.value_of(model.CausedError, text).steps]}
-    if table is tables.RECOVERED:
-        done = tables.candidate_of(text)
-        return {
-            "error_step": done.error_step, "cleared_step": done.cleared_step,
-            "verified": done.verified,
-        }  # fmt: skip
-    if table is tables.RESOLVED:
-        edge = tables.value_of(model.ResolvedBy, text)
-        return {
-            "success_rate": edge.success_rate, "avg_steps": edge.avg_steps,
-            "support": edge.support,
-        }  # fmt: skip
-    if table is tables.SIMILAR:
-        like = tables.value_of(model.SimilarTo, text)
-        return {"error_id": like.error_id, "weight": like.weight}
-    return {}
+def _single(table: Table) -> list[str]:
+    """The columns with one value; those of several texts follow from the value of a row."""
+    return [name for name, kind in table.columns.items() if kind is not tuple]
+
+
+def _shown(table: Table, text: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of a row for people, as a node on a server has them."""
+    own = {name: value for name, value in columns.items() if name not in _INTERNAL}
+    return _plain({**own, **tables.shown_of(table, text, columns)})
+
+
+def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """*properties* in the types of JSON, without those that are not known."""
+    plain = dict[str, Any]()
+    for name, value in properties.items():
+        if isinstance(value, tuple):
+            plain[name] = [*value]
+        elif isinstance(value, datetime):
+            plain[name] = value.isoformat()
+        elif value is not None:
+            plain[name] = value
+    return plain

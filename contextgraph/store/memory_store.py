@@ -949,7 +949,7 @@ def _agreeing(question: model.ErrorQuestion) -> list[Term]:
     signature = question.signature
     if question.level is model.SignatureLevel.TEMPLATE:
         return [_equal("fingerprint", tables.fingerprint(signature))]
-    of_family = [_equal("family", signature.family.value)]
+    of_family = [_equal("family", model.recorded_family(signature).value)]
     if question.level is model.SignatureLevel.FAMILY:
         return of_family
     return [*of_family, _equal("error_type", signature.error_type)]

@@ -46,6 +46,17 @@ class Drawn(NamedTuple):
     properties: Mapping[str, Scalar] = {}
 
 
+class Listing(NamedTuple):
+    """Nodes for the texts of a column: their *label*, the type of the *relation* to them.
+
+    *shown* returns the properties of the node of a text.
+    """
+
+    label: str
+    relation: str
+    shown: "Callable[[str], Mapping[str, Scalar]]" = lambda text: {"name": text}
+
+
 class Table(Struct, frozen=True, eq=False):
     """The declaration of a table.
 
@@ -61,7 +72,7 @@ class Table(Struct, frozen=True, eq=False):
     of an edge table are put after those at their ends, or with them.
 
     For people who read the graph: *draws* says that rows have relations in `Row.drawn`, *listed*
-    that each text of a column is a node of its own, by the label and the type of the relation.
+    that each text of a column is a node of its own.
     """
 
     name: str
@@ -75,7 +86,7 @@ class Table(Struct, frozen=True, eq=False):
     is_coarse: bool = False
     is_followed: bool = False
     draws: bool = False
-    listed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    listed: Mapping[str, Listing] = field(default_factory=dict)
 
 
 class Row(Struct, frozen=True):

@@ -5,7 +5,7 @@ are those of docs/concepts.md; *shown* properties are for people who read the gr
 """
 
 import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
@@ -16,13 +16,28 @@ from contextgraph import model
 from contextgraph.errors import ReadError, StoreError
 from contextgraph.model.values import replace
 from contextgraph.store import rules
-from contextgraph.store.port import VALUE, Drawn, Row, Scalar, Table
-from contextgraph.text import stems, words
+from contextgraph.store.port import VALUE, Drawn, Listing, Row, Scalar, Table
+from contextgraph.text import regex, stems, words
+from contextgraph.trace import describe_remedy
 from contextgraph.trace.owners import Session
 
 Value = TypeVar("Value")
 _NAME = 80
+_NUMBER = regex(r"\d+$")
 _CANDIDATES = 8_192
+
+
+def file_key(repo: str, path: str) -> str:
+    """Return the key of the file at *path*; one outside of the repository has none of its own."""
+    return path if path.startswith(("/", "~", "..")) or not repo else f"{repo} {path}"
+
+
+def file_shown(key: str) -> Mapping[str, Scalar]:
+    """Return the properties of the node of the file with this *key*."""
+    repo, _, path = key.rpartition(" ")
+    folder, _, name = path.rpartition("/")
+    return {"name": f"{name} ({folder})" if folder else name, "path": path, "repo": repo}
+
 
 RUN = Table(
     "run",
@@ -56,7 +71,7 @@ OPENING = Table(
     "Opening",
     {"digests": tuple},
     part_of=("run", "key"),
-    listed={"digests": ("Mark", "BEGINS")},
+    listed={"digests": Listing("Mark", "BEGINS")},
 )
 PASSAGE = Table(
     "passage",
@@ -77,14 +92,14 @@ FRAGMENT = Table(
     "Fragment",
     {
         "run": str, "repo": str, "instance_id": str, "seen_at": datetime, "place": int,
-        "phase": str, "kind": str, "loop_command": str, "file_names": tuple,
+        "phase": str, "kind": str, "loop_command": str, "file_names": tuple, "files": tuple,
     },
     (("run", "place"), ("repo", "phase", "seen_at"), ("loop_command", "seen_at")),
     part_of=("run", "run"),
     is_sized=True,
     is_followed=True,
     draws=True,
-    listed={"file_names": ("File", "TOUCHED")},
+    listed={"files": Listing("File", "TOUCHED", file_shown)},
 )  # fmt: skip
 ERROR = Table(
     "error",
@@ -203,7 +218,7 @@ NOTE = Table(
     scope="repo",
     is_followed=True,
     draws=True,
-    listed={"targets": ("Target", "NAMES")},
+    listed={"targets": Listing("Target", "NAMES")},
 )  # fmt: skip
 
 TABLES = (
@@ -241,7 +256,8 @@ def _decoder(kind: Hashable) -> Any:
 
 def fingerprint(value: model.ErrorKind) -> str:
     """Return a key of errors of one family, type and template, short enough for an index."""
-    text = f"{value.family.value}\n{value.error_type}\n{value.template}"
+    family = model.recorded_family(value).value
+    text = f"{family}\n{value.error_type}\n{value.template}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -254,20 +270,25 @@ def run_row(run: model.Trajectory, revision: int) -> Row:
             "repo": run.repo, "instance_id": run.instance_id, "agent": run.agent,
             "task_type": run.task_type.value, "outcome": run.outcome.value,
             "solved": bool(run.success), "seen_at": run.seen_at, "steps": run.total_steps,
-            "contributor": run.contributor, "change": run.change.value, "session": run.session,
+            "contributor": run.contributor, "change": run.change_made.value, "session": run.session,
             "is_part": model.is_subagent(run.agent), "ending": run.ending.outcome.value,
             "revision": revision,
         },
         text_of(run, f"run {run.id}"),
         words(rules.trajectory_text(run)),
-        shown={
-            "name": run.name, "task": run.task, "summary": run.summary, "model": run.model,
-            "exit_status": run.exit_status, "success": run.success, "files": run.files,
-            "conditions": run.conditions,
-            "source": run.source, "learned_at": run.learned_at,
-            "outcome_source": run.outcome_source.value, "total_steps": run.total_steps,
-        },
+        shown=_run_shown(run),
     )  # fmt: skip
+
+
+def _run_shown(run: model.Trajectory) -> Mapping[str, Scalar]:
+    return {
+        "name": run.name, "task": run.task, "summary": run.summary, "model": run.model,
+        "exit_status": run.exit_status, "success": run.success, "files": run.files,
+        "conditions": run.conditions, "first_edit": run.course.first_edit,
+        "looped_steps": run.course.looped(run.course.steps),
+        "source": run.source, "learned_at": run.learned_at,
+        "outcome_source": run.outcome_source.value, "total_steps": run.total_steps,
+    }  # fmt: skip
 
 
 def repo_row(repo: str, runs: int) -> Row:
@@ -294,7 +315,7 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
         columns = {**of_run, "steps": met.steps, "cleared": int(met.cleared)}
         yield Row(
             MET, f"{run.id} {met.error.id}", columns, text_of(met.error, f"run {run.id}"),
-            source=run.id, target=met.error.id,
+            source=run.id, target=met.error.id, shown=_met_shown(met.error),
         )  # fmt: skip
     for caused in bundle.caused:
         by = fragments[caused.fragment_id]
@@ -305,7 +326,7 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
         yield Row(
             CAUSED, f"{caused.fragment_id} {caused.error_id}", columns,
             text_of(caused, f"run {run.id}"), source=caused.fragment_id, target=caused.error_id,
-            shown={"steps": caused.steps, "locations": caused.locations},
+            shown=_caused_shown(caused),
         )  # fmt: skip
     yield from map(_passage_row, packed.passages)
     errors = {error.id: error for error in bundle.errors}
@@ -345,21 +366,44 @@ def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
         {
             **of_run, "place": value.order, "phase": value.phase.value,
             "kind": value.fragment_type.value, "loop_command": value.loop_command,
-            "file_names": tuple(sorted(rules.file_names(value))),
+            **_texts_of_fragment(value),
         },
         text_of(value, f"fragment {value.id}"),
-        shown={
-            "name": value.name, "start": value.start, "end": value.end,
-            "fragment_type": value.fragment_type.value, "outcome": value.outcome.value,
-            "description": value.description,
-            "loop_kind": value.loop_kind and value.loop_kind.value,
-            "repetitions": value.repetitions or None,
-            "loop_ending": value.loop_ending and value.loop_ending.value, "order": value.order,
-        },
+        shown=_fragment_shown(value, str(of_run["instance_id"])),
         drawn=(
             Drawn("HAS_FRAGMENT", RUN, value.trajectory_id, True, {"order": value.order}),
         ),
     )  # fmt: skip
+
+
+def _fragment_shown(value: model.Fragment, instance: str) -> Mapping[str, Scalar]:
+    # Runs of a task look alike: the number of the task and the place in the run tell them apart.
+    number = _NUMBER.search(instance)
+    return {
+        "name": f"{number[0] if number else instance[-4:]}.{value.order} {value.name}",
+        "start": value.start, "end": value.end,
+        "fragment_type": value.fragment_type.value, "outcome": value.outcome.value,
+        "description": value.description, "order": value.order,
+        "loop_kind": value.loop_kind and value.loop_kind.value,
+        "loop_cycle": value.loop_cycle or None, "loop_failing": value.loop_failing or None,
+        "repetitions": value.repetitions or None,
+        "loop_ending": value.loop_ending and value.loop_ending.value,
+    }  # fmt: skip
+
+
+def _texts_of_fragment(value: model.Fragment) -> Mapping[str, tuple[str, ...]]:
+    return {
+        "file_names": tuple(sorted(rules.file_names(value))),
+        "files": tuple(sorted({file_key(value.repo, path) for path in value.files})),
+    }
+
+
+def _met_shown(error: model.ErrorPattern) -> Mapping[str, Scalar]:
+    return {"message": error.context, "keywords": error.keywords}
+
+
+def _caused_shown(caused: model.CausedError) -> Mapping[str, Scalar]:
+    return {"steps": caused.steps, "locations": caused.locations}
 
 
 def _recovered_row(
@@ -394,11 +438,15 @@ def _recovered_row(
         words(text),
         source=done.fragment_id,
         target=done.error_id,
-        shown={
-            "cleared_step": done.cleared_step, "message": done.message, "location": done.location,
-            "description": text.removeprefix(f"{done.message}\n"), "workaround": done.workaround,
-        },
+        shown=_recovered_shown(done),
     )  # fmt: skip
+
+
+def _recovered_shown(done: model.Recovered | model.RecoveryCandidate) -> Mapping[str, Scalar]:
+    return {
+        "cleared_step": done.cleared_step, "message": done.message, "location": done.location,
+        "description": describe_remedy(done.actions), "workaround": done.workaround,
+    }  # fmt: skip
 
 
 def _recovered_fields(
@@ -451,11 +499,16 @@ def error_row(error: model.ErrorPattern, by: str, runs: int, steps: int, cleared
             "described_by": by,
         },
         text_of(error, f"error {error.id}"),
-        shown={
-            "name": error.name, "template": error.template, "context": error.context,
-            "keywords": error.keywords, "type": error.error_type, "frequency": runs,
-        },
+        shown=_error_shown(error, runs),
     )  # fmt: skip
+
+
+def _error_shown(error: model.ErrorPattern, runs: int) -> Mapping[str, Scalar]:
+    # What one run of one repository showed of it stands at `MET`.
+    return {
+        "name": error.name, "template": error.template, "type": error.error_type,
+        "frequency": runs,
+    }  # fmt: skip
 
 
 def methodology_row(value: model.Methodology) -> Row:
@@ -469,15 +522,19 @@ def methodology_row(value: model.Methodology) -> Row:
             "superseded_by": by,
         },
         text_of(replace(value, sources=()), f"methodology {value.id}"),
-        shown={
-            "name": value.name, "situation": value.situation, "strategy": value.strategy,
-            "confidence": value.confidence, "support": value.support,
-            "success_rate": value.success_rate, "avg_steps": value.avg_steps,
-            "success_count": value.success_count, "failure_count": value.failure_count,
-            "made_by": value.made_by,
-        },
+        shown=_methodology_shown(value),
         drawn=(Drawn("SUPERSEDES", METHODOLOGY, by, incoming=True),) if by else (),
     )  # fmt: skip
+
+
+def _methodology_shown(value: model.Methodology) -> Mapping[str, Scalar]:
+    return {
+        "name": value.name, "situation": value.situation, "strategy": value.strategy,
+        "confidence": value.confidence, "support": value.support, "frequency": value.frequency,
+        "success_rate": value.success_rate, "avg_steps": value.avg_steps,
+        "success_count": value.success_count, "failure_count": value.failure_count,
+        "made_by": value.made_by,
+    }  # fmt: skip
 
 
 def resolved_row(edge: model.ResolvedBy, error_fingerprint: str) -> Row:
@@ -489,11 +546,14 @@ def resolved_row(edge: model.ResolvedBy, error_fingerprint: str) -> Row:
         text_of(edge, f"methodology {edge.methodology_id}"),
         source=edge.error_id,
         target=edge.methodology_id,
-        shown={
-            "success_rate": edge.success_rate, "avg_steps": edge.avg_steps,
-            "support": edge.support,
-        },
-    )  # fmt: skip
+        shown=_resolved_shown(edge),
+    )
+
+
+def _resolved_shown(edge: model.ResolvedBy) -> Mapping[str, Scalar]:
+    return {
+        "success_rate": edge.success_rate, "avg_steps": edge.avg_steps, "support": edge.support,
+    }  # fmt: skip
 
 
 def derived_row(methodology: str, source: model.Source, of_run: Mapping[str, Scalar]) -> Row:
@@ -580,7 +640,6 @@ def stale_rows(kind: str, subjects: Iterable[str], revision: int) -> Iterator[Ro
 
 def note_row(note: model.Note) -> Row:
     """Return the row of a note."""
-    shown = f"[{note.security}]" if note.security.is_secret else note.content
     drawn = [
         Drawn(link.type.upper(), NOTE, link.target, properties={"weight": link.weight})
         for link in note.links
@@ -594,16 +653,58 @@ def note_row(note: model.Note) -> Row:
         {
             "repo": note.repo, "kind": note.kind.value, "live": note.is_live,
             "created_at": note.created_at, "pinned": note.pinned,
-            "tags": tuple(sorted({*note.tags})),
-            "targets": tuple(sorted({link.target for link in note.links})),
+            **_texts_of_note(note),
         },
         text_of(note, f"note {note.id}"),
         stems(rules.note_text(note)),
-        shown={
-            "name": (note.title or shown)[:80], "content": shown, "source": note.source,
-            "recalls": note.recalls, "superseded_by": note.superseded_by,
-            "contradicts": note.contradicts, "credibility": note.credibility,
-        },
+        shown=_note_shown(note),
         drawn=drawn,
         labels=(note.kind.capitalize(),),
     )  # fmt: skip
+
+
+def _texts_of_note(note: model.Note) -> Mapping[str, tuple[str, ...]]:
+    return {
+        "tags": tuple(sorted({*note.tags})),
+        "targets": tuple(sorted({link.target for link in note.links})),
+    }
+
+
+def _note_shown(note: model.Note) -> Mapping[str, Scalar]:
+    shown = f"[{note.security}]" if note.security.is_secret else note.content
+    title = "" if note.security.is_secret else note.title
+    return {
+        "name": (title or shown)[:_NAME], "content": shown, "source": note.source,
+        "recalls": note.recalls, "superseded_by": note.superseded_by,
+        "contradicts": note.contradicts, "credibility": note.credibility,
+    }  # fmt: skip
+
+
+_SHOWN: Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Scalar]]] = {
+    RUN.name: lambda text, _: _run_shown(value_of(model.Trajectory, text)),
+    FRAGMENT.name: lambda text, columns: _fragment_shown(
+        value_of(model.Fragment, text), columns["instance_id"]
+    ),
+    ERROR.name: lambda text, columns: _error_shown(
+        value_of(model.ErrorPattern, text), columns["runs"]
+    ),
+    METHODOLOGY.name: lambda text, _: _methodology_shown(value_of(model.Methodology, text)),
+    NOTE.name: lambda text, _: _note_shown(rules.note_of(text)),
+    MET.name: lambda text, _: _met_shown(value_of(model.ErrorPattern, text)),
+    CAUSED.name: lambda text, _: _caused_shown(value_of(model.CausedError, text)),
+    RECOVERED.name: lambda text, _: _recovered_shown(candidate_of(text)),
+    RESOLVED.name: lambda text, _: _resolved_shown(value_of(model.ResolvedBy, text)),
+    SIMILAR.name: lambda text, _: {"weight": value_of(model.SimilarTo, text).weight},
+}
+
+
+def shown_of(table: Table, text: str, columns: Mapping[str, Any]) -> Mapping[str, Scalar]:
+    """Return `Row.shown` of the row of *table* that is stored as *text*, with these *columns*."""
+    return _SHOWN[table.name](text, columns) if table.name in _SHOWN else {}
+
+
+def texts_of(table: Table, text: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the columns of several texts of the row of *table* that is stored as *text*."""
+    if table is FRAGMENT:
+        return _texts_of_fragment(value_of(model.Fragment, text))
+    return _texts_of_note(rules.note_of(text)) if table is NOTE else {}

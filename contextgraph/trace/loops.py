@@ -563,6 +563,7 @@ class _Loop(Struct):
     def info(self) -> LoopInfo:
         series = sorted(self.members.values(), key=lambda part: (-part.count, part.start))
         repetitions = series[0].count
+        lead = next((part.first for part in series if part.first.error), series[0].first)
         # Views that go with the repeated attempts may be older than those.
         attempts = [part.start for part in series if not part.first.action_type.is_passive]
         start = min(attempts or (part.start for part in series))
@@ -573,7 +574,8 @@ class _Loop(Struct):
             repetitions=repetitions,
             signatures=tuple(dict.fromkeys(part.first.name for part in series))[:_MAX_SIGNATURES],
             severity=LoopSeverity.STUCK if repetitions >= STUCK_AFTER else LoopSeverity.REPEATING,
-            command=next(iter(series[0].first.command.split()), ""),
+            command=next(iter(lead.command.split()), ""),
+            failing=lead.name if lead.error else "",
             error_types=tuple(
                 dict.fromkeys(part.first.error.error_type for part in series if part.first.error)
             ),
@@ -595,8 +597,9 @@ def _kind(attempts: Sequence[Predicament]) -> LoopKind:
     runs = Counter(attempt.goal for attempt in failing if attempt.action_type.runs)
     if runs and max(runs.values()) > 1:
         return LoopKind.OSCILLATION
-    rejected = failing[0].action_type.writes
-    return LoopKind.SAME_EDIT_REJECTED if rejected else LoopKind.SAME_COMMAND_SAME_ERROR
+    # Moving a file fails as a command does.
+    is_edit = failing[0].action_type in (ActionKind.EDIT, ActionKind.CREATE)
+    return LoopKind.SAME_EDIT_REJECTED if is_edit else LoopKind.SAME_COMMAND_SAME_ERROR
 
 
 def _add_to_cache(cache: dict[str, _Value], key: str, value: _Value) -> None:

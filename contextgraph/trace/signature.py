@@ -7,7 +7,15 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from contextgraph.model import Action, ActionKind, ErrorKind, ErrorSignature, Family, Step
+from contextgraph.model import (
+    Action,
+    ActionKind,
+    ErrorKind,
+    ErrorSignature,
+    Family,
+    Step,
+    recorded_family,
+)
 from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.trace.actions import ActionReading, read_action
@@ -556,7 +564,7 @@ def signature_for(finding: Finding) -> ErrorSignature:
 
 def error_id(error: ErrorKind) -> str:
     """The id of the error pattern that *error* is one of, at template level."""
-    return _error_id(error.family, error.error_type, error.template)
+    return _error_id(recorded_family(error), error.error_type, error.template)
 
 
 # A bundle asks for the id of each error several times, and agents meet the same ones.

@@ -9,12 +9,11 @@ import pytest
 from benchmarks.corpus import EXAMPLES
 from benchmarks.store_agreement import agreement, learn, opened, same_lines, some_states
 from contextgraph.readers import read
-from contextgraph.store.graph import without_values
 from tests.server import Neo4jServer
 
 
 def same_graph(one: "nx.MultiDiGraph[str]", other: "nx.MultiDiGraph[str]") -> bool:
-    return bool(nx.utils.graphs_equal(without_values(one), without_values(other)))
+    return bool(nx.utils.graphs_equal(one, other))
 
 
 def test_a_graph_and_a_file_give_the_same_advice(tmp_path: Path) -> None:

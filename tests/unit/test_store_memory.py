@@ -39,6 +39,9 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
+FILE = f"{REPO} src/cache.py"
+
+
 def test_learning_twice_changes_nothing(store: SqliteStore) -> None:
     assert store.runs.add([made_bundle(0)]) == [LearnStatus.CREATED]
     before = store.admin.counts()
@@ -87,7 +90,8 @@ def test_forgetting_a_run_takes_what_only_it_supports(store: SqliteStore) -> Non
     assert store.runs.forget(["run0000", "run0001", "unknown", "run0000"]) == 2
     assert store.admin.counts().nodes == ONE_RUN
     assert store.runs.word_counts(["part3", "part0"]).by_word == {"part3": 1, "part0": 0}
-    assert sorted(store.admin.graph().nodes) == ["error0", "run0003", "run0003/0", "run0003/1"]
+    own = ["error0", "run0003", "run0003/0", "run0003/1"]
+    assert sorted(store.admin.graph().nodes) == [FILE, *own]
 
 
 def test_the_words_of_a_shared_error_outlive_the_run_they_came_from(store: SqliteStore) -> None:
@@ -308,7 +312,8 @@ def test_the_graph_is_brought_up_to_date_when_it_is_requested(store: SqliteStore
     store.runs.add([made_bundle(1)])
     store.runs.forget(["run0000"])
     assert sorted(graph.edges(keys=True)) == before
-    assert sorted(store.admin.graph().nodes) == ["error1", "run0001", "run0001/0", "run0001/1"]
+    own = ["error1", "run0001", "run0001/0", "run0001/1"]
+    assert sorted(store.admin.graph().nodes) == [FILE, *own]
     assert "run0000" not in graph
     with pytest.raises(nx.NetworkXError, match="Frozen"):
         graph.add_node("another")
@@ -319,7 +324,7 @@ def test_an_outcome_that_is_learned_later_is_in_the_graph(store: SqliteStore) ->
     assert store.admin.graph().nodes["run0000"]["outcome"] == "unknown"
     store.runs.add([made_bundle(0, outcome=Outcome.SOLVED)])
     assert store.admin.graph().nodes["run0000"]["outcome"] == "solved"
-    assert store.admin.graph().number_of_nodes() == 4
+    assert store.admin.graph().number_of_nodes() == 5
 
 
 @pytest.mark.parametrize("graph_format", ["graphml", "json"])
@@ -333,7 +338,9 @@ def test_a_graph_is_exported(store: SqliteStore, tmp_path: Path, graph_format: G
         else nx.node_link_graph(json.loads(path.read_text()), edges="edges")
     )
     steps = again.edges["run0000/0", "error0", "CAUSED_ERROR"]["steps"]
-    assert again.nodes["run0001"] == graph.nodes["run0001"]
+    whole = dict(graph.nodes["run0001"])
+    lists = {"files": "src/cache.py", "conditions": ""} if graph_format == "graphml" else {}
+    assert again.nodes["run0001"] == {**whole, **lists}
     assert sorted(again.edges(keys=True)) == sorted(graph.edges(keys=True))
     assert steps == ("1" if graph_format == "graphml" else [1])
     assert not path.with_name("graph.part").exists()
@@ -346,26 +353,22 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
     store.runs.add([bundle])
     run, fragment, error = bundle.trajectory, bundle.fragments[0], bundle.errors[0]
     nodes = store.admin.graph().nodes
-    assert nodes[run.id] == {
-        "label": "Trajectory",
-        "name": run.name,
-        "repo": REPO,
-        "outcome": run.outcome,
-    }
-    assert nodes[fragment.id] == {
-        "label": "Fragment",
-        "name": fragment.name,
-        "repo": REPO,
-        "fragment_type": fragment.fragment_type,
-        "phase": fragment.phase,
-        "outcome": fragment.outcome,
-    }
-    assert nodes[error.id] == {
-        "label": "ErrorPattern",
-        "name": error.name,
-        "family": error.family,
-        "error_type": error.error_type,
-    }
+    shown = {"label": "Trajectory", "name": run.name, "repo": REPO, "task": run.task}
+    shown |= {"outcome": run.outcome, "change": "made"}
+    assert nodes[run.id] == nodes[run.id] | shown
+    shown = {"label": "Fragment", "name": f"0.0 {fragment.name}", "repo": REPO}
+    shown |= {"description": fragment.description, "phase": fragment.phase}
+    assert nodes[fragment.id] == nodes[fragment.id] | shown
+    shown = {"label": "ErrorPattern", "name": error.name, "template": error.template}
+    shown |= {"runs": 1, "frequency": 1}
+    assert nodes[error.id] == nodes[error.id] | shown
+    # The message is of one run.
+    assert not {"context", "keywords"} & nodes[error.id].keys()
+    edges = store.admin.graph().edges
+    assert edges[run.id, error.id, "MET"]["message"] == error.context
+    assert edges[fragment.id, FILE, "TOUCHED"] == {"type": "TOUCHED"}
+    path = FILE.partition(" ")[2]
+    assert nodes[FILE] == {"label": "File", "name": "cache.py (src)", "path": path, "repo": REPO}
 
 
 def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:

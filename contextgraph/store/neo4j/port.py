@@ -414,12 +414,14 @@ class _Writing(_Reading):
             self._rows(statements.labelled(table), rows=labels)
         if known and table.draws:
             self._rows(statements.undrawn(table), keys=known)
-        for column in table.listed:
+        for column, listing in table.listed.items():
             if known:
                 self._rows(statements.unlisted(table, column), keys=known)
             listed = {row.key: [*dict.fromkeys(_texts(row, column))] for row in rows}
             if given := [{"id": key, "texts": own} for key, own in listed.items() if own]:
-                self._rows(statements.listed(table, column), rows=given)
+                texts = {text for own in listed.values() for text in own}
+                shown = {text: dict(listing.shown(text)) for text in texts}
+                self._rows(statements.listed(table, column), rows=given, shown=shown)
 
     def _given(self, row: Row) -> dict[str, Any]:
         properties: dict[str, Any] = {**row.shown, **row.columns, PROPERTIES[VALUE]: row.value}

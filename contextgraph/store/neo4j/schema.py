@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neo4j import Driver
 
 # It rises with each change of what is stored that the declarations do not show.
-NUMBER = 8
+NUMBER = 9
 # Names of a row's parts that are called otherwise as properties.
 PROPERTIES = {KEY: "id", VALUE: "value", SOURCE: "source", TARGET: "target"}
 # Nodes beside those of tables: what makes one of them unique.
@@ -221,7 +221,7 @@ def _statements(tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
                 name,
                 f"CREATE FULLTEXT INDEX {name} IF NOT EXISTS FOR {of} ON EACH [n.words] {_LUCENE}",
             )
-        for label, _ in table.listed.values():
+        for label, *_ in table.listed.values():
             yield _constraint(f"{label.lower()}_id", f"(n:{label})", ("tenant", "id"))
 
 

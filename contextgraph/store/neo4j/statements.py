@@ -70,7 +70,7 @@ def match(table: Table, where: Form, order: tuple[str, ...] = ()) -> str:
     """Return the clauses that find the rows *n* which the terms of a question *q* admit."""
     for place, (column, how) in enumerate(where):
         if column in table.listed and how in (Is.HAS, Is.HAS_ANY):
-            label, kind = table.listed[column]
+            label, kind, _ = table.listed[column]
             value = f"= q.w{place}[0]" if how is Is.HAS else f"IN q.w{place}"
             return (
                 f"MATCH (o:{label})<-[:{kind}]-(n:{table.label}) "
@@ -319,7 +319,7 @@ def nodes_deleted(table: Table) -> str:
 @lru_cache(100)
 def unlisted(table: Table, column: str) -> str:
     """Return the text that takes the texts of a column from rows; those of no other row go."""
-    label, kind = table.listed[column]
+    label, kind, _ = table.listed[column]
     return (
         f"UNWIND $keys AS key MATCH (:{table.label} {{tenant: $tenant, id: key}})"
         f"-[r:{kind}]->(o:{label}) DELETE r WITH DISTINCT o "
@@ -330,11 +330,11 @@ def unlisted(table: Table, column: str) -> str:
 @lru_cache(100)
 def listed(table: Table, column: str) -> str:
     """Return the text that relates rows to a node for each text of a column."""
-    label, kind = table.listed[column]
+    label, kind, _ = table.listed[column]
     return (
         f"UNWIND $rows AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"CALL (row, n) {{ UNWIND row.texts AS text "
-        f"MERGE (o:{label} {{tenant: $tenant, id: text}}) ON CREATE SET o.name = text "
+        f"MERGE (o:{label} {{tenant: $tenant, id: text}}) ON CREATE SET o += $shown[text] "
         f"CREATE (n)-[:{kind}]->(o) }}"
     )
 
