@@ -130,7 +130,7 @@ def run_worker(uri: str, path: Path, seconds: float, seed: int) -> dict[str, obj
                 done[receipt.status] += 1
                 acknowledged.append(receipt.trajectory_id)
                 for state in chance.choices(states, k=3):
-                    memory.query(state, degrade=True)
+                    memory.query(state)
                     done["queries"] += 1
             except ContextGraphError as error:
                 errors.append(str(error))

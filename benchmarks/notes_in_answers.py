@@ -101,7 +101,7 @@ def _compared(memory: AgentMemory, raw: RawTrajectory, files: frozenset[str]) ->
     channels = memory.retriever.channels
     for used in ({name: channels[name] for name in CHANNELS}, channels):
         memory.retriever.channels = used
-        context = memory.query(state, exclude_instances=[raw.instance_id], degrade=True)
+        context = memory.query(state, exclude_instances=[raw.instance_id])
         texts.append(render(context))
         shown = [
             recalled.note.content

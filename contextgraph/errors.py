@@ -10,7 +10,6 @@ ContextGraphError
 ├── SpaceMismatchError    vectors of two embedding spaces
 ├── RemoteError           a model behind an API
 ├── EmbeddingError        texts that could not be turned into vectors
-├── DegradedError         every channel that could have answered failed
 └── StoreError            the memory's store
     ├── StoreUnavailableError   cannot be reached, opened or locked in time
     ├── DamagedRunError         one stored run cannot be read; the others can
@@ -102,12 +101,6 @@ class RemoteError(ContextGraphError):
 
 class EmbeddingError(ContextGraphError):
     """Texts could not be turned into vectors; the message names the space and the reason."""
-
-    is_recoverable = True
-
-
-class DegradedError(ContextGraphError):
-    """A query found nothing because channels failed; the message names them."""
 
     is_recoverable = True
 

@@ -40,7 +40,6 @@ from contextgraph.config import (
 from contextgraph.errors import (
     ContextGraphError,
     DamagedRunError,
-    DegradedError,
     MemoryNotFoundError,
     NeverLearnedError,
     ReadError,
@@ -456,7 +455,7 @@ class AgentMemory:
         excluded = frozenset(exclude_instances)
         return LiveRun(self, raw, excluded, workdir, source, environment, session)
 
-    def query(  # noqa: PLR0913  (one parameter per fact about the question)
+    def query(
         self,
         current_state: State | str,
         limit: int = 5,
@@ -467,7 +466,6 @@ class AgentMemory:
         workdir: Path | str | None = None,
         already_shown: Collection[str] = (),
         unasked: bool = False,
-        degrade: bool = False,
     ) -> MemoryContext:
         """Return what the memory knows about a state: at most *limit* items of a kind, best first.
 
@@ -478,8 +476,8 @@ class AgentMemory:
         was shown before in its run (*already_shown*) and, if it did not ask (*unasked*), what it
         would soon do without advice. `contextgraph.advising.pipeline` lists all steps.
 
-        Raises `ValueError` if *workdir* does not exist, and `DegradedError` if nothing was found
-        and a channel other than notes failed; with *degrade* the answer is empty instead.
+        A part that fails is named in the answer, as `degraded`. Raises `ValueError` if *workdir*
+        does not exist, and `StoreError` if the memory does not answer.
         """
         state = current_state
         if isinstance(state, str):
@@ -489,9 +487,6 @@ class AgentMemory:
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
-        failed = {*context.failed} - {"notes", "lessons"}
-        if failed and not (context or degrade or self.is_service):
-            raise DegradedError("; ".join(context.degraded))
         tree = None
         if workdir:
             here, runs = state.repo if context.playbook else "", runs_to_compare(context)

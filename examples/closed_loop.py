@@ -157,7 +157,7 @@ def advice(
     memory: AgentMemory, session: Session, hear: Callable[[MemoryContext], None]
 ) -> list[str]:
     """Return what cleared the present error in past runs: the commands, best first."""
-    context = memory.query(session.states.state, limit=ADVICE, degrade=True)
+    context = memory.query(session.states.state, limit=ADVICE)
     hear(context)
     remedies = [remedy.actions for remedy in context.ranked]
     return ["\n".join(command_lines(actions)) for actions in remedies]

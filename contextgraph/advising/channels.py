@@ -1,5 +1,6 @@
 """Channels: what a state asks of a memory, and what each way of searching finds."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -42,7 +43,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import EmbedderSource, Store
+from contextgraph.store.protocols import Embedder, EmbedderSource, Store
 from contextgraph.text import (
     TASK_CHARS,
     FixedCounts,
@@ -57,6 +58,8 @@ from contextgraph.text import (
     words,
 )
 from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
+
+_log = logging.getLogger(__name__)
 
 TASK_WORDS = 160
 _REMEMBERED_TASKS = 64
@@ -682,7 +685,8 @@ def nearest_nodes(
 
     Fragments and states are those of the nearest runs, and those in which an error with such words
     was cleared; fragments and methodologies also those whose stored vectors are nearest. What has
-    none is embedded on request.
+    none is embedded on request. Where the embedder fails, the words of a text are compared, and by
+    a vector what is stored: other nodes come in the order of their runs.
     """
     if node_type not in _NODE_TYPES:
         raise ValueError(f"node_type is one of {', '.join(_NODE_TYPES)}, not {node_type!r}")
@@ -692,7 +696,7 @@ def nearest_nodes(
             raise SpaceMismatchError("the memory has no embedding space yet; search by a text")
         vector = None
     elif text:
-        (vector,) = embedder.embed([text]).vectors
+        vector = _embedded(embedder, [text])[0]
     else:
         vector = query if isinstance(query, Vector) else Vector.of(embedder.space, [*query])
     stored = _stored_nodes(store, node_type, vector, limit) if vector else []
@@ -705,7 +709,9 @@ def nearest_nodes(
     scores = Counter(dict(_ranked(text, texts, store)) if text else {})
     embedded = dict(enumerate(own.values()))
     if embedder is not None and vector is not None:
-        vectors = embedder.embed([said for said, _ in nodes[len(own) :]]).vectors
+        vectors = _embedded(embedder, [said for said, _ in nodes[len(own) :]])
+        if not (text or any(vectors)):
+            scores.update({index: 1 / (1 + index) for index in range(len(own), len(nodes))})
         embedded |= {index: one for index, one in enumerate(vectors, start=len(own)) if one}
         similarities = cosines(vector, [*embedded.values()])
         scores.update(dict(zip(embedded, similarities, strict=True)))
@@ -716,6 +722,15 @@ def nearest_nodes(
         else nodes[index][1]
         for index in best[:limit]
     )
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> Sequence[Vector | None]:
+    """Return the vectors of *texts*, none where the embedder fails: words are compared then."""
+    try:
+        return embedder.embed(texts).vectors
+    except EmbeddingError as error:
+        _log.warning("words are compared instead of vectors: %s", error)
+        return [None] * len(texts)
 
 
 def _id(node: Node) -> str:

@@ -533,7 +533,6 @@ class LiveRun:
             exclude_instances=self._excluded,
             workdir=self._tree.root if self._tree else None,
             unasked=True,
-            degrade=True,
         )
         # The session is asked, maybe of a service, only where there is something to say.
         if not found or not (said := self.session.said()):

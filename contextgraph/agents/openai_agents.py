@@ -56,7 +56,7 @@ def memory_tool(memory: AgentMemory, repo: str) -> "FunctionTool":
         """
         state = State(repo=repo, task_description=task, current_error=error_message)
         try:
-            context = memory.query(state, _LIMIT, degrade=True)
+            context = memory.query(state, _LIMIT)
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return _NOTHING

@@ -264,7 +264,6 @@ class Bounds(Struct, frozen=True):
             exclude_instances=excluded,
             as_of=self.as_of,
             workdir=self.workdir,
-            degrade=True,
         )
 
     def search(self, memory: "AgentMemory", state: "State") -> "Sequence[Found]":

@@ -229,9 +229,7 @@ class Replay:
         for count, (state, has_failed) in enumerate(zip(states_of(raw), failed, strict=True)):
             if not count or has_failed:
                 kind = MomentKind.ERROR if count else MomentKind.START
-                context = self._memory.query(
-                    state, exclude_instances=hidden, as_of=raw.started_at, degrade=True
-                )
+                context = self._memory.query(state, exclude_instances=hidden, as_of=raw.started_at)
                 yield ReplayMoment(raw, count, kind, context)
             loop = tracker.push(state)
             if loop and _is_news(loop, warned):

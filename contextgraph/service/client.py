@@ -49,8 +49,8 @@ class Client(OfService):
 
     Methods that change the store as a whole, or files of its machine, raise `NeedsStoreError`.
 
-    A query is answered within *deadline* seconds, or its answer is empty and `degraded` says why,
-    whatever *degrade* is. All else is retried for a minute, then raises `StoreUnavailableError`.
+    A query is answered within *deadline* seconds, or its answer is empty and `degraded` says
+    why. All else is retried for a minute, then raises `StoreUnavailableError`.
     The service also consolidates by itself, and takes the source of a run or note from the token:
     naming another raises `SettingsError`, as does a token that does not suffice. A service whose
     version has another interface raises `StoreError`.

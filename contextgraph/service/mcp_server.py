@@ -346,7 +346,7 @@ def query_memory(  # noqa: PLR0913, PLR0917  (one parameter per field of a state
     session = asked.session()
     if again:
         session.forget()
-    found = asked.memory.query(state, limit, degrade=True)
+    found = asked.memory.query(state, limit)
     withheld = asked.memory.withholds(found) or False
     context = settle(found, limit, already_shown=session.said(), withheld=withheld)
     shown = asked.shown(context)

@@ -381,7 +381,7 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("CONTEXTGRAPH_TOKEN", running.token)
     with AgentMemory.open(running.url) as memory:
         assert memory.is_service
-        assert memory.query(AT_ERROR, degrade=True).degraded == ()
+        assert memory.query(AT_ERROR).degraded == ()
         with pytest.raises(SettingsError, match="needs the store itself"):
             memory.back_up(Path("copy.db"))
 

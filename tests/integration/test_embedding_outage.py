@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 import pytest
 
-from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
+from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step, Trajectory
 from contextgraph.errors import EmbeddingError, NeverLearnedError
 from contextgraph.model import Action
 from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
+from tests.builders import recovering_run
 from tests.model_server import (
     KEY,
     MODEL,
@@ -164,6 +165,35 @@ def test_a_query_in_an_outage_is_answered_by_the_other_channels(
         (degraded,) = context.degraded
         assert "closed for today" in degraded
         assert "words are compared" in degraded
+
+
+def test_an_agent_is_never_stopped_by_a_server_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        with memory_at(tmp_path / "memory.db") as memory:
+            learn(memory, range(8))
+            for number in range(4):
+                memory.learn(recovering_run(number, repo="ada/engine"))
+            found = memory.retriever.by_semantic(TOPICS[0], "Trajectory")[0]
+            assert isinstance(found, Trajectory)
+    # Nobody listens at its address any longer.
+    with memory_at(tmp_path / "memory.db") as memory:
+        assert memory.query(QUESTION).similar_cases
+        nothing = memory.query(State(task_description="Zebras graze", repo="no/where"))
+        assert (nothing.failed, nothing.similar_cases) == (("semantic",), ())
+        (first, *_) = memory.retriever.by_semantic(TOPICS[0], "Trajectory")
+        assert isinstance(first, Trajectory)
+        assert first.task.startswith(TOPICS[0])
+        (near, *_) = memory.retriever.by_semantic(found.embedding, "Trajectory")
+        assert near.task.startswith(TOPICS[0])  # type: ignore[union-attr]
+        error = "No module named 'tariffs'"
+        for kind in ("Fragment", "State"):
+            assert memory.retriever.by_semantic(error, kind)
+            memory.retriever.by_semantic(found.embedding, kind)
+        memory.retriever.by_semantic(error, "Methodology")
 
 
 def always(status: int, content: bytes | str = b"{}", **headers: str) -> Fault:

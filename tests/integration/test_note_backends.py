@@ -182,7 +182,7 @@ def test_notes_are_stored_and_found_by_words_while_the_index_is_away(
         assert "secret" not in caplog.text
         assert memory.store.vectors.active_space() is not None
         state = State(repo="acme/shop", task_description="Totals of table 3")
-        assert memory.query(state, degrade=True).degraded == ()
+        assert memory.query(state).degraded == ()
         (check,) = (one for one in memory.health() if one.name == "notes")
         assert (check.ok, NOWHERE in check.detail) == (False, True)
 

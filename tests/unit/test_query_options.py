@@ -121,12 +121,9 @@ def test_each_parameter_of_a_query_changes_some_answer(
         "workdir": tmp_path,
         "already_shown": {remedy.description},
         "unasked": True,
-        "degrade": True,
     }
     assert {"self", "current_state", *options} == {*signature(AgentMemory.query).parameters}
     for name, value in options.items():
-        if name == "degrade":  # what it does: tests/unit/test_memory.py
-            continue
         answers = [
             (_said(memory.query(state)), _said(memory.query(state, **{name: value})))
             for state in STATES

@@ -360,8 +360,8 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
     shown |= {"description": fragment.description, "phase": fragment.phase}
     assert nodes[fragment.id] == nodes[fragment.id] | shown
     shown = {"label": "ErrorPattern", "name": error.name, "template": error.template}
-    shown |= {"runs": 1, "frequency": 1}
-    assert nodes[error.id] == nodes[error.id] | shown
+    counts = {"runs": 1, "frequency": 1}
+    assert nodes[error.id] == nodes[error.id] | shown | counts
     # The message is of one run.
     assert not {"context", "keywords"} & nodes[error.id].keys()
     edges = store.admin.graph().edges

@@ -74,9 +74,7 @@ def query(
     """
     from contextgraph.advising.wording import MAX_TOKENS, render
 
-    context = memory.query(
-        state.state(), limit, exclude_instances=exclude_instances, as_of=as_of, degrade=True
-    )
+    context = memory.query(state.state(), limit, exclude_instances=exclude_instances, as_of=as_of)
     show = memory.render if record else render
     return context_record(context, show(context, max_tokens or MAX_TOKENS))
 
@@ -121,7 +119,7 @@ def query_memory(
         current_error=error_message or "",
         open_file=current_file or "",
     )
-    return {"playbook": memory.render(memory.query(state, degrade=True))}
+    return {"playbook": memory.render(memory.query(state))}
 
 
 @operation(TokenScope.READ, "GET /v1/search", lines="found")
