@@ -99,11 +99,10 @@ class LiveGraph:
         """Read again the rows with these keys by table; None: all."""
         graph = self._graph
         assert graph is not None
-        for name, keys in put.items():
-            for key in keys or ():
-                edge = self._edges.pop((name, key), None)
-                if edge is not None and graph.has_edge(*edge):
-                    graph.remove_edge(*edge)
+        replaced = ((name, key) for name, keys in put.items() for key in keys or ())
+        for edge in filter(None, (self._edges.pop(one, None) for one in replaced)):
+            if graph.has_edge(*edge):
+                graph.remove_edge(*edge)
         for name, table in _NODES.items():
             if name in put:
                 self._put_nodes(table, put[name])
@@ -175,9 +174,10 @@ class LiveGraph:
         """Put the relations of *runs* to their errors, which change with their runs only."""
         graph = self._graph
         assert graph is not None
-        for run in runs or ():
-            met = [(run, error) for _, error in graph.out_edges(run)] if run in graph else []
-            graph.remove_edges_from([(*ends, tables.MET.label) for ends in met])
+        for run in set(runs or ()).intersection(graph):
+            for error in [*graph.successors(run)]:
+                if graph.has_edge(run, error, tables.MET.label):
+                    graph.remove_edge(run, error, tables.MET.label)
         self._put_edges(tables.MET, [] if runs is None else [Term(SOURCE, Is.IN, [*runs])])
 
     def _put_edges(self, table: Table, where: Sequence[Term]) -> None:
