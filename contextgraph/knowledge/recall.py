@@ -93,6 +93,8 @@ _TIME = regex(
     re.IGNORECASE,
 )
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+# A contracted verb, of which a stem of its own would be left: "didn" of "didn't".
+_CONTRACTED = regex(r"\b[^\W\d_]+n['’]t\b", re.IGNORECASE)
 # How a question begins, up to what it is about.
 _ASKS = regex(
     r"^(?P<asks>\W*(?:why|what|when|where|who|how|which)\b[^,.;:?]{0,20}?)\b(?:happen\w*|decid\w+"
@@ -155,7 +157,7 @@ def period_in(text: str, now: datetime) -> tuple[str, Period]:
 
 def without_asking(text: str) -> str:
     """Return *text* without how it asks: "when did we decide on the port" is about the port."""
-    rest = _ASKS.sub(r"\g<asks> ", text)
+    rest = _CONTRACTED.sub(" ", _ASKS.sub(r"\g<asks> ", text))
     return rest if stems(rest) else text
 
 

@@ -37,6 +37,7 @@ from contextgraph.model import (
     Trajectory,
     Vector,
     is_subagent,
+    passages_beside,
 )
 from contextgraph.model.values import replace
 from contextgraph.ranking import Rated, fused, ratings
@@ -45,10 +46,10 @@ from contextgraph.store.protocols import ALL, PassageStore, Store
 from contextgraph.text import cut, dice, number_of, overlap, rarity, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
-# Passages that are proposed by words and by meaning, the first runs of which are read whole;
-# remedies that are proposed.
+# Passages that are proposed by words and by meaning, and remedies.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
-_RUNS_BY_WORDS, _RUNS_BY_MEANING = 20, 15
+# So many passages before and after one may belong to the same turn.
+_BESIDE = 3
 _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
 # Of a list so many parts are more than one hit of a session.
 _OTHERS = 4
@@ -144,10 +145,9 @@ def search(
         for id_, one in known.items()
         if id_ in turns or recalled[id_].note.targets(LinkType.SAID_IN)
     ]
-    sessions = _sessions(store, hits, fused(weights, {id_: [one] for id_, one in known.items()}))
+    sessions = _sessions(store, hits, fused({id_: [one] for id_, one in known.items()}))
     entries = [one for one in recalled.values() if not one.note.targets(LinkType.SAID_IN)]
     scores = fused(
-        weights,
         {one.note.id: [known[one.note.id]] for one in entries if one.note.id in known}
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
@@ -190,27 +190,25 @@ def question_weights(passages: PassageStore, asked: Sequence[str]) -> dict[str, 
 def _said(
     store: Store, asked: Mapping[str, float], vector: Vector | None, within: Within
 ) -> tuple[dict[str, list[Passage]], dict[str, float]]:
-    """Return the turns of the runs that are proposed, each by its first passage, and cosines.
+    """Return the turns that are proposed, each by its first passage that is read, and cosines.
 
     All words of the question that was *asked* count, by their weights: several common ones may
-    say more than a rare one. What a question asks is often spread over the passages of a turn.
+    say more than a rare one. What a question asks is often spread over neighbouring passages of a
+    turn.
     """
     passages, scope = store.passages, within.passages(store)
     whole = {word: 1 + round(1000 * weight) for word, weight in asked.items()}
-    runs = _runs_of(passages.for_text(whole, scope, _BY_WORDS), _RUNS_BY_WORDS)
+    proposed = {*passages.for_text(whole, scope, _BY_WORDS)}
     if vector is not None:
-        runs += _runs_of(passages.nearest(vector, scope, _BY_MEANING), _RUNS_BY_MEANING)
+        proposed |= passages.nearest(vector, scope, _BY_MEANING).keys()
+    read = passages.get([*{id_ for one in proposed for id_ in passages_beside(one, _BESIDE)}])
     turns: dict[tuple[str, str, int], list[Passage]] = {}
-    for one in passages.of_runs(replace(scope, runs=tuple(dict.fromkeys(runs)))):
+    for one in sorted(read.values(), key=lambda one: (one.run, one.number)):
         turns.setdefault((one.run, one.kind, one.step), []).append(one)
-    ids = [one.id for turn in turns.values() for one in turn]
+    found = [turn for turn in turns.values() if not proposed.isdisjoint(one.id for one in turn)]
+    ids = [one.id for turn in found for one in turn]
     cosines = {} if vector is None else {**passages.cosines(vector, ids)}
-    return {turn[0].id: turn for turn in turns.values()}, cosines
-
-
-def _runs_of(ids: Iterable[str], most: int) -> list[str]:
-    """Return the runs of passages, each once, in order."""
-    return [*dict.fromkeys(id_.rpartition(":")[0] for id_ in ids)][:most]
+    return {turn[0].id: turn for turn in found}, cosines
 
 
 def _text_of(passages: Iterable[Passage]) -> str:
@@ -239,16 +237,12 @@ class _Hit(NamedTuple):
         """Return it with the passage alone that answers best, and how well that does."""
         texts = {one.id: one.text for one in self.passages} or {self.id: self.text}
         near = cosines if self.passages else {self.id: self.rated.meaning}
-        best = next(
-            iter(
-                fused(weights, {id_: [one] for id_, one in ratings(weights, texts, near).items()})
-            ),
-            "",
-        )
+        rated = ratings(weights, texts, near)
+        best = next(iter(fused({id_: [one] for id_, one in rated.items()})), "")
         known = {one.id: one for one in self.passages}
         text = known[best].text if best in known else self.text
         words = overlap(weights, Counter(stems(text)))
-        rating = Rated(words, self.rated.met, near.get(best, 0.0))
+        rating = Rated(words, near.get(best, 0.0))
         return self._replace(id=best or self.id, rated=rating, text=text)
 
 

@@ -40,12 +40,26 @@ class Passage(Struct, frozen=True, omit_defaults=True):
     @property
     def id(self) -> str:
         """The id: that of the run and the place in it."""
-        return f"{self.run}:{self.number:04}"
+        return _id(self.run, self.number)
 
     @property
     def speaker(self) -> str:
         """The speaker, as a person names them."""
         return "agent" if self.by_agent else "user"
+
+
+def _id(run: str, number: int) -> str:
+    return f"{run}:{number:04}"
+
+
+def passages_beside(passage: str, most: int) -> list[str]:
+    """Return the ids that *most* passages before the one of this id have, and as many after it.
+
+    They are of the same run, but not always of the same turn.
+    """
+    run, _, number = passage.rpartition(":")
+    first, last = max(0, int(number) - most), int(number) + most
+    return [_id(run, place) for place in range(first, last + 1)]
 
 
 class PassageScope(Struct, frozen=True):

@@ -16,11 +16,11 @@ from contextgraph.text.strings import nearness, overlap, rarity
 # Of reciprocal rank fusion (Cormack, Clarke & Büttcher 2009).
 RRF_K = 60
 
-# Chosen on thirty questions about sessions and 360 sentences and subjects of lessons of these: how
+# Chosen on fifty questions about sessions and 360 sentences and subjects of lessons of these: how
 # long a turn is and how much a longer one is counted down, what phrases are worth beside words, and
-# what further texts of a session and the part of the question that it has count.
+# what further texts of a session count.
 _TURN, _BY_LENGTH, _PHRASES = 110, 0.9, 2.2
-_OTHERS, _OTHER_WORDS, _OTHER_MEANING, _COVERED = 4, 0.15, 0.1, 0.3
+_OTHERS, _OTHER_WORDS, _OTHER_MEANING = 4, 0.15, 0.1
 # Texts about other things have such a cosine.
 UNRELATED = 0.2
 
@@ -68,12 +68,11 @@ def reciprocal_rank_fusion(
 class Rated(NamedTuple):
     """How well a text answers a question.
 
-    By *words* (BM25 with phrases, over the maximum of BM25), those that it has (*met*), and by
-    *meaning* (the cosine of their vectors; 0 where there is none).
+    By *words* (BM25 with phrases, over the maximum of BM25), and by *meaning* (the cosine of their
+    vectors; 0 where there is none).
     """
 
     words: float
-    met: frozenset[str]
     meaning: float = 0.0
 
 
@@ -91,30 +90,24 @@ def ratings(
     for id_, text in texts.items():
         sequence = stems(text)
         meaning = max(0.0, cosines.get(id_, 0.0))
-        met = frozenset(weights.keys() & {*sequence})
         words = 0.0
-        if met:
+        if not weights.keys().isdisjoint(sequence):
             by_word = overlap(weights, Counter(sequence), by_length=_BY_LENGTH, length=_TURN)
             words = by_word + nearness(weights, sequence) / _PHRASES
-        if met or meaning:
-            known[id_] = Rated(words, met, meaning)
+        if words or meaning:
+            known[id_] = Rated(words, meaning)
     return known
 
 
-def fused(weights: Mapping[str, float], groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
+def fused(groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
     """Key -> the score of each of *groups* of texts, 0 to 1, the best first.
 
     Half by words and half by meaning, each over its maximum; of what has no vector yet words
-    decide alone. The best text of a group counts whole, of the next few a share; and what part of
-    the question they have together.
+    decide alone. The best text of a group counts whole, of the next few a share.
     """
-    total = sum(weights.values()) or 1.0
     words, meaning = dict[Key, float](), dict[Key, float]()
     for key, texts in groups.items():
-        met = frozenset().union(*(one.met for one in texts))
-        covered = sum(weights[word] for word in sorted(met)) / total
-        counted = _with_others([one.words for one in texts], _OTHER_WORDS)
-        words[key] = counted * (1 - _COVERED + _COVERED * covered)
+        words[key] = _with_others([one.words for one in texts], _OTHER_WORDS)
         if any(one.meaning for one in texts):
             near = _with_others([one.meaning for one in texts], _OTHER_MEANING)
             meaning[key] = max(0.0, near - UNRELATED)

@@ -1583,13 +1583,6 @@ class MemoryPassages(_Part):
         found = self._find(Question(tables.PASSAGE, [_keyed(ids)], (KEY,), wanted=wanted))
         return {key: tables.passage_of(values) for key, *values in found}
 
-    def of_runs(self, scope: model.PassageScope) -> Sequence[model.Passage]:
-        if scope.runs == ():
-            return []
-        terms = _passages_in(scope)
-        found = self._find(Question(tables.PASSAGE, terms, wanted=tables.PASSAGE_COLUMNS))
-        return sorted(map(tables.passage_of, found), key=lambda one: (one.run, one.number))
-
     @_of_one_state
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
         return self._port.word_counts(tables.PASSAGE, words)

@@ -428,9 +428,6 @@ class PassageStore(TextVectors, Protocol):
     def get(self, ids: Sequence[str]) -> Mapping[str, model.Passage]:
         """Return the known ones of *ids*, by id."""
 
-    def of_runs(self, scope: model.PassageScope) -> Sequence[model.Passage]:
-        """Return all passages in *scope*, by run, in order."""
-
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
         """Return in how many passages each of *words* (stems) occurs."""
 

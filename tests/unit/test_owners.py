@@ -237,7 +237,7 @@ def test_a_search_finds_what_a_fork_repeats_where_it_was_said(memory: AgentMemor
     first = memory.learn(session("first", *WHOLE))
     fork = memory.learn(session("fork", *FORK, day=1))
     for receipt, words in ((first, {WHOLE[0], RULE}), (fork, {FORK[-2]})):
-        passages = memory.store.passages.of_runs(PassageScope(runs=(receipt.trajectory_id,)))
+        passages = memory.store.passages.newest(PassageScope(runs=(receipt.trajectory_id,)), 100)
         assert {one.text for one in passages if not one.by_agent} == words
 
 

@@ -375,11 +375,13 @@ def test_what_was_said_is_kept_within_limits_or_not_at_all(
 
 def test_what_is_spread_over_the_parts_of_a_turn_is_found(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
-    aside = "The shop has many parts that have nothing to do with each other at all. " * 6
-    parts = ("The courier", "sends the parcel", "again when its label is torn")
-    spread = "\n\n".join(f"{part} of that kind. {aside}" for part in parts)
-    memory.learn(discussed("spread", now - timedelta(days=9), "How?", spread))
-    memory.learn(discussed("half", now - timedelta(days=8), "How?", "The courier has a parcel."))
-    memory.learn(discussed("label", now - timedelta(days=7), "How?", "A label may be torn."))
-    found = memory.search("which parcel does the courier send again, with a torn label", repo=SHOP)
+    aside = "It is as it was, and so are they. " * 14
+    parts = ("The courier", "The parcel", "The label", "Torn ones")
+    spread = "\n\n".join(f"{part} in general. {aside}" for part in parts)
+    memory.learn(discussed("spread", now - timedelta(days=7), "How?", spread))
+    # More sessions than are shown have two of the words together.
+    for number in range(24):
+        said = f"Courier {number} has a parcel." if number % 2 else f"Label {number} is torn."
+        memory.learn(discussed(f"half-{number}", now - timedelta(days=8), "How?", said))
+    found = memory.search("what does a courier do with a parcel whose label is torn", repo=SHOP)
     assert found[0].session == "spread"
