@@ -1,5 +1,6 @@
 """`AgentMemory`, the façade of the library."""
 
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -7,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 from uuid import uuid4
 
@@ -66,7 +68,9 @@ from contextgraph.model import (
     MemoryContext,
     MethodologyStatus,
     Note,
+    NoteReceipt,
     RawTrajectory,
+    Recollection,
     RepositoryPlaybook,
     Session,
     SessionFilter,
@@ -98,7 +102,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons
-    from contextgraph.knowledge.notes import MaintenancePolicy, Notes
+    from contextgraph.knowledge.notes import MaintenancePolicy, NoteProperties, Notes
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
     from contextgraph.knowledge.team import Taken
@@ -300,6 +304,27 @@ class AgentMemory:
     def session_facets(self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 20) -> Facets:
         """Count the sessions that *wanted* admits by repository, agent and outcome."""
         return self.store.runs.facets(wanted, limit)
+
+    def remember(
+        self,
+        text: str,
+        *,
+        repo: str | None = "",
+        source: str = "user",
+        tags: Collection[str] = (),
+        credibility: float | None = None,
+        **properties: "Unpack[NoteProperties]",
+    ) -> NoteReceipt:
+        """Store what *source* says about *repo* (empty: about anything): see `Notes.remember`."""
+        return self.notes.remember(
+            text, repo=repo, source=source, tags=tags, credibility=credibility, **properties
+        )
+
+    def recall(
+        self, question: str, *, repo: str | None = None, limit: int = 5
+    ) -> tuple[Recollection, ...]:
+        """Return the notes of every kind that best answer *question*: see `Notes.recall`."""
+        return self.notes.recall(question, repo=repo, limit=limit)
 
     def last_session(self, repo: str | None = None) -> "LastSession | None":
         """Return the newest session of *repo*, or of any repository; None if there is none.
@@ -727,6 +752,8 @@ class AgentMemory:
         """
         from contextgraph.learning import checked_source
 
+        _expect(context_id, str, "report_outcome takes the id of a context")
+        _expect(helped, bool, "helped is True or False")
         self.note_exposures()
         return self.store.exposures.report(
             context_id, helped, item, checked_source(source) or self.source
@@ -772,7 +799,8 @@ class AgentMemory:
 
         A path is read as by `readers.read`, and a dict as a record of such a file: several dicts
         may be the rows of a `datasets.Dataset`. Of several runs, those that cannot be read or
-        learned are logged and left out. Raises `ReadError` for a single dict that holds no run.
+        learned are logged and left out. Raises `ReadError` for a single dict that holds no run and
+        for a path where nothing is, and `ValueError` for a generator that is used up.
 
         *source* names who supplies the runs (default: the setting `source`); see docs/security.md.
         Learning a run again changes nothing, except an outcome that was unknown. After every 16
@@ -783,9 +811,12 @@ class AgentMemory:
         if isinstance(trajectory, str | Path):
             from contextgraph.readers import read
 
+            _expect_path(str(trajectory))
             trajectory = read(trajectory, on_skip=_leave_out, trusted=HISTORIES.all())
         if not isinstance(trajectory, RawTrajectory):
             _expect(trajectory, Iterable, _TAKES)
+            if isinstance(trajectory, GeneratorType) and trajectory.gi_frame is None:
+                raise ValueError("learn got a generator that is used up: make a new one")
             if isinstance(trajectory, Mapping):
                 return [*self.learn_many([trajectory], source=source, on_error=_raise)]
             return [*self.learn_many(trajectory, source=source, on_error=_leave_out)]
@@ -1139,8 +1170,8 @@ class AgentMemory:
     def quarantine(self, advice: str) -> bool:
         """Never show *advice* again; return False if it is unknown.
 
-        *advice* is an id of advice (``adv_…``), of a methodology, of a line shown at a start
-        (``fact_…``), or ``source:NAME`` for everything that this source supplied.
+        *advice* is an id of advice that was shown (``adv_…``), of a methodology, of a line shown at
+        a start (``fact_…``), or ``source:NAME`` for everything that this source supplied.
         """
         return self._decide(advice, is_quarantined=True)
 
@@ -1156,7 +1187,10 @@ class AgentMemory:
         elif is_fact_id(advice):
             if evidence_of(self.store, advice) is None:
                 return False
-        elif not is_advice_id(advice) and not self.store.methodologies.get([advice]):
+        elif is_advice_id(advice):
+            if not self.store.exposures.newest(1, name=advice):
+                return False
+        elif not self.store.methodologies.get([advice]):
             return False
         self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])
         return True
@@ -1374,6 +1408,14 @@ def _expect(value: object, kind: type, message: str) -> None:
     """Raise `TypeError` with *message* unless *value* is of this *kind*."""
     if not isinstance(value, kind):
         raise TypeError(f"{message}, not {type(value).__name__}")
+
+
+def _expect_path(path: str) -> None:
+    """Raise `ReadError` where there is nothing at *path*; a pattern or an address may be empty."""
+    if not path:
+        raise ReadError("learn", "", "an empty path; name a file or a folder of logs")
+    if not any(mark in path for mark in ("*", "?", "[", "://")) and not os.path.exists(path):
+        raise ReadError(path, "", "no such file or folder")
 
 
 def _raise(error: ReadError) -> None:

@@ -234,6 +234,14 @@ def _omitted(count: int) -> str:
     return f"({count} earlier ones omitted)"
 
 
+def _action(given: object) -> Action:
+    if isinstance(given, Action):
+        return given
+    if isinstance(given, str):
+        return Action("bash", given, {"command": given})
+    raise TypeError(f"observe takes a command line or an Action, not {type(given).__name__}")
+
+
 class LiveRun:
     """A run of an agent in progress; `AgentMemory.live` begins it.
 
@@ -327,9 +335,7 @@ class LiveRun:
         *action* is a command line or a call of another tool. *observation* is None if the action
         got no answer. Append the advice unchanged to the observation that the agent sees.
         """
-        if isinstance(action, str):
-            action = Action("bash", action, {"command": action})
-        step = Step(len(self._steps), thought, action, observation, exit_code=exit_code)
+        step = Step(len(self._steps), thought, _action(action), observation, exit_code=exit_code)
         return self.take(step)
 
     def take(self, step: Step) -> str | None:

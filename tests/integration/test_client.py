@@ -255,6 +255,7 @@ MISSING = {
 # Send nothing, use other methods, or have requests of their own.
 OWN = {
     *("query", "playbook", "how", "before", "check_loop", "render", "withholds", "report_outcome"),
+    *("remember", "recall"),
     *("note_exposures", "learn", "learn_many", "batch", "set_outcome", "get_stats"),
     *("close", "inspect", "is_service", "live", "of", "of_settings", "open", "working"),
     *(

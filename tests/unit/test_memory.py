@@ -1,9 +1,11 @@
 """The façade: learning, advising, crediting, forgetting."""
 
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -548,3 +550,38 @@ def _files_with(folder, marker):
     """Return the files below *folder* that hold *marker*."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path for path in files if marker.encode() in path.read_bytes()]
+
+
+def test_misuse_is_a_typed_error_that_says_what_is_taken(tmp_path: Path) -> None:
+    memory = AgentMemory.open(":memory:")
+    used = (raw for raw in [recovering_run(1)])
+    memory.learn(used)
+    context = memory.query("ModuleNotFoundError: No module named 'tariffs'", repo="acme/shop")
+    with memory.live(repo="acme/shop", task="Mend it.") as live:
+        misuse: list[tuple[type[Exception], str, Callable[[], object]]] = [
+            (ReadError, "an empty path", lambda: memory.learn("")),
+            (ReadError, "no such file or folder", lambda: memory.learn(tmp_path / "absent")),
+            (ValueError, "used up", lambda: memory.learn(used)),
+            (StoreError, "is a folder", lambda: AgentMemory.open(tmp_path)),
+            (TypeError, "id of a context", lambda: memory.report_outcome(context, True)),  # type: ignore[arg-type]
+            (TypeError, "True or False", lambda: memory.report_outcome(context.id, "yes")),  # type: ignore[arg-type]
+            (TypeError, "command line or an Action", lambda: live.observe(["ls"], "")),  # type: ignore[arg-type]
+        ]
+        for error, message, call in misuse:
+            with pytest.raises(error, match=message):
+                call()
+    assert memory.learn([]) == []
+
+
+def test_the_facade_remembers_recalls_and_searches() -> None:
+    memory = AgentMemory.open(":memory:")
+    receipt = memory.remember("Invoices are rounded once, at the total.", repo="acme/shop")
+    (found,) = memory.recall("how are invoices rounded", repo="acme/shop")
+    assert found.note.id == receipt.id
+    assert receipt.id in {hit.id for hit in memory.search("invoices rounded", "acme/shop")}
+
+
+def test_advice_that_was_never_shown_cannot_be_turned_off() -> None:
+    memory = AgentMemory.open(":memory:")
+    assert not memory.quarantine("adv_0123456789abcdef")
+    assert not memory.release("adv_0123456789abcdef")

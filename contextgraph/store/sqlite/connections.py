@@ -82,6 +82,8 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._damage = ""
+        if not self.in_memory and Path(path).is_dir():
+            raise StoreError(f"{path} is a folder; name a file")
         self._renew()
 
     @contextmanager
@@ -268,8 +270,6 @@ class Connections:
         if self.in_memory:
             return
         path = Path(self.path)
-        if path.is_dir():
-            raise StoreError(f"{self.path} is a folder; name a file")
         if path.exists():
             return
         if not self._create:
