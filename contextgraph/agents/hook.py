@@ -537,7 +537,18 @@ def headlines(text: str) -> "list[str]":
     stripped = (line.removeprefix("Earlier runs: ") for line in said)
     lines = [line for line in stripped if line]
     chosen = [line for line in lines if "`" in line] or lines[:1]
-    return [one if len(one) <= _HEADLINE else f"{one[: _HEADLINE - 1]}…" for one in chosen]
+    return [*map(_shortened, chosen)]
+
+
+def _shortened(line: str) -> str:
+    """*line*, cut to about a line of a terminal, but for the last code in it: what to do."""
+    if len(line) <= _HEADLINE:
+        return line
+    last = line.rfind("`")
+    if last < _HEADLINE - 1:
+        return f"{line[: _HEADLINE - 1]}…"
+    remedy = line[line.rfind("`", 0, last) : last + 1]
+    return f"{line[: max(0, _HEADLINE - len(remedy) - 3)].rstrip()} … {remedy}".lstrip()
 
 
 def _ignore(_error: object) -> None:

@@ -18,7 +18,7 @@ from contextgraph.service.records import advice_record, record_of
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line, regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from contextgraph.learning.statistics import Friction, MemoryStats
     from contextgraph.model import (
@@ -229,6 +229,23 @@ def _since(text: str) -> datetime:
     return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
 
 
+class _Switch(Struct, frozen=True):
+    """The *command* that turns an item off, or on again, and what the item says in *words*."""
+
+    command: str
+    words: str
+    is_off: bool
+
+    @classmethod
+    def of(cls, item: "ShownItem", off: "Container[str]") -> "_Switch":
+        """Return that of *item*, which is one of those that are *off* or not."""
+        is_off = item.advice in off
+        operation = "release" if is_off else "quarantine"
+        return cls(
+            f"contextgraph call {operation} identity={item.advice}", _in_words([item]), is_off
+        )
+
+
 class _Given(Struct, frozen=True):
     """Advice that an agent was given: its *text*, where that is known, and its ids."""
 
@@ -244,7 +261,7 @@ class _Given(Struct, frozen=True):
     followed: bool | None = None
     cleared: bool | None = None
     steps_saved: float = 0.0
-    is_off: bool = False
+    switches: "tuple[_Switch, ...]" = ()
     tokens: int = 0
 
 
@@ -279,7 +296,10 @@ def receipt(
     failures = HookFiles(common.settings()).failed()
     given, figures = _given(common, since)
     counts = advice_record(figures)
-    items: list[Json] = [record_of(one, "is_off", off=one.is_off) for one in given[-limit:]]
+    items: list[Json] = [
+        record_of(one, "switches", off=any(switch.is_off for switch in one.switches))
+        for one in given[-limit:]
+    ]
     record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
     record["failures"] = [*failures]
     if html:
@@ -320,11 +340,11 @@ def _given(common: Common, since: datetime) -> "tuple[list[_Given], AdviceFigure
                     exposure.repo,
                     exposure.session,
                     exposure.moment,
-                    advice=_advice(exposure.items),
+                    advice=tuple(dict.fromkeys(item.advice for item in exposure.items)),
                     why=tuple(filter(None, (item.why for item in exposure.items))),
                     followed=any(item.helped is not None for item in exposure.items) or None,
                     cleared=exposure.helped,
-                    is_off=not off.isdisjoint(_advice(exposure.items)),
+                    switches=tuple(_switches(exposure.items, off)),
                 )
                 saved = memory.stats.get_figures(ShownTally.of([exposure])).saved
                 given.append(replace(one, steps_saved=saved, tokens=exposure.tokens))
@@ -333,8 +353,14 @@ def _given(common: Common, since: datetime) -> "tuple[list[_Given], AdviceFigure
     return sorted(given, key=lambda one: one.at), figures
 
 
-def _advice(items: "Iterable[ShownItem]") -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item.advice for item in items))
+def _switches(items: "Iterable[ShownItem]", off: "Container[str]") -> "Iterator[_Switch]":
+    """Yield those of *items*; notes and past tasks are forgotten, not turned off."""
+    from contextgraph.advising.wording import is_fact_id
+    from contextgraph.trace.advice import is_advice_id
+
+    for name, item in {item.advice: item for item in items}.items():
+        if is_advice_id(name) or is_fact_id(name):
+            yield _Switch.of(item, off)
 
 
 def _in_words(items: "Sequence[ShownItem]") -> str:
@@ -346,9 +372,7 @@ def _in_words(items: "Sequence[ShownItem]") -> str:
 
 
 def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: datetime) -> None:
-    from contextgraph.advising.wording import is_fact_id
     from contextgraph.model import steps_text
-    from contextgraph.trace.advice import is_advice_id
 
     day = f"{since:%Y-%m-%d %H:%M}"
     if not given:
@@ -367,9 +391,7 @@ def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: da
         print_text((where, "dim"))
         for line in headlines(one.text):
             print_text(line, indent=2)
-        # Notes and past tasks are forgotten, not turned off.
-        for advice in [name for name in one.advice if is_advice_id(name) or is_fact_id(name)][:1]:
-            switch = "off: contextgraph call quarantine"
-            if one.is_off:
-                switch = "is off; on again: contextgraph call release"
-            print_text((f"{switch} identity={advice}", "dim"), indent=2)
+        for switch in one.switches:
+            what = f" ({switch.words})" if len(one.switches) > 1 and switch.words else ""
+            state = "is off; on again" if switch.is_off else "off"
+            print_text((f"{state}{what}: {switch.command}", "dim"), indent=2)

@@ -911,6 +911,19 @@ def test_each_line_of_a_start_is_a_line_of_the_receipt() -> None:
     assert headlines(start) == ["`python` failed; use `python3`", "in `lib` already: no `cd`"]
 
 
+def test_a_line_for_a_person_is_never_cut_before_its_remedy() -> None:
+    error = "a message that goes on and on, " * 8
+    remedy = "`PYTHONPATH=lib python reproduce.py`"
+    (short,) = headlines(f"- {error}: run {remedy} [3 of 3 tasks here]")
+    assert short.endswith(f" … {remedy}")
+    assert len(short) <= 140
+    (long,) = headlines(f"- {error}: run `{'x' * 200}`")
+    assert long == f"… `{'x' * 200}`"
+    (early,) = headlines(f"- run {remedy}, {error}")
+    assert early.startswith(f"run {remedy}")
+    assert len(early) == 140
+
+
 def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, project: Path) -> None:
     assert "no advice was given" in contextgraph("receipt", "--store", store).out
     advised = shown(failure(project), store)
@@ -955,8 +968,10 @@ def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, proje
 def test_the_receipt_names_what_turns_a_line_of_a_start_off(tested: Path, project: Path) -> None:
     assert "tests run with" in shown(started(project), tested)
     (item,) = contextgraph("receipt", "--store", tested, "--json").records[0]["items"]
+    said = contextgraph("receipt", "--store", tested).out.replace("\n", " ")
 
     for name in item["advice"]:
+        assert f"contextgraph call quarantine identity={name}" in " ".join(said.split())
         assert call("quarantine", tested, identity=name).code == 0
     assert "tests run with" not in shown(started(project, session_id="later"), tested)
 
