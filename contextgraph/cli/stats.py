@@ -392,6 +392,6 @@ def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: da
         for line in headlines(one.text):
             print_text(line, indent=2)
         for switch in one.switches:
-            what = f" ({switch.words})" if len(one.switches) > 1 and switch.words else ""
+            about = f" ({switch.words})" if len(one.switches) > 1 and switch.words else ""
             state = "is off; on again" if switch.is_off else "off"
-            print_text((f"{state}{what}: {switch.command}", "dim"), indent=2)
+            print_text((f"{state}{about}: {switch.command}", "dim"), indent=2)
