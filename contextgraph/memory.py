@@ -545,7 +545,7 @@ class AgentMemory:
         or changed this file, are returned. A time in the question ("last week", "in March", "since
         2026-02") limits the results. *strategy* is as for `Notes.recall`.
         """
-        from contextgraph.knowledge.recall import asks_for_anything, period_in
+        from contextgraph.knowledge.asked import asks_for_anything, period_in
         from contextgraph.knowledge.search import Within, search
 
         repo = self._named(repo) if repo else None

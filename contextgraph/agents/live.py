@@ -152,12 +152,11 @@ class WorkingMemory:
 
     def _fixed(self) -> list[str]:
         """The lines of the fixed zone, each part within its share."""
-        for_rules = self._share(_RULES_SHARE)
-        rules = [clip_tokens(f"Rule: {rule}", for_rules // 2) for rule in self._rules]
+        rules = [f"Rule: {rule}" for rule in self._rules]
         trigger = [f"Focus: {self._focus}"] if self._focus else []
         trigger += [self._trigger] if self._trigger else []
         return [
-            *_latest(rules, for_rules),
+            *_shared(rules, self._share(_RULES_SHARE)),
             *_shared(trigger, self._share(_TRIGGER_SHARE)),
             *_shared(self._state_lines(), self._share(_STATE_SHARE)),
         ]

@@ -97,7 +97,7 @@ MAX_CONTENT = 64 * 1024
 UNTRUSTED = "/untrusted"
 _KNOWLEDGE = "/kb/"
 _KINDS = ("user", "tool", "web", "file", "system", "agent")
-_EXTERNAL = frozenset({"tool", "web", "file"})
+EXTERNAL = frozenset({"tool", "web", "file"})
 _LOCATOR = "locator (URL, path, query, event id or content hash)"
 
 
@@ -160,13 +160,18 @@ def checked_source(
     if isinstance(source, Mapping) and kind not in _KINDS:
         raise InvalidEntryError(f"source.kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
     masked = checked_content(source)
-    needs_provenance = kind in _EXTERNAL or key.startswith(_KNOWLEDGE)
+    needs_provenance = kind in EXTERNAL or key.startswith(_KNOWLEDGE)
     missing = _missing_provenance(fields) if needs_provenance else ""
     if not missing or key.startswith(f"{UNTRUSTED}/"):
         return key, masked
     if untrusted == "isolate":
         return UNTRUSTED + key, masked
     raise InvalidEntryError(f"source of {key} needs {missing}")
+
+
+def _writer(source: Json) -> Json:
+    """Return who wrote an entry of *source*, which may say where that was read as well."""
+    return source.get("by", source) if isinstance(source, Mapping) else source
 
 
 def _missing_provenance(source: Mapping[str, object]) -> str:
@@ -839,7 +844,7 @@ class KeyedMemory:
         valid = content is not None
         with self._files.writing(create=True) as position:
             known = self._files.get(target) if only_of is not None else None
-            if known and known.source != only_of:
+            if known and _writer(known.source) != only_of:
                 raise InvalidEntryError(f"{target} was set by another source")
             now = max(self._now(), position.ts) if position.ts else self._now()
             envelope = Envelope(target, position.seq + 1, now, valid, origin, content)

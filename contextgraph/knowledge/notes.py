@@ -29,10 +29,9 @@ from contextgraph.governance.forgetting import (
     strength,
     worth,
 )
+from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.recall import (
-    ALWAYS,
     ORDERED,
-    Period,
     Question,
     credibility_of,
     later_of,

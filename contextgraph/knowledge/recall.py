@@ -6,11 +6,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from contextgraph.governance.forgetting import age_weight, credibility
+from contextgraph.knowledge.asked import (
+    ALWAYS,
+    RECENT,
+    WHY,
+    Period,
+    anything,
+    in_english,
+    without_asking,
+)
 from contextgraph.knowledge.extraction import files_in
 from contextgraph.model import (
     Explanation,
@@ -72,111 +80,10 @@ _BY_NAME, _WALKED, _DEPTH = 20, 3, 2
 # Entities that are linked to one, beside notes and pages; more where only links are followed.
 _LINKED, _MOST_LINKED = 3, 200
 _REASON = regex(
-    r"\b(?:because|since|so that|due to|reasons?|that['’]s why|otherwise|in order to)\b",
+    r"\b(?:because|since|so that|due to|reasons?|that['’]s why|otherwise|in order to)\b"
+    r"|因为|由于|所以|为了|否则|以免|原因",
     re.IGNORECASE,
 )
-_WHY = regex(
-    r"^\W*(?:why\b|[^,.;:?]{0,30}\b(?:decid\w+|decisions?|agreed?|rules?)\b)", re.IGNORECASE
-)
-_RECENT = regex(
-    r"\b(?:recent(?:ly)?|lately|today|yesterday|last|newest|latest|new)\b", re.IGNORECASE
-)
-
-
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-# A time that a question names, after a word that makes it one.
-_TIME = regex(
-    r"\b(?:(?P<day>today|yesterday)"
-    r"|(?P<which>this|last|past|previous)\s+(?:(?P<count>\d+)\s+)?(?P<unit>day|week|month|year)s?"
-    rf"|(?P<how>in|since|during|of|from|last)\s+(?P<month>{_MONTHS})(?:\s+(?P<year>20\d\d))?"
-    r"|(?P<on>on|since|in)\s+(?P<date>20\d\d(?:-\d\d(?:-\d\d)?)?))\b",
-    re.IGNORECASE,
-)
-_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-# A contracted verb, of which a stem of its own would be left: "didn" of "didn't".
-_CONTRACTED = regex(r"\b[^\W\d_]+n['’]t\b", re.IGNORECASE)
-# How a question begins, up to what it is about.
-_ASKS = regex(
-    r"^(?P<asks>\W*(?:why|what|when|where|who|how|which)\b[^,.;:?]{0,20}?)\b(?:happen\w*|decid\w+"
-    r"|decisions?|know\w*|agree[ds]?|sa(?:y|id)|discuss\w*|talk\w*|learn\w*|rules?)\b"
-    r"(?:\s+(?:about|on|with|to|that|for|of)\b)?",
-    re.IGNORECASE,
-)
-
-
-class Period(NamedTuple):
-    """A time *since* then and *until* then; None for no limit."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def has(self, time: datetime) -> bool:
-        """Return whether *time* is in it."""
-        is_late = self.since is None or self.since <= time
-        return is_late and (self.until is None or time < self.until)
-
-
-ALWAYS = Period()
-
-
-def period_in(text: str, now: datetime) -> tuple[str, Period]:
-    """Return *text* without the first time that it names, and that time.
-
-    The last week are the seven days before *now*; a month without a year is the latest that began.
-    """
-    if not (match := _TIME.search(text)):
-        return text, ALWAYS
-    rest = f"{text[: match.start()]} {text[match.end() :]}"
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    if match["day"]:
-        is_over = match["day"].casefold() == "yesterday"
-        since = midnight - timedelta(days=is_over)
-        return rest, Period(since, midnight if is_over else None)
-    if match["unit"]:
-        days = _DAYS[match["unit"].casefold()] * int(match["count"] or 1)
-        return rest, Period(midnight - timedelta(days=days))
-    if match["month"]:
-        month = _MONTHS.split("|").index(match["month"].casefold()) + 1
-        year = int(match["year"] or (now.year if month <= now.month else now.year - 1))
-        parts, is_open = [year, month], match["how"].casefold() == "since"
-    else:
-        parts, is_open = [*map(int, match["date"].split("-"))], match["on"].casefold() == "since"
-    try:
-        year, month, day = (*parts, 1, 1)[:3]
-        since = midnight.replace(year=year, month=month, day=day)
-    except ValueError:  # such as the 31st of June
-        return text, ALWAYS
-    longest = timedelta(days=(0, 366, 31, 1)[len(parts)])
-    until = since + longest
-    if len(parts) == 2:
-        until = until.replace(day=1) if until.month != since.month else until
-    elif len(parts) == 1:
-        until = since.replace(year=since.year + 1)
-    return rest, Period(since, None if is_open else until)
-
-
-def without_asking(text: str) -> str:
-    """Return *text* without how it asks: "when did we decide on the port" is about the port."""
-    rest = _CONTRACTED.sub(" ", _ASKS.sub(r"\g<asks> ", text))
-    return rest if stems(rest) else text
-
-
-@lru_cache(1)
-def _anything() -> frozenset[str]:
-    """The stems of a question that asks for what is new, whatever it is about."""
-    return frozenset(
-        stems(
-            "recent recently lately today yesterday last newest latest new news happened changed"
-            " changes time times day days week weeks session sessions decided decisions notes done"
-            " learned said discussed talked worked since about anything"
-            " everything project repository"
-        )
-    )
-
-
-def asks_for_anything(text: str) -> bool:
-    """Return whether *text* names nothing that it is about."""
-    return _anything().issuperset(stems(text))
 
 
 class Question(Struct, frozen=True):
@@ -207,7 +114,8 @@ class Question(Struct, frozen=True):
         period: Period = ALWAYS,
     ) -> "Question":
         """The question in *text*; of a long one its first 32 different words."""
-        is_recent = period != ALWAYS or bool(_RECENT.search(text))
+        text = in_english(text)
+        is_recent = period != ALWAYS or bool(RECENT.search(text))
         return cls(
             words := tuple(dict.fromkeys(stems(without_asking(text))))[:MOST_WORDS],
             vector,
@@ -215,8 +123,8 @@ class Question(Struct, frozen=True):
             now,
             frozenset(compiled(r"\w+").findall(text.casefold())),
             files_in(text),
-            is_recent and _anything().issuperset(words),
-            bool(_WHY.search(text)),
+            is_recent and anything().issuperset(words),
+            bool(WHY.search(text)),
             period,
         )
 

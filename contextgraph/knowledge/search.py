@@ -9,17 +9,10 @@ from shlex import quote
 from typing import NamedTuple
 
 from contextgraph.embedding import is_fitted
+from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.recall import (
-    ALWAYS,
-    MOST_WORDS,
-    Period,
-    asks_for_anything,
-    searched_text,
-    waits,
-    without_asking,
-)
+from contextgraph.knowledge.recall import MOST_WORDS, searched_text, waits
 from contextgraph.model import (
     Found,
     LinkType,

@@ -557,6 +557,29 @@ def _brief(answer: Any) -> Result:
     return {**_fields(answer, "text keys omitted"), "context_id": None}
 
 
+_PAGE = "id title summary repo tags"
+_WHOLE_PAGE = f"{_PAGE} content references mentions"
+_ENTITY = "name entity_type description tags"
+
+
+def _page(answer: Any, names: str) -> Result:
+    """Return a page or an entity, without what reads like an instruction to the agent."""
+    return {
+        name: _neutral("(reads like an instruction)" if gives_instructions(str(value)) else value)
+        for name, value in _fields(answer, names).items()
+    }
+
+
+def _pages(answer: Any) -> Result:
+    pages: list[Json] = [_page(one, f"{_PAGE} score") for one in answer["pages"]]
+    return {"pages": pages}
+
+
+def _entities(answer: Any) -> Result:
+    related: list[Json] = [_page(one, f"{_ENTITY} distance pages") for one in answer["entities"]]
+    return {"entities": related}
+
+
 def _lessons(answer: Any) -> Result:
     safe = (one for one in answer["lessons"] if not gives_instructions(one["text"]))
     return {"lessons": _each(safe, "id kind text repo time sessions")}
@@ -575,6 +598,9 @@ READING: dict[str, Callable[..., Result]] = {
     "lessons": _offered("lessons", "about repo", _lessons, about=(Question, ...)),
     "snapshot": _offered("snapshot", "trigger focus repo max_tokens", _notes),
     "search": _offered("search", "question repo limit", _safe, limit=_LIMIT),
+    "search_pages": _offered("pages_search", "question repo limit", _pages, limit=_LIMIT),
+    "get_page": _offered("pages_get", "page_id", lambda page: _page(page, _WHOLE_PAGE)),
+    "related_entities": _offered("entities_related", "name depth", _entities),
     "brief": _offered("brief", "tags max_tokens", _brief, max_tokens=(Tokens, 500)),
     "search_trajectories": search_trajectories,
     "get_trajectory": get_trajectory,
@@ -585,6 +611,15 @@ WRITING: dict[str, Callable[..., Result]] = {
     "remember": _offered(
         "remember", "content repo tags", lambda answer: _fields(answer, "id status others")
     ),
+    "put_page": _offered(
+        "pages_put",
+        "page_id title content summary repo tags references mentions",
+        lambda page: _page(page, _PAGE),
+    ),
+    "add_entity": _offered(
+        "entities_add", "name entity_type description tags", lambda one: _page(one, _ENTITY)
+    ),
+    "link_entities": _offered("entities_link", "source relation target", dict),
     "set_memory": _offered("set", "key json_content source", dict, source=(Source, ...)),
 }
 

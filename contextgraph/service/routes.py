@@ -367,7 +367,9 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
                     403, f"a {name} note needs a token with the scope {TokenScope.ADMIN}"
                 )
         may_change_all = caller.token.allows(TokenScope.ADMIN)
-        sourced = operation.sourced(caller.token.source, may_change_all=may_change_all)
+        sourced = operation.sourced(
+            caller.token.source, given.get("source"), may_change_all=may_change_all
+        )
         return await perform(operation, caller, given | sourced)
 
     example = {"content": {"application/json": {"example": operation.example}}}

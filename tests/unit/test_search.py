@@ -10,7 +10,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
-from contextgraph.model import Action, Found, Outcome, RawTrajectory, Step
+from contextgraph.model import Action, Found, LinkType, Outcome, RawTrajectory, Step
 from contextgraph.model.values import replace
 from tests.builders import recovering_run
 
@@ -286,6 +286,31 @@ def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
     assert times(f"what was discussed on {now - timedelta(days=200):%Y-%m-%d}") == {200}
     assert times("what happened on 2001-01-01") == set()
     assert times("the ledger of 2001, in 2001") >= {200, 2}  # the time is what it is about
+
+
+def test_a_question_in_chinese_asks_as_one_in_english_does(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    reply = "账本对每一行取整，而不是对总和取整。"
+    memory.learn(discussed("early", now - timedelta(days=200), "账本呢？", reply))
+    memory.learn(discussed("late", now - timedelta(days=2), "账本呢？", reply))
+
+    def times(question: str) -> set[int]:
+        return {(now - one.time).days for one in memory.search(question, repo=SHOP) if one.repo}
+
+    assert times("账本怎么取整") >= {200, 2}
+    assert times("上周账本怎么取整") == {2}
+    assert times("上周发生了什么") == times("最近三天做了什么") == {2}
+    then = now - timedelta(days=200)
+    assert times(f"{then.year}年{then.month}月{then.day}日讨论了什么") == {200}
+    assert times("2001年1月1日发生了什么") == set()
+    assert 2 in times("最近发生了什么")
+    remember = memory.notes.remember
+    cause = remember("因为服务器只有一个进程，单文件数据库就够了。", repo=SHOP)
+    chosen = remember("我们选择 SQLite 存储订单。", repo=SHOP)
+    memory.notes.link(chosen.id, cause.id, LinkType.CAUSED_BY)
+    remember("SQLite 的版本是 3.40。", repo=SHOP)
+    recalled = memory.notes.recall("为什么选择 SQLite", repo=SHOP, strategy="hybrid")
+    assert [one.note.id for one in recalled][:2] == [chosen.id, cause.id]
 
 
 def test_a_later_session_that_changes_an_earlier_one_comes_first(memory: AgentMemory) -> None:

@@ -108,7 +108,8 @@ def test_keyed_entries_are_kept_for_the_source_of_the_token(service: Served) -> 
     entry = {"key": "/user/style", "json_content": {"summary": "small commits"}}
 
     assert client.post("/v1/keyed", json=entry).json()["status"] == "set"
-    assert client.post("/v1/keyed", json=entry | {"source": "user"}).status_code == 422
+    for stated in ("user", {"kind": "agent", "name": "eve"}):
+        assert client.post("/v1/keyed", json=entry | {"source": stated}).status_code == 422
     assert client.post("/v1/keyed", json=entry | {"key": "style"}).status_code == 422
     assert service.client(TokenScope.READ).post("/v1/keyed", json=entry).status_code == 403
     briefing = client.get("/v1/keyed/brief").json()
@@ -182,6 +183,14 @@ def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
     )
     assert ann.post("/v1/outcomes", json=instance).status_code == 200
     assert ann.post("/v1/keyed", json={**value, "json_content": None}).status_code == 200
+    # Where it was read is said beside who wrote it, which only the token says.
+    read = {"kind": "web", "name": "docs", "retrieved_at": "2026-01-31T12:00:00Z"}
+    page = {"key": "/kb/limits", "json_content": {"summary": "100 calls"}, "source": read}
+    assert ann.post("/v1/keyed", json=page).status_code == 422
+    read["locator"] = "https://example.org/limits"
+    assert ann.post("/v1/keyed", json=page).json()["status"] == "set"
+    assert eve.post("/v1/keyed", json=page).status_code == 422
+    assert ann.post("/v1/keyed", json={**page, "json_content": None}).json()["status"] == "removed"
 
 
 def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -> None:

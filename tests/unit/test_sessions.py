@@ -264,3 +264,15 @@ def test_a_memory_in_ram_keeps_them_in_ram() -> None:
         memory.items("cache").save("k", "text")
         assert memory.items("cache").get("k")
         assert memory.working(50).to_prompt_section() == ""
+
+
+def test_no_rule_is_lost_however_many_and_long_they_are() -> None:
+    work = AgentMemory.working(max_tokens=2_000)
+    for number in range(30):
+        work.inject(f"rule {number}: " + "keep the ledger append only " * 10 + f"end {number}")
+    for number in range(40):
+        work.add_function_call("bash", {"command": f"cat part{number}.py"}, "rate = 1\n" * 50)
+    section = work.to_prompt_section()
+    assert all(f"Rule: rule {number}: " in section for number in range(30))
+    assert all(f"end {number}" in section for number in range(30))
+    assert count_tokens(section) <= 2_000

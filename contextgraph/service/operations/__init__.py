@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from contextgraph.errors import InvalidEntryError
 from contextgraph.model import Json
 
 if TYPE_CHECKING:
@@ -40,15 +41,32 @@ _IS_OWNER = "is_owner"
 _ONLY_OF = "only_of"
 
 
+def provenance_by(writer: str, stated: object) -> object:
+    """Return *writer*, or what it *stated* of where something was read, with its name.
+
+    Raises `InvalidEntryError` where it names a person, the system or another agent.
+    """
+    if stated is None:
+        return writer
+    from contextgraph.knowledge.keyed import EXTERNAL
+
+    if not isinstance(stated, Mapping) or stated.get("kind") not in EXTERNAL:
+        raise InvalidEntryError(
+            f"source says where it was read: an object whose kind is {', '.join(sorted(EXTERNAL))}"
+        )
+    return {**stated, "by": writer}
+
+
 class Operation(Struct, frozen=True):
     """An operation: its *function*, who may call it, and where.
 
     Tokens need *scope*. *route* is the method and the path of its request; without one only
     `contextgraph call` has it. *own* names the arguments that `call` alone takes. *source* is the
-    form of the argument "source" that a token gives: ``{}`` is the source of the token. *lines* is
-    the key of the list that `call` prints line by line; *exit_code* makes its exit code of the last
-    record. It makes a memory where none is and the operation *creates* one. *example* is of the
-    arguments, *answer* of the answer.
+    form of the argument "source" that a token gives: ``{}`` is the source of the token; with
+    *has_provenance* the sender may add where it read what it sends. *lines* is the key of the list
+    that `call` prints line by line; *exit_code* makes its exit code of the last record. It makes a
+    memory where none is and the operation *creates* one. *example* is of the arguments, *answer* of
+    the answer.
     """
 
     function: Callable[..., Any]
@@ -56,6 +74,7 @@ class Operation(Struct, frozen=True):
     route: str = ""
     own: str = ""
     source: str = ""
+    has_provenance: bool = False
     lines: str = ""
     exit_code: Callable[[Record], int] = lambda _: 0
     creates: bool = False
@@ -90,7 +109,11 @@ class Operation(Struct, frozen=True):
         """Return the model of the arguments that a request may have, but for *others*."""
         from contextgraph.service.operations.arguments import Arguments, arguments_of
 
-        without = {*others, *self.own.split(), *(["source"] if self.source else [])}
+        without = {
+            *others,
+            *self.own.split(),
+            *(["source"] if self.source and not self.has_provenance else []),
+        }
         names = [name for name in self.names if name not in without]
         return arguments_of(self.function, names, Arguments)
 
@@ -104,13 +127,14 @@ class Operation(Struct, frozen=True):
         """True where it changes entries, each of which is of the source that wrote it."""
         return _ONLY_OF in self.function.__annotations__
 
-    def sourced(self, name: str, *, may_change_all: bool) -> dict[str, Any]:
+    def sourced(self, name: str, stated: object = None, *, may_change_all: bool) -> dict[str, Any]:
         """Return the arguments that the sender of a request with the source *name* does not choose.
 
         What is confidential is for the owner alone, and what others wrote for those that may change
-        all.
+        all. *stated* is the source that the request names: where something was read.
         """
-        given: dict[str, Any] = {"source": self.source.format(name)} if self.source else {}
+        own = self.source.format(name)
+        given: dict[str, Any] = {"source": provenance_by(own, stated)} if self.source else {}
         given |= {_IS_OWNER: False} if self.is_about_owner else {}
         return given | ({_ONLY_OF: None if may_change_all else name} if self.is_of_writer else {})
 

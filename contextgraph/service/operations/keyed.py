@@ -34,6 +34,7 @@ def brief(
     "POST /v1/keyed",
     own="isolate",
     source="agent:{}",
+    has_provenance=True,
     creates=True,
     example={"key": "/user/preference/style", "json_content": {"summary": "small commits"}},
 )
