@@ -222,7 +222,8 @@ def is_placeholder(value: str) -> bool:
 # What an option or a file of logins has before the name that the value follows.
 _OPTION_NAME = regex(
     r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
-    r"|\bauthtoken|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\bmysqladmin\b[^\n|;&]{0,100}\spassword)\Z",
+    r"|\bauthtoken|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
+    r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body))\Z",
     re.IGNORECASE,
 )
 _ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
@@ -231,6 +232,11 @@ _DETACHED = regex(
     r"|(?:nuget|openssl)\b[^\n|;&]{0,150}-k|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
     r"|ldap\w{1,8}\b[^\n|;&]{0,150}-w"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
+)
+# A program that reads a secret from its input.
+_READER = regex(
+    r"(?:\bsudo\b[^\n|;&]{0,60} -\w{0,4}S|stdin|\bchpasswd|passphrase-fd|with-token)\b"
+    r"[^\n|;&]{0,80}<<<\Z"
 )
 _WITH_LOGIN = regex(r"\bcurl\b|\bhttp", re.IGNORECASE)
 _COMMAND_END = regex(r"[|;&]|(?<!\\)\n")
@@ -398,6 +404,11 @@ _TOKENS = (
     ),
     Token("clickup-token", ("pk_",), "pk_[0-9]{6,10}_[A-Z0-9]{32}"),
     Token("aws-mws-key", ("mws.",), r"amzn\.mws\.[0-9a-f-]{36}", lead=5),
+    Token("heroku-key", ("hrku-",), r"HRKU-[\w-]{30,}+"),
+    Token("langfuse-key", ("sk-lf-",), "sk-lf-[0-9a-f-]{36}"),
+    Token("square-secret", ("sq0csp-", "sq0atp-"), r"sq0(?:cs|at)p-[\w-]{22,}+"),
+    Token("voyage-key", ("pa-",), r"pa-[\w-]{40,48}"),
+    Token("modal-token", ("ak-", "as-"), "a[ks]-[A-Za-z0-9]{22}"),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
 )
 
@@ -422,7 +433,7 @@ _BLANK = """(?=[ ]|["'],[ ])"""
 _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
-        r"|(?P<atlassian>TATT3)|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
+        r"|(?P<atlassian>TATT3)|(?P<bitbucket>TBB(?=[A-Za-z0-9]{28}))|(?P<firebase>PA(?<=:APA)(?=91b))|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
         r"|(?P<facebook>AC(?<=EAAC))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
         r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
     ),
@@ -443,6 +454,8 @@ _FOLDED = {
         | (?P<webhook>s(?<=hooks)(?=[./]))
         | (?P<webhook1>b2(?<=webhookb2)(?=/))
         | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
+        | (?P<password7>(?<=psk)(?<![a-z]psk){_ASSIGNED})
+        | (?P<positional14>(?<=:\ psk)(?=\ ))
     )""",
     "w": rf"""w(?:
         d(?:(?P<positional>(?<=htpasswd)(?=[^\n|;&]{{0,99}}\ -\w{{0,9}}b)
@@ -453,6 +466,7 @@ _FOLDED = {
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
         | (?P<suffix>(?<=[a-z]pw){_ASSIGNED})
+        | (?P<positional15>(?<=\ -pw)(?=\ )|(?<=bindpw)(?=\ ))
     )""",
     "se": rf"""se(?:
         cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
@@ -487,6 +501,10 @@ _FOLDED = {
     # What comes after a name: of a user, of a share, of a file.
     "identified by": r"identified\ by(?P<positional1>(?:\ values)?(?=\ ))",
     "code=": r"code=(?P<code>(?<=[?&]code=))",
+    "<<<": r"<<<(?P<here>)",
+    "client(": r"client\((?P<argument>(?=[\"'][a-z0-9]{30}))",
+    'username"': r"username\"(?P<kaggle>:)",
+    "/v": r"/v[23]/(?P<endpoint>(?<=alchemy\.com/v./)|(?<=infura\.io/v./))",
     "net user": r"net\ user(?P<positional4>\ [^\s\"'/]{1,64}(?=\ ))",
     "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
     # Two arguments, a name and its password.
@@ -494,8 +512,10 @@ _FOLDED = {
     "auth": r"""auth(?:
         (?P<docker>"(?<="auth")(?=[ ]{0,4}:))
         | (?P<pair1>(?:=|:\ |\ =\ )?[(\[])
+        | (?P<positional16>\ (?:plain|login)(?=\ ))
     )""",
-    "login": r"login(?:(?P<pair2>\()|(?P<positional10>(?<=\ login)(?=\ [a-z0-9_-]{20})))",
+    "login": r"login(?:(?P<pair2>\()|(?P<positional10>(?<=\ login)(?=\ [a-z0-9_-]{20}))|"
+    r"(?P<token1>(?<=sonar\.login)(?==)))",
     # Passwords that are hashed.
     "$": (
         r"\$(?:production(?P<braintree>\$(?<=access_token\$production\$))"
@@ -512,6 +532,7 @@ _RARE = frozenset(
     (
         *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
         *("identified by", "net user", "smbclient", "cmvmdgtu", "code="),
+        *("<<<", "client(", 'username"', "/v"),
         *("credential", "auth", "login", "{ssha"),
     )
 )
@@ -907,6 +928,8 @@ _RULES = {
     "easypost": _token("easypost-key", 2, "EZ[AT]K[A-Za-z0-9]{54}"),
     "refresh": Rule("google-refresh-token", r"(?P<secret>1//0[\w-]{40,200})", _start, _random),
     "airtable": Rule("airtable-token", r"\.(?P<secret>[0-9a-f]{64})", _start, _random),
+    "bitbucket": _token("bitbucket-password", 0, "ATBB[A-Za-z0-9]{28,40}"),
+    "firebase": _token("firebase-key", 0, r"APA91b[\w-]{100,180}"),
     "atlassian": _token("atlassian-token", 0, r"ATATT3[\w=-]{40,300}"),
     "databricks": Rule(
         "databricks-token", r"(?P<secret>dapi[0-9a-f]{32}(?:-\d)?)", _start, _random
@@ -939,6 +962,12 @@ _RULES = {
         _after,
         lambda match: is_password(match["secret"]),
     ),
+    "kaggle": Rule(
+        "kaggle-key",
+        r"\s?\"[^\"\s]{1,64}\",\s?\"key\":\s?\"(?P<secret>[0-9a-f]{32})\"",
+        _after,
+        _random,
+    ),
     "twilio_pair": Rule(
         "twilio-key",
         r"[0-9a-f]{32}[\"']?[:,]\s?[\"']?(?P<secret>[0-9a-f]{32})(?![0-9a-f])",
@@ -949,6 +978,19 @@ _RULES = {
     "positional": Rule("option", _POSITIONAL, _after, _is_value),
     "piped": Rule("option", _PIPED, _echo, _is_value),
     "login_of_database": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
+    "here": Rule(
+        "option",
+        r"[ ]{0,3}[\"'](?P<secret>[^\s\"'`<>|&\\]{4,128}+)[\"']",
+        _after,
+        lambda match: _is_value(match) and bool(_READER.search(_text_before(match, 120))),
+    ),
+    "argument": Rule(
+        "api-key",
+        r"[\"'](?P<secret>[A-Za-z0-9]{30,128}+)[\"']",
+        _after,
+        lambda match: is_generated(match["secret"]),
+    ),
+    "endpoint": Rule("api-key", r"(?P<secret>[\w-]{30,40}+)", _after, _random),
     "percent": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
     "login": Rule("login", _LOGIN, _after, is_login_of_command),
     "option": Rule("option", _OPTION, _after, follows_option),

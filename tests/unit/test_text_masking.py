@@ -451,6 +451,10 @@ def test_what_signs_and_keys_of_other_forms_are_masked(before, value, after):
     assert value not in mask_secrets(before + value + after)
 
 
+def test_the_key_beside_a_user_of_kaggle_is_masked():
+    assert HEX not in mask_secrets(f'{{"username":"tea","key":"{HEX}"}}')
+
+
 @pytest.mark.parametrize("between", ["\u200b", "\u200d\ufeff", "\\\n    "])
 def test_a_token_that_is_broken_up_is_masked(between):
     token = "gh" + "p_" + RANDOM[:36]
