@@ -14,11 +14,12 @@ from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import Holdings
 from contextgraph.model.values import replace
-from contextgraph.store.graph import GraphFormat
 from contextgraph.system.processes import replacing
 from contextgraph.wiring import build
 
 Form = Literal["archive", "backup", "graphml", "json", "atif", "requests", "agents-md"]
+# Those that the memory writes as a whole.
+_WHOLE = ("graphml", "json", "agents-md")
 
 
 class Export(Struct, frozen=True, omit_defaults=True):
@@ -48,7 +49,7 @@ class Exports:
         known = [one for one in self.there() if one.path != new.path]
         with suppress(OSError):  # where nothing can be written, nothing can be forgotten
             self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write([*known, new])
+            self._write(known, [*known, new])
 
     def there(self) -> Sequence[Export]:
         """Return the exports that still exist, in the order in which they were made."""
@@ -58,33 +59,49 @@ class Exports:
             return []
         return [one for one in known if os.path.exists(one.path)]
 
-    def forget(self, held: Holdings, graph: Callable[[Path, GraphFormat], None]) -> None:
-        """Remove *held*, which the memory has forgotten, from them; mark those that keep it.
+    def remove(self, held: Holdings) -> None:
+        """Remove *held*, which the memory is about to forget, from archives, backups and folders.
 
-        Archives, backups and folders lose these runs and notes; *graph* writes the graph of the
-        memory to a file again. An AGENTS.md stays: people may have changed it.
+        What the memory writes as a whole, graphs and AGENTS.md, is stale until it is written again,
+        also where the process ends before that.
         """
-        if known := self.there():
-            again = [self._without(one, held, graph) for one in known]
-            if again != known:
-                self._write(again)
+        known = self.there()
+        self._write(known, [self._without(one, held) for one in known])
 
-    def _write(self, exports: Sequence[Export]) -> None:
+    def rewrite(self, write: Callable[[Export], bool]) -> None:
+        """Let *write* write each file again that is stale; it returns False for one that stays so.
+
+        Archives, backups and folders stay as they are.
+        """
+        known = self.there()
+        again = [
+            replace(one, is_stale=False) if one.is_stale and self._is_written(one, write) else one
+            for one in known
+        ]
+        self._write(known, again)
+
+    def _is_written(self, export: Export, write: Callable[[Export], bool]) -> bool:
+        try:
+            return export.form in _WHOLE and write(export)
+        except (OSError, ContextGraphError):
+            return False
+
+    def _write(self, known: Sequence[Export], exports: Sequence[Export]) -> None:
+        if known == exports:
+            return
         with replacing(self._record) as part:
             part.write_bytes(msgspec.json.encode(exports))
 
-    def _without(
-        self, export: Export, held: Holdings, graph: Callable[[Path, GraphFormat], None]
-    ) -> Export:
+    def _without(self, export: Export, held: Holdings) -> Export:
         path = Path(export.path)
         try:
             if export.form == "archive":
                 self._from_archive(path, held)
             elif export.form == "backup":
                 self._from_memory(path, held)
-            elif export.form == "graphml" or export.form == "json":  # noqa: PLR1714  (for mypy)
-                graph(path, export.form)
-            elif export.form in ("atif", "requests"):
+            elif export.form in _WHOLE:
+                return replace(export, is_stale=True)
+            else:
                 for run in held.runs:
                     for file in path.glob(f"{run}*.*"):
                         file.unlink()

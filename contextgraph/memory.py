@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
-    from contextgraph.exported import Exports
+    from contextgraph.exported import Export, Exports
     from contextgraph.governance.forgetting import EvictionPolicy
     from contextgraph.knowledge.check import Checker
     from contextgraph.knowledge.keyed import KeyedMemory
@@ -1117,14 +1117,23 @@ class AgentMemory:
         self.note_exposures()
         held = self.holdings(sessions=sessions, sources=sources, repos=repos)
         held = replace(held, runs=(*trajectory_ids, *held.runs), notes=tuple({*notes, *held.notes}))
-        with operation("delete_memory", self.store_id, held.runs[0] if len(held.runs) == 1 else ""):
-            removed = self._parts.forgetting.forget(held)
+        # By the runs, which go last, an interrupted call that is repeated finds what is left.
+        self._exports.remove(held)
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:
             self.keyed.forget_sources(sources)
-        self._exports.forget(held, self._write_graph)
+        with operation("delete_memory", self.store_id, held.runs[0] if len(held.runs) == 1 else ""):
+            removed = self._parts.forgetting.forget(held)
+        self._exports.rewrite(self._is_drawn)
         return removed
+
+    def _is_drawn(self, export: "Export") -> bool:
+        """Write the graph of *export* again; returns False where it is none."""
+        if export.form == "graphml" or export.form == "json":  # noqa: PLR1714  (for mypy)
+            self._write_graph(Path(export.path), export.form)
+            return True
+        return False
 
     @property
     def _exports(self) -> "Exports":

@@ -36,8 +36,9 @@ from contextgraph.text import masked_name, number_of, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contextgraph.exported import Export
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Holdings, Json, Trajectory
+    from contextgraph.model import Json, Trajectory
 
 
 ExportFormat = Literal["archive", "graphml", "json", "atif"]
@@ -103,36 +104,36 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             "name what to forget: a trajectory id, --instance, --repo, --session, --source,"
             " --older-than, --all or --key"
         )
-    from contextgraph.model import Holdings
-
     with common.open(create=False) as memory:
         runs = memory.store.runs
         held = memory.holdings(sessions=session or (), sources=source or (), repos=repo or ())
         of_instances = (runs.ids(instance=masked_name(one)) for one in instance or ())
         chosen = dict.fromkeys([*(ids or ()), *chain.from_iterable(of_instances), *held.runs])
-        is_named = bool(named) and not everything
-        selected = [*runs.trajectories([*chosen] if is_named else runs.ids()).values()]
+        wanted = runs.ids() if everything or not named else [*chosen]
+        selected = [*runs.trajectories(wanted).values()]
         notes = held.notes
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             selected, notes = [run for run in selected if run.seen_at < oldest], ()
         elif not selected and not notes:
+            _written_again(common, memory)  # what a call that was interrupted left
             of_them = "" if everything else f"of {', '.join(named)} "
             fail(f"no trajectory {of_them}in the memory")
         if (selected or notes) and not yes:
             _confirm(selected, len(notes))
         common.note_shown(memory, forgetting=True)
-        gone = tuple(run.id for run in selected)
         # What else a session or a source has is of no age.
         whole: tuple[Sequence[str], ...] = ((), ()) if older_than else (session or (), source or ())
+        gone = tuple(run.id for run in selected)
+        _remove_beside(common, memory, gone, notes)
         removed = memory.forget(gone, notes=notes, sessions=whole[0], sources=whole[1])
-        kept = _left_elsewhere(common, memory, Holdings(gone, notes))
+        kept = _written_again(common, memory)
     if kept:
         warn(f"exported before, and not changed: {', '.join(map(plain, kept))}")
-    noted = f" and {number_of(len(notes), 'note')}" if notes else ""
-    text = f"removed {number_of(removed, 'run')}{noted} and everything that only they support"
-    listed: list[Json] = [*map(record_of, selected)]
-    common.answer({"forgotten": removed, "notes": len(notes), "trajectories": listed}, text)
+    counted = [number_of(removed, "run"), *([number_of(len(notes), "note")] if notes else [])]
+    text = f"removed {' and '.join(counted)} and everything that only they support"
+    forgotten: list[Json] = [record_of(run) for run in selected]
+    common.answer({"forgotten": removed, "notes": len(notes), "trajectories": forgotten}, text)
     if removed and not common.as_json:
         names = sorted({run.repo for run in selected if run.repo})
         warn(
@@ -153,20 +154,34 @@ def _forget_key(common: Common, key: str, *, yes: bool) -> None:
     common.answer({"forgotten": removed, "key": key}, text)
 
 
-def _left_elsewhere(common: Common, memory: "AgentMemory", gone: "Holdings") -> "Sequence[str]":
-    """Remove *gone* from files that the memory does not change; return those that keep it."""
-    from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
+def _remove_beside(
+    common: Common, memory: "AgentMemory", runs: tuple[str, ...], notes: "Sequence[str]"
+) -> None:
+    """Remove *runs* and *notes* from files here that the memory does not change itself."""
     from contextgraph.agents.distilling import DistilLog
     from contextgraph.exported import Exports
+    from contextgraph.model import Holdings
 
-    DistilLog(common.settings()).forget(gone.runs)
-    exports = Exports(common.settings())
+    DistilLog(common.settings()).forget(runs)
     if memory.is_service:  # which knows its own files alone
-        exports.forget(gone, memory.export_graph)
-    for one in exports.there():
-        if one.form == "agents-md":
-            tasks = memory.playbook(one.repo).tasks
-            write_agents_md(Path(one.path), one.repo, tasks, entries_of(memory, one.repo))
+        Exports(common.settings()).remove(Holdings(runs, tuple(notes)))
+
+
+def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
+    """Write exports again that hold what is forgotten; return those that keep it."""
+    from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
+    from contextgraph.exported import Exports
+
+    def write(export: "Export") -> bool:
+        if export.form == "agents-md":
+            tasks, entries = memory.playbook(export.repo).tasks, entries_of(memory, export.repo)
+            write_agents_md(Path(export.path), export.repo, tasks, entries)
+        elif export.form == "graphml" or export.form == "json":  # noqa: PLR1714  (for mypy)
+            memory.export_graph(Path(export.path), export.form)
+        return True
+
+    exports = Exports(common.settings())
+    exports.rewrite(write)
     return [one.path for one in exports.there() if one.is_stale]
 
 

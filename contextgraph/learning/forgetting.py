@@ -74,7 +74,8 @@ class Forgetting:
             heirs = dict[str, RawTrajectory]()
             for run in runs.ids(repo=repo):
                 raw = runs.raw(run) if run not in gone else None
-                if raw and raw.inherited and raw.inherited.digest in beginnings:
+                inherited = raw.inherited if raw else None
+                if raw and inherited and not beginnings.isdisjoint(inherited.ends):
                     heirs[run] = _without_inherited(raw)
             self._writer.correct(heirs)
 

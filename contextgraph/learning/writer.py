@@ -33,7 +33,7 @@ from contextgraph.model.values import replace
 from contextgraph.store.protocols import EmbedderSource, Store
 from contextgraph.system.processes import replacing
 from contextgraph.text import is_id, masked_name
-from contextgraph.trace.owners import Session
+from contextgraph.trace.owners import Session, Share
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -248,7 +248,7 @@ class MemoryWriter:
         stored = self._store.runs.raw(known.trajectory_id)
         if stored is None or not raw.session:
             return receipt
-        own = Session(raw).without(Session(stored).inherited)
+        own = Session(raw).without(Share(Session(stored).inherited))
         kept = len(own.steps) if own and stored.session == raw.session else 0
         return replace(receipt, copied=len(raw.steps) - kept)
 
@@ -302,24 +302,24 @@ class MemoryWriter:
         is copied, nothing is stored, and the receipt is that of its owner.
         """
         own = Session(bundle.raw, source)
-        place, owner, left = own.inherited, "", dict[str, RawTrajectory | None]()
+        place, owner, left = Share(own.inherited), "", dict[str, RawTrajectory | None]()
         status = LearnStatus.CREATED
         for run, other in self._sessions(begun_alike, source):
             shared = own.shared(other)
             if other.goes_on_as(own, shared) and _may_change(source, other.source):
                 status, left[run] = LearnStatus.UPDATED, None
-                place = max(place, other.inherited)
+                place = max(place, Share(other.inherited))
             elif own.goes_on_as(other, shared):
-                place, owner = own.length, run
+                place, owner = Share(own.length), run
             elif (owned := own.owned_by(other, shared)) > place:
                 place, owner = owned, run
-            elif (owned := other.owned_by(own, shared)) > other.inherited:
+            elif (owned := other.owned_by(own, shared)).messages > other.inherited:
                 left[run] = other.without(owned)
         raw = own.without(place)
         copied = len(bundle.raw.steps) - (len(raw.steps) if raw else 0)
         if raw is None:
             return replace(_known_receipt(self._store.runs.learned([owner])[owner]), copied=copied)
-        if place > own.inherited:
+        if place.messages > own.inherited:
             (matched,) = self._matched([raw], source)
             result = self._continued(raw, matched) or self._known_or_read(raw, matched)
             if isinstance(result, LearnReceipt):

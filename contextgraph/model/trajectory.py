@@ -212,7 +212,8 @@ class Inherited(Struct, frozen=True, omit_defaults=True):
     """The beginning of a session that another session owns: how many *messages*, their *digest*.
 
     It *began_at* that time. *with_request*: what the first step answers is among it, and repeated
-    as the task; else the task answers what the agent wrote *before*.
+    as the task; else the task answers what the agent wrote *before*. *within* is the digest of the
+    owner's beginning that ends there, where the session began with its end.
     """
 
     messages: int = 0
@@ -220,6 +221,12 @@ class Inherited(Struct, frozen=True, omit_defaults=True):
     began_at: Time | None = None
     with_request: bool = False
     before: str = ""
+    within: str = ""
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Return the digests of the beginnings that end there, its own and that of the owner."""
+        return self.digest, self.within
 
 
 class RawTrajectory(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -58,6 +58,16 @@ class _Message(NamedTuple):
         return is_thought_again or not all(results) or self.result == other.result
 
 
+class Share(NamedTuple):
+    """The *messages* at the beginning of a session that another one owns.
+
+    *within* is the digest of the beginning of that one which ends there, where it is another.
+    """
+
+    messages: int
+    within: str = ""
+
+
 class Session:
     """A run of a client, without secrets, as the chain of its messages; *source* supplied it."""
 
@@ -192,31 +202,33 @@ class Session:
         pairs = zip(self._messages[:place], other._messages[:place], strict=False)
         return whole and all(one.result == two.result for one, two in pairs)
 
-    def owned_by(self, other: "Session", shared: int) -> int:
-        """Return how many messages at its beginning *other* owns, where both begin with *shared*.
+    def owned_by(self, other: "Session", shared: int) -> Share:
+        """Return what *other* owns of it, where both begin with *shared* messages.
 
         A session that goes on from where another one was compacted is its copy, whichever began
         first by its times.
         """
-        return max(0 if self.precedes(other) else shared, self._continued_in(other))
+        return max(Share(0 if self.precedes(other) else shared), self._continued_in(other))
 
-    def _continued_in(self, other: "Session") -> int:
-        """Return how many of its messages stand later in *other*, with whose end it begins."""
+    def _continued_in(self, other: "Session") -> Share:
+        """Return what stands of it later in *other*, with whose end it begins."""
         keyed = ((place, one.key) for place, one in enumerate(self._messages) if one.key)
         place, key = next(keyed, (0, ""))
         at = other._places.get(key, 0) - place
         if at <= 0 or other._rank[:2] > self._rank[:2]:
-            return 0
+            return Share(0)
         pairs = [*zip(self._messages, other._messages[at:], strict=False)]
         same = sum(1 for _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs))
-        return self.inherited + same if same > place else 0
+        if same <= place:
+            return Share(0)
+        return Share(self.inherited + same, other._chain[other.inherited + at + same])
 
-    def without(self, place: int) -> RawTrajectory | None:
-        """Return *raw* without its first *place* messages; None where nothing else was done.
+    def without(self, share: Share) -> RawTrajectory | None:
+        """Return *raw* without its *share* of another; None where nothing else was done.
 
         Its task is then what a person asked for next, or before that.
         """
-        own = place - self._inherited.messages
+        own = share.messages - self._inherited.messages
         if own <= 0:
             return self.raw
         if own >= len(self._messages):
@@ -237,11 +249,12 @@ class Session:
             started_at=next(filter(None, times), self.raw.started_at),
             advised={key: step - start for key, step in self.raw.advised.items() if step >= start},
             inherited=Inherited(
-                place,
-                self._chain[place],
+                share.messages,
+                self._chain[share.messages],
                 self._inherited.began_at or self.raw.started_at,
                 with_request=not first.said,
                 before=_replied(before, self.raw),
+                within=share.within,
             ),
         )
 

@@ -7,6 +7,8 @@ import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.exported import Exports
+from contextgraph.learning.forgetting import Forgetting
 from contextgraph.readers import read
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
@@ -154,6 +156,32 @@ def test_forgetting_a_session_changes_the_files_that_were_exported(tmp_path: Pat
     left = call("trajectories", store, limit=500).records[0]["trajectories"]
     assert {run["repo"] for run in left} == {"acme/shop"}
     assert len([*(tmp_path / "atif").iterdir()]) == len(left) == 16
+
+
+@pytest.mark.parametrize("killed", ["before the runs go", "after the runs went"])
+def test_a_killed_forget_leaves_no_export_behind_when_it_is_repeated(
+    tmp_path: Path, killed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "memory.db"
+    with AgentMemory.open(store) as memory:
+        remember_marked(memory)
+    for path, *options in (
+        ("a.jsonl",),
+        ("graph.graphml", "--format", "graphml"),
+        ("AGENTS.md", "--agents-md", REPO),
+    ):
+        assert contextgraph("export", tmp_path / path, *options, "--store", store).code == 0
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    of, name = (Forgetting, "forget") if killed.startswith("before") else (Exports, "rewrite")
+    with monkeypatch.context() as during:
+        during.setattr(of, name, kill)
+        assert contextgraph("forget", "--session", SESSION, "--yes", "--store", store).code == 130
+    assert marked_files(tmp_path) != []
+    contextgraph("forget", "--session", SESSION, "--yes", "--store", store)
+    assert marked_files(tmp_path) == []
 
 
 def test_forgetting_a_repository_takes_its_notes_and_what_distilling_wrote(

@@ -315,3 +315,17 @@ def test_a_whole_session_again_is_a_copy_though_it_is_short(
     longer = [*log, Turn("3", "rm lid.c", "removed")]
     memory.learn(_file("claude-code", Log(_id(7), 7, longer), tmp_path))
     assert sorted(map(commands, learned(memory))) == [["ls"], ["rm lid.c"]]
+
+
+def test_what_a_session_repeats_of_the_end_of_another_is_forgotten_with_it(
+    tmp_path: Path, memory: AgentMemory
+) -> None:
+    said = [Turn(_id(0x48), "Never use zqmarker here")]
+    replied = [Turn(_id(0x49), "make lid", "zqmarker")]
+    memory.learn(_file("claude-code", Log(_id(0xA1), 5, [*BEGUN, *said, *replied]), tmp_path))
+    own = [Turn(_id(0x50), "make cup", "done")]
+    memory.learn(_file("claude-code", Log(_id(0xB2), 6, [*said, *replied, *own]), tmp_path))
+    assert sorted(run.task for run in learned(memory)) == ["Boil the kettle", said[0].words]
+    memory.forget(sessions=[_id(0xA1)])
+    (left,) = learned(memory)
+    assert (left.task, commands(left)) == ("", ["make cup"])
