@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -315,6 +315,9 @@ def run(arguments: Sequence[str]) -> int:
             message = message.replace(argument, mask_secrets(argument))
         cast(Any, error).message = mask_secrets(message)
         error.show()
+        # A program that reads the answer reads one without values.
+        if isinstance(error, click.UsageError) and "--json" in takewhile("--".__ne__, arguments):
+            emit({})
         return error.exit_code
     except click.Abort as aborted:
         if isinstance(aborted.__cause__, KeyboardInterrupt):

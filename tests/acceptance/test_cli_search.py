@@ -94,3 +94,12 @@ def test_an_id_in_a_log_is_never_an_option_of_the_client(home: Path) -> None:
 
     command = contextgraph("search", ASKED, "--open", "--store", store).out
     assert command.startswith("contextgraph inspect ")
+
+
+@pytest.mark.parametrize("command", ["search", "lessons", "stats", "inspect"])
+def test_wrong_usage_leaves_an_empty_answer_for_programs(command: str) -> None:
+    result = contextgraph(command, "--nope", "--json")
+    assert (result.code, result.out) == (2, "{}\n")
+    assert "No such option '--nope'" in result.err
+    assert contextgraph(command, "--nope").out == ""
+    assert contextgraph(command, "--nope", "--", "--json").out == ""
