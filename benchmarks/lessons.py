@@ -12,7 +12,7 @@ import argparse
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
-from contextgraph.knowledge.extraction import sentences_of
+from contextgraph.knowledge.extraction import sentences_of, statements_in
 from contextgraph.knowledge.sentences import MODEL, SURE, Place, features
 from contextgraph.readers import read
 from contextgraph.text import count_tokens, stems
@@ -91,11 +91,11 @@ def labelled(
     known: set[str] = set()
     for run in runs:
         for text, place in sentences_of(run):
-            letters = "".join(re.findall(r"[^\W_]", text.lower()))
-            verdict = verdicts.get(blake2b(letters.encode(), digest_size=6).hexdigest())
-            if letters in known or (verdict is None and run.instance_id not in written):
+            name = _digest(text)
+            verdict = verdicts.get(name)
+            if name in known or (verdict is None and run.instance_id not in written):
                 continue
-            known.add(letters)
+            known.add(name)
             says = any(_says(text, one) for one in written.get(run.instance_id, ()))
             yield Sentence(
                 project, run.instance_id, text, features(text, place), verdict == "right" or says
@@ -213,6 +213,26 @@ def rated_elsewhere(known: Sequence[Sentence], folds: int = 5) -> list[float]:
     return rated
 
 
+def sure_alone(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: bool) -> str:
+    """Return how many sentences that are active at once a reader took for lessons by themselves."""
+    rows = map(json.loads, _JUDGED.read_text("utf-8").splitlines())
+    judged = {row["id"]: row["verdict"] == "right" and row["stands_alone"] for row in rows}
+    sure = {
+        _digest(said.text)
+        for run in runs
+        if (run.instance_id in held) == is_held
+        for said in statements_in(run).statements
+        if said.is_sure
+    }
+    read = [judged[one] for one in sure if one in judged]
+    return f"{sum(read)} of {len(read)}; {len(sure) - len(read)} were not judged"
+
+
+def _digest(text: str) -> str:
+    letters = "".join(re.findall(r"[^\W_]", text.lower()))
+    return blake2b(letters.encode(), digest_size=6).hexdigest()
+
+
 def measure_talks(folder: Path) -> str:
     """Return how many requests were shown the newest decision, or another one, and the tokens."""
     lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
@@ -265,6 +285,7 @@ def main() -> None:
             rest = [one for one in known if one.session in held]
             values = model.rated(rest)
             print("AUC on the part held out:", auc(rest, values))
+    print("sure sentences, judged as standing alone:", sure_alone(runs + talks, held, given.held))
     print("requests about decisions:", measure_talks(given.talks))
 
 

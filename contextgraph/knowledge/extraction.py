@@ -4,7 +4,6 @@ Only what a person typed is read, and what the agent offered and the person chos
 known by its form; which sentences are lessons a fitted model says (`sentences`).
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from hashlib import blake2b
 
 from msgspec import Struct, field
 
-from contextgraph.knowledge.sentences import LEAST, SURE, Place, is_common, is_whole, probability
+from contextgraph.knowledge.sentences import LEAST, Place, is_common, is_sure, is_whole, probability
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex, stems, words
@@ -26,8 +25,8 @@ _LONGEST_MESSAGE, _LONGEST_SENTENCE, _LONGEST_CHOICE = 2_400, 320, 80
 _LONGEST_TITLE, _LONGEST_CONTEXT, _MOST_ABOUT, _TOPIC = 400, 300, 8, 150
 # A sentence of fewer words says nothing without what it answers; one of so few may need it.
 _FEWEST_WORDS, _UNCLEAR, _LONGEST_SAID = 4, 7, 200
-# What is longer, or asks, is proposed at most: of such sentences fewer can be understood later.
-_MOST_WORDS, _UNSURE = 45, math.nextafter(SURE, 0)
+# What is longer is proposed at most: of such sentences fewer can be understood later.
+_MOST_WORDS = 45
 # How much of a sentence of the agent's last words people said before it, so that it restates them.
 _RESTATED, _FEWEST_RESTATED, _MOST_RESTATED = 0.45, 8, 3
 
@@ -51,6 +50,7 @@ _PASTED = regex(
     |\S+:\d+(?::\d+)?:\s|.*\[\d+/\d+\]\s*$|.*\bavailable\ at:\ |Line\ \d+\ -
     |[\u2100-\u2bff]|[\w.`]+\s*:?=\s*\S.*[(;)]`?\s*$
     |[^\w\s"'`(@/*_~<>$%+.,:;!?#&\[{|=^-]
+    |.*\s\|\s+(?:grep|head|tail|sort|uniq|wc|cut|sed|awk|xargs|tee|jq)\b|.*>\s?/dev/null
     |https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
     re.VERBOSE,
 )
@@ -115,8 +115,8 @@ class Said(Struct, frozen=True):
     """A lesson in a session: *text*, by the exact words *quote*, after the step *step*.
 
     The step is -1 at the start. *context* is what the words answer, *confidence* how likely a
-    reader wants it; *by_agent*: the agent said so, and a person chose it or had said it in
-    pieces. *pasted* is as in `Quotation`.
+    reader wants it; *is_sure*: it may be shown before anybody reviewed it. *by_agent*: the agent
+    said so, and a person chose it or had said it in pieces. *pasted* is as in `Quotation`.
     """
 
     text: str
@@ -127,6 +127,7 @@ class Said(Struct, frozen=True):
     about: About = About()
     by_agent: bool = False
     confidence: float = 1.0
+    is_sure: bool = False
     pasted: str = ""
 
 
@@ -256,16 +257,15 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
         length = _word_count(sentence)
         said = Said(sentence, sentence, exchange.step, exchange.at)
         if index == 0 and (joined := _joined(asked, sentence, confidence)):
-            yield replace(said, text=joined, context=asked, confidence=_unsure(confidence))
+            yield replace(said, text=joined, context=asked, confidence=max(confidence, LEAST))
             continue
         if confidence < LEAST or len(sentence) > _LONGEST_SENTENCE or not is_whole(sentence):
             continue
-        if "?" in sentence or not _UNCLEAR < length <= _MOST_WORDS:
-            confidence = min(confidence, _UNSURE)
+        sure = _UNCLEAR < length <= _MOST_WORDS and is_sure(sentence, confidence)
         if length >= _FEWEST_WORDS:
             before = sentences[index - 1] if index else asked or _last_said(exchange.before)
             context = before[:_LONGEST_CONTEXT] if length <= _UNCLEAR else ""
-            yield replace(said, context=context, confidence=confidence)
+            yield replace(said, context=context, confidence=confidence, is_sure=sure)
 
 
 def _joined(asked: str, answer: str, confidence: float) -> str:
@@ -277,10 +277,6 @@ def _joined(asked: str, answer: str, confidence: float) -> str:
     is_clear = length < _FEWEST_WORDS and confidence >= LEAST
     chooses = length <= _UNCLEAR and len({*stems(asked)} & {*stems(answer)}) > 1
     return f"{asked} {answer}" if asked and "?" not in answer and (is_clear or chooses) else ""
-
-
-def _unsure(confidence: float) -> float:
-    return min(max(confidence, LEAST), _UNSURE)
 
 
 def _chosen(exchange: _Exchange) -> Iterator[Said]:
@@ -302,7 +298,7 @@ def _chosen(exchange: _Exchange) -> Iterator[Said]:
         confidence = probability(item, Place(item, agent=exchange.before))
         if confidence >= LEAST and is_whole(item):
             said = Said(item, text, exchange.step, exchange.at, context=text)
-            yield replace(said, by_agent=True, confidence=_unsure(confidence))
+            yield replace(said, by_agent=True, confidence=confidence)
 
 
 def _marked(before: str, answer: str) -> list[str]:
@@ -393,7 +389,8 @@ def _restated(
             continue
         confidence = probability(sentence, Place(sentence))
         if confidence >= LEAST and is_whole(sentence):
-            found.append(Said(sentence, sentence, step, at, by_agent=True, confidence=confidence))
+            said_so = Said(sentence, sentence, step, at, by_agent=True, confidence=confidence)
+            found.append(replace(said_so, is_sure=is_sure(sentence, confidence)))
     return sorted(found, key=lambda one: -one.confidence)[:_MOST_RESTATED]
 
 

@@ -29,7 +29,6 @@ from contextgraph.knowledge.notes import (
     with_evidence,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
-from contextgraph.knowledge.sentences import SURE
 from contextgraph.knowledge.written import history_of, is_read_at_start, written_in
 from contextgraph.model import (
     CLONE,
@@ -688,7 +687,7 @@ def _lesson_said(
         Origin.SAID,
         said.about,
         (evidence,),
-        is_active=said.confidence >= SURE,
+        is_active=said.is_sure,
         probability=said.confidence,
     )
     return NewLesson(said.text, facts, title=session.title, importance=said.confidence)

@@ -6,6 +6,7 @@ whose words it does not know, as of another language, has only its form, and sta
 """
 
 from collections.abc import Mapping
+from re import IGNORECASE
 
 from msgspec import Struct
 
@@ -13,13 +14,46 @@ from contextgraph.ranking.fitted import fitted
 from contextgraph.text import regex, stems
 
 MODEL = "lessons"
-# From the first on a sentence is kept as proposed, from the second on as active.
-LEAST, SURE = 0.2, 0.4
+# From the first on a sentence is kept as proposed. It is active if it stands alone, from the second
+# on, and from the third on where it says that it holds for all cases.
+LEAST, SURE, _SURE_OF_ALL = 0.2, 0.6, 0.4
 _MOST_WORDS, _FEW, _MANY = 30, 5, 25
 _MOST_SENTENCES, _TURN, _LONGEST_TURN, _AGENT = 10, 200, 5, 600
 _WORD = regex(r"[a-z]+(?:'[a-z]+)?")
 _LETTER, _DIGIT, _SHOUTED = regex(r"[^\W\d_]"), regex(r"\d"), regex(r"\b[A-Z]{3,}\b")
 _NAME = regex(r"`|\w/\w|\w\.\w|\w_\w|--\w|[a-z][A-Z]")
+# "OK, so", "No man...", "Umm": what a person says before the sentence.
+_INTERJECTION = regex(
+    r"\W*(?:(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|well|hm+|u[hm]+|oh|ah|so|now|actually|right|sure"
+    r"|hey|man|please|thanks|just|and|but|also|because)\b\W*)+",
+    IGNORECASE,
+)
+# Such a word at the start stands for what was said before.
+_BACKWARD = regex(
+    r"\W*(?:it|its|he|she|they|them|their|this|that|these|those|such|then|there|otherwise|instead"
+    r"|therefore|hence|thus|besides|likewise|similarly|whereas|whose|which|or|nor|neither|either"
+    r"|both|in particular|for (?:example|instance)|same|ditto|the (?:same|other|others|rest|former"
+    r"|latter|first|second|third|last) ?(?:one)?)\b",
+    IGNORECASE,
+)
+# The words that stand for what was said before, wherever they are in a sentence.
+_POINTING = regex(
+    r"\b(?:this|these|those)\b(?!\s+(?:repo|repository|project|codebase|workspace|machine)\b)"
+    r"|\bthat(?=['’]s\b|\s+(?:is|was|way|one)\b|\W*\Z|\s*[,;.)])"
+    r"|\b(?:the|that|any|no|have|an?)(?: \w+)? ones?\b|\b(?:above|below|aforementioned)\b"
+    r"|\b(?:the|that) (?:same|latter|former)\b|\b(?:like|as) before\b",
+    IGNORECASE,
+)
+# One who says so is not settled yet, or reports what happened to be seen.
+_UNSETTLED = regex(
+    r"\b(?:could|might|may|maybe|perhaps|probably|possibly|presumably|seems?|feels?|looks? like"
+    r"|guess|wonder\w*|worried|thinking|suppose|hopefully|not sure|pretty sure)\b"
+    r"|\bI(?:['’](?:m|d|ll|ve)|\s+(?:was|am|had|have|will|did|could|just|also))\b",
+    IGNORECASE,
+)
+_FOR_ALL = regex(r"\b(?:never|always|must|only|every|each|any|all|ever|none)\b", IGNORECASE)
+# "address 41, 42", "#3": an item of a list that stands elsewhere.
+_ITEM = regex(r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)", IGNORECASE)
 # So many of the letters belong to words that the model can read.
 _READABLE = 0.5
 
@@ -79,6 +113,24 @@ def probability(text: str, place: Place) -> float:
     model = fitted(MODEL)
     found: Mapping[str, float] = features(text, place)
     return model.probability({name: found[name] for name in found if name in model.weights})
+
+
+def is_sure(text: str, likely: float) -> bool:
+    """Return whether a sentence that is so *likely* a lesson is active before any review."""
+    least = _SURE_OF_ALL if _FOR_ALL.search(text) else SURE
+    return likely >= least and stands_alone(text) and not _UNSETTLED.search(text)
+
+
+def stands_alone(text: str) -> bool:
+    """Return whether *text* can be understood without what was said before it, by its form.
+
+    It neither begins with a word that continues something nor points at it, asks nothing, and names
+    no item of a list that stands elsewhere.
+    """
+    start = _INTERJECTION.match(text)
+    said = text[start.end() :] if start else text
+    refers = _BACKWARD.match(said) or _POINTING.search(said) or _ITEM.search(said)
+    return bool(said) and not refers and "?" not in said
 
 
 def is_common(word: str) -> bool:

@@ -316,7 +316,7 @@ def test_a_question_in_chinese_asks_as_one_in_english_does(memory: AgentMemory) 
 def test_a_later_session_that_changes_an_earlier_one_comes_first(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
     rule = "When two contacts collide keep the contact with the newest timestamp."
-    later = "Amendment to the rule: of two contacts keep the contact with most fields."
+    later = "Amendment to the rule: of two contacts always keep the contact with most fields."
     memory.learn(discussed("rule", now - timedelta(days=60), rule, "I will merge contacts so."))
     memory.learn(discussed("other", now, "Which color has the button?", "The button is green."))
     memory.learn(discussed("later", now - timedelta(days=9), later, "I merge contacts by fields."))
