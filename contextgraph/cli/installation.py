@@ -44,11 +44,11 @@ from contextgraph.config import (
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.knowledge.entries import entries_in
-from contextgraph.model import HealthCheck
+from contextgraph.model import HealthCheck, LessonStatus, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import start_detached
-from contextgraph.text import mask_secrets, number_of, one_line
+from contextgraph.text import gives_instructions, mask_secrets, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.advising.freshness import Stale
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.learning.statistics import Friction
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import CommandRecord, Json
+    from contextgraph.model import CommandRecord, Json, Lesson
     from contextgraph.readers import Discovered
     from contextgraph.store.protocols import RunStore, Store
 
@@ -640,7 +640,7 @@ def setup(
     if card and not common.as_json:
         _show_card(card)
     connected = [] if no_agents or settings.is_service else [*_connect(common, settings, asked)]
-    steps = _next_steps(card, connected)
+    steps = _next_steps(card, connected, has_histories=bool(histories))
     # Vectors take a core for a while: a yes to all the rest does not say so.
     if (
         by_meaning
@@ -758,7 +758,7 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
     elif asked.agreed(f"Learn {number_of(len(new), 'new file')} into {settings.address}?"):
         newest = sorted(new, key=_time_of, reverse=True)
         selection = Selection(never=settings.never_learned)
-        intake = partial(Intake, discovered=True, selection=selection)
+        intake = partial(Intake, discovered=True, is_quiet=True, selection=selection)
         learning = Learning(common, intake, known=known, is_quiet=True)
         try:
             learning.learn([str(file) for file in newest])
@@ -774,19 +774,26 @@ def _time_of(file: Path) -> float:
 
 
 class _Card(Struct, frozen=True):
-    """Summary of a memory, in a few lines; *message* is that of its first error in a run."""
+    """Summary of a memory, in a few lines; *message* is that of its first error in a run.
+
+    *sessions* are counted without their *helpers*, the sub-agents. *decided* is the lesson that was
+    said in most sessions.
+    """
 
     sessions: int
+    helpers: int
     steps: int
     repositories: "Mapping[str, int]"
     errors: "Sequence[Friction]"
     commands: "Mapping[str, Sequence[CommandRecord]]"
     message: str
+    decided: "Lesson | None"
 
     def record(self) -> "dict[str, Json]":
         """Return its JSON form."""
         return {
             "sessions": self.sessions,
+            "sub_agents": self.helpers,
             "steps": self.steps,
             "repositories": {**self.repositories},
             "errors": [
@@ -803,6 +810,7 @@ class _Card(Struct, frozen=True):
                 for repo, commands in self.commands.items()
                 for one in commands
             ],
+            "decided": self.decided.text if self.decided else None,
         }
 
 
@@ -811,10 +819,13 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
 
     from contextgraph.store.protocols import id_pages
 
-    repositories, steps = Counter[str](), 0
+    repositories, helpers, steps = Counter[str](), 0, 0
     for ids in id_pages(memory.store.runs, 256):
         for run in memory.store.runs.trajectories(ids).values():
-            repositories[run.repo] += 1
+            if is_subagent(run.agent):
+                helpers += 1
+            else:
+                repositories[run.repo] += 1
             steps += run.total_steps
     if not repositories:
         return None
@@ -829,12 +840,26 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
     costly = [error for error in friction if error.remedies and error.remedies[0].tasks > 1]
     return _Card(
         sessions=repositories.total(),
+        helpers=helpers,
         steps=steps,
         repositories=dict(repositories.most_common()),
         errors=costly[:_ERRORS],
         commands=commands,
         message=_message(memory, costly[0]) if costly else "",
+        decided=_decided(memory),
     )
+
+
+def _decided(memory: "AgentMemory") -> "Lesson | None":
+    """Return the lesson that people said in most sessions; None where none was said."""
+    said = [
+        lesson
+        for lesson in memory.lessons.of(None)
+        if (lesson.status is LessonStatus.ACTIVE or lesson.sessions > 1)
+        and lesson.evidence
+        and not gives_instructions(lesson.text)
+    ]
+    return max(said, key=lambda one: (one.sessions, one.probability, one.id), default=None)
 
 
 def _message(memory: "AgentMemory", friction: "Friction") -> str:
@@ -846,21 +871,25 @@ def _message(memory: "AgentMemory", friction: "Friction") -> str:
 
 
 def _show_card(card: _Card) -> None:
+    helpers = f" with {number_of(card.helpers, 'sub-agent')}" if card.helpers else ""
     counts = (
-        number_of(card.sessions, "session"),
+        f"{number_of(card.sessions, 'session')}{helpers}",
         number_of(len(card.repositories), "repository"),
         number_of(card.steps, "step"),
     )
     lines = [styled((", ".join(counts), "bold"))]
-    for repo, commands in card.commands.items():
-        for one in commands:
-            worked = f" worked in {one.worked} of {number_of(one.tried, 'task')}"
-            lines.append(styled(f"{repo}: ", (one_line(one.line, _WIDTH), "green"), worked))
-    for error in card.errors:
+    for error in card.errors[:1]:
         steps = number_of(round(error.steps_lost or 0), "step")
-        lost = f"{number_of(error.tasks, 'task')} lost {steps} each to "
+        lost = f"Costliest: {number_of(error.tasks, 'task')} lost {steps} each to "
         lines.append(styled(lost, (one_line(error.error, _WIDTH), "yellow")))
         lines.append(styled("  ", (one_line(error.remedies[0].text, _WIDTH), "green")))
+    if card.decided:
+        times = card.decided.sessions
+        said = f"Said most, in {number_of(times, 'session')}:" if times > 1 else "Decided:"
+        lines.append(styled(said))
+        lines.append(styled("  ", (one_line(card.decided.text, 2 * _WIDTH), "green")))
+    lines.append(styled("From now on: agents are told such things before they fail or forget"))
+    lines.append(styled("  them, and you read one line each time; nothing leaves this machine."))
     print_box("What the memory knows", *lines)
 
 
@@ -912,10 +941,20 @@ def _tools(agent: "Agent", add: Sequence[str], asked: _Questions) -> str:
     return "installed"
 
 
-def _next_steps(card: _Card | None, connected: "Sequence[Mapping[str, Json]]") -> list[str]:
+def _next_steps(
+    card: _Card | None, connected: "Sequence[Mapping[str, Json]]", *, has_histories: bool
+) -> list[str]:
     """Return the commands to try next."""
-    if card is None:
+    if card is None and has_histories:
         return ["contextgraph learn PATH      # files of runs", "contextgraph --help"]
+    if card is None:
+        error = "ModuleNotFoundError: No module named 'parcelkit'"
+        return [
+            "scripts/demo                               # in the clone: an agent without, and with",
+            "contextgraph learn examples/trajectories   # in the clone: recorded runs",
+            f'contextgraph query "{error}" --repo fernway/parcelkit',
+            "contextgraph setup                         # again, after a session of your agent",
+        ]
     steps = []
     if card.errors:
         is_plain = card.message.isprintable() and not {*card.message} & {*'"$`\\!'}

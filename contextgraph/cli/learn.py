@@ -42,6 +42,7 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import HISTORIES, IN_MEMORY, reason_not_to_learn
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
+from contextgraph.model import is_subagent
 from contextgraph.model.values import replace
 from contextgraph.service.records import learned_record, not_learned_record, unread_record
 from contextgraph.system.processes import start_detached
@@ -141,7 +142,8 @@ class Intake:
     What cannot be read or holds nothing to learn is reported on stderr, passed to *on_unread* and
     left out. *on_bytes* is called with the number of bytes of each read. Iterating raises
     `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are no
-    trajectories are skipped, as those in a folder are. With *git*, git repositories on this machine
+    trajectories are skipped, as those in a folder are; where it *is_quiet*, what is left out is
+    counted and not printed. With *git*, git repositories on this machine
     say whether the change of each run is still there; *folders* are those that runs worked in,
     and *reasons* counts what was learned of their histories.
     """
@@ -154,6 +156,7 @@ class Intake:
     on_bytes: Callable[[int], None] = _ignore
     selection: Selection = field(default_factory=Selection)
     discovered: bool = False
+    is_quiet: bool = False
     git: bool = False
     follow_links: bool = False
     counts: "ReadCounts" = field(init=False)
@@ -255,14 +258,14 @@ class Intake:
 
     def _skip(self, error: "SkippedError") -> None:
         self.counts.skip(error)
-        self._warnings.add(error, "skipped: ")
+        self._warn_of(error, "skipped: ")
         self.on_unread(error)
 
     def reject(self, error: "ReadError") -> None:
         """Count and report a run that was read and cannot be learned."""
         self.counts.runs -= 1
         self.counts.fail(error)
-        self._warnings.add(error)
+        self._warn_of(error)
 
     def _fail(self, error: "ReadError") -> None:
         from contextgraph.readers import ForeignError
@@ -271,8 +274,12 @@ class Intake:
             self._skip(error)
             return
         self.counts.fail(error)
-        self._warnings.add(error)
+        self._warn_of(error)
         self.on_unread(error)
+
+    def _warn_of(self, error: "ReadError", prefix: str = "") -> None:
+        if not self.is_quiet:
+            self._warnings.add(error, prefix)
 
 
 def discovered_paths(
@@ -665,6 +672,7 @@ class _Results:
     waiting: "list[Record]" = field(default_factory=list)
     runs: dict[str, set[str]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    helpers: int = 0
     is_quiet: bool = False
 
     def __enter__(self) -> Self:
@@ -679,6 +687,7 @@ class _Results:
     def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
         """Count a run that is stored, and report it."""
         self.counts[receipt.status] += 1
+        self.helpers += receipt.status == "created" and is_subagent(raw.agent)
         self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
         if raw.outcome not in ("unknown", receipt.outcome):
             self.intake.report_conflict(
@@ -724,7 +733,7 @@ class _Results:
     def warn_about(self, memory: "AgentMemory") -> None:
         """Report consolidation, missing vectors and an embedder that is not that of the memory."""
         for report in self.reports:
-            if report.changed or not report.started:
+            if not self.is_quiet and (report.changed or not report.started):
                 warn(_consolidation_line(report))
         missing = memory.spaces.waiting() if self.not_embedded else 0
         if missing:
@@ -748,7 +757,14 @@ class _Results:
         if self.is_quiet:
             new = self.counts[LearnStatus.CREATED]
             others = f"; {learned - new:,} more were known, or are copies" if learned > new else ""
-            warn(f"{number_of(new, 'session')} learned in {seconds:.0f} s{others}")
+            helpers = f" with {number_of(self.helpers, 'sub-agent')}" if self.helpers else ""
+            sessions = number_of(new - self.helpers, "session")
+            warn(f"{sessions}{helpers} learned in {seconds:.0f} s{others}")
+            if left := unread.failed + unread.not_understood + unread.skipped:
+                parts = {"without sessions": unread.skipped, "damaged": unread.failed}
+                parts["of an unknown version"] = unread.not_understood
+                why = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+                warn(f"{left:,} left out ({why}); `contextgraph learn --discover` names them")
         elif self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _NEEDED = ("argon2", "fastapi", "prometheus_client", "uvicorn")
 _SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
+_IN_A_CLONE = 'pip install ".[server]"'
 _MCP_EXTRA = 'pip install "contextgraph-memory[mcp]"'
 
 Tokens = Annotated[
@@ -172,7 +173,9 @@ def _need_extra() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         from contextgraph.errors import MissingExtraError
 
-        raise MissingExtraError(f"the service needs {', '.join(missing)}: {_SERVER_EXTRA}")
+        raise MissingExtraError(
+            f"the service needs {', '.join(missing)}: {_SERVER_EXTRA}\nIn a clone: {_IN_A_CLONE}"
+        )
 
 
 @common_options(without=("as_json",))

@@ -99,8 +99,14 @@ class LiveReplay(Struct, frozen=True):
     ceiling: Mapping[str, int]
 
     def net(self, kind: MomentKind | None = None) -> float:
-        """The net steps saved by texts of *kind*, or by all."""
-        return sum(said.net for said in self.said if kind in (None, said.kind))
+        """The net steps saved by texts of *kind*, or by all; a step is saved once."""
+        counted = [said for said in self.said if kind in (None, said.kind)]
+        cost = sum(said.wrong + said.tokens / TOKENS_OF_A_STEP for said in counted)
+        return len(_saved(counted)) - cost
+
+
+def _saved(said: Iterable[Said]) -> set[int]:
+    return {step for one in said for step in one.saved}
 
 
 class LiveReplays:
@@ -109,7 +115,7 @@ class LiveReplays:
     def __init__(self, memory: AgentMemory, known: RecoveryBaselines) -> None:
         self._memory = memory
         self._known = known
-        self._replayed: list[tuple[Trace, str, list[Said], dict[str, int]]] = []
+        self._replayed: list[tuple[Trace, str, list[Said], dict[str, set[int]]]] = []
 
     def replay(self, raw: RawTrajectory, hidden: frozenset[str]) -> None:
         """Take the steps of *raw* one by one; runs of *hidden* and of its instance are not seen."""
@@ -123,20 +129,20 @@ class LiveReplays:
         """The worth of each text, in the order of the runs."""
         exposures = self._memory.store.exposures.all()
         shown = {exposure.context_id: exposure.items for exposure in exposures}
-        return [
-            LiveReplay(
-                run,
-                read.raw.instance_id,
-                read.raw.agent,
-                len(read.steps),
-                len(_wasted(read)),
-                tuple(judged_texts(read, said, shown)),
-                ceiling,
-            )
-            for read, run, said, ceiling in self._replayed
-        ]
+        replays = []
+        for read, run, said, reachable in self._replayed:
+            judged = tuple(judged_texts(read, said, shown))
+            # What is saved beyond what others show is in reach of a perfect memory, too.
+            ceiling = {
+                kind: len(steps | _saved(one for one in judged if kind in (ALL, one.kind)))
+                for kind, steps in reachable.items()
+            }
+            size = len(read.steps), len(_wasted(read))
+            replay = LiveReplay(run, read.raw.instance_id, read.raw.agent, *size, judged, ceiling)
+            replays.append(replay)
+        return replays
 
-    def _ceiling(self, read: Trace, hidden: frozenset[str]) -> dict[str, int]:
+    def _ceiling(self, read: Trace, hidden: frozenset[str]) -> dict[str, set[int]]:
         at_start, at_errors, in_loops = set[int](), set[int](), set[int]()
         for loop in filter(is_alarming, read.loops):  # the first repetition shows it
             in_loops.update(_rest_of_loop(loop, loop.start + 1))
@@ -150,11 +156,11 @@ class LiveReplays:
                 at_errors.update([recovery.error_step] if again else ())
                 at_errors.update(_detour(recovery, recovery.error_step))
         return {
-            ALL: len(at_start | in_loops),
-            MomentKind.START: len(at_start),
-            MomentKind.BEFORE: len(at_start),
-            MomentKind.ERROR: len(at_errors),
-            MomentKind.LOOP: len(in_loops),
+            ALL: at_start | in_loops,
+            MomentKind.START: at_start,
+            MomentKind.BEFORE: at_start,
+            MomentKind.ERROR: at_errors,
+            MomentKind.LOOP: in_loops,
         }
 
 

@@ -1,14 +1,17 @@
 """``contextgraph setup``: from nothing to a memory that advises."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import load_settings
+from contextgraph.knowledge.lessons import NewLesson
+from contextgraph.model import LessonFacts, LessonKind, Origin, Quotation
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import recovering_run
+from tests.builders import NOON, recovering_run
 
 SESSION = [
     {"type": "user", "message": {"role": "user", "content": "Totals are wrong"}},
@@ -123,7 +126,40 @@ def test_a_machine_without_histories_says_what_to_do(tmp_path: Path) -> None:
     result = contextgraph("setup", "--yes", "--no-agents", "--store", tmp_path / "m.db")
 
     assert result.code == 0
-    assert "contextgraph learn PATH" in result.out
+    assert "contextgraph learn PATH" in result.err
+    first, *steps = result.out.splitlines()[1:]
+    assert first.split()[0] == "scripts/demo"
+    for step in steps[:2]:  # what it says to type works in a clone
+        name, *arguments = shlex.split(step, comments=True)
+        done = contextgraph(*arguments, "--store", tmp_path / "m.db")
+        assert (name, done.code) == ("contextgraph", 0)
+    assert "parcelkit" in done.out
+
+
+def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
+    home: Path, tmp_path: Path
+) -> None:
+    learned = [recovering_run(number) for number in (1, 2, 3)]
+    helper = recovering_run(4, agent="claude-code/subagent")
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [*learned, helper]))
+    with AgentMemory.open(load_settings().address) as memory:
+        for times, text in enumerate(("Ship on Mondays.", "Round invoices once."), start=1):
+            said = tuple(
+                Quotation(f"{text} {number}", f"trj_{number}", f"s{number}", 0, NOON)
+                for number in range(times)
+            )
+            facts = LessonFacts(LessonKind.DECISION, Origin.SAID, evidence=said, is_active=True)
+            memory.lessons.keep([NewLesson(text, facts)], "acme/shop")
+    (home / ".claude" / "projects" / "shop" / "broken.jsonl").write_text("not json")
+    done = contextgraph("setup", "--yes", "--no-agents")
+    assert "5 sessions with 1 sub-agent" in done.out
+    assert "Costliest: 4 tasks lost 1 step each to ModuleNotFoundError" in done.out
+    assert "Said most, in 2 sessions:\n  Round invoices once." in done.out
+    assert "From now on" in done.out
+    assert "methodolog" not in done.out + done.err
+    (left,) = [line for line in done.err.splitlines() if "left out" in line]
+    assert "1 left out (1 damaged)" in left
+    assert "broken.jsonl" not in done.err
 
 
 def test_no_agents_only_learns(home: Path, tmp_path: Path) -> None:
