@@ -216,7 +216,10 @@ def first_minute(terminal: Terminal, *, has_client: bool) -> None:
 
 def search_and_last(terminal: Terminal) -> None:
     """A search, which asks what to open, and where the last session was left."""
-    terminal.type('clear; contextgraph search "what did we decide about the rows of a batch"', until="Enter: none")
+    terminal.type(
+        'clear; contextgraph search "what did we decide about the rows of a batch"',
+        until="Enter: none",
+    )
     terminal.draw("search.svg", "contextgraph search")
     terminal.type("", until="\n$")
     terminal.type("clear; contextgraph last", until="again")

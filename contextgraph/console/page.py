@@ -10,9 +10,9 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from contextgraph.errors import SettingsError
-from contextgraph.model import LoopInfo, Phase, RawTrajectory
+from contextgraph.model import LoopInfo, Phase, RawTrajectory, duration_text
 from contextgraph.system.processes import replacing
-from contextgraph.text import duration_text, number_of, one_line, plain, short_count
+from contextgraph.text import number_of, one_line, plain, short_count
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -478,14 +478,16 @@ def errors(
 @_page("/failures", "errors", "failures.html")
 def failures(visitor: Visitor, repo: Word = "") -> Values:
     """Show with what runs fail, in *repo* or everywhere, and what solved runs did instead."""
-    patterns = visitor.memory.stats.get_failure_patterns(repo)
+    memory = visitor.memory
+    tallies = memory.store.recoveries.errors(model.Scope(repo or None), _ROWS)
+    left = [one for one in tallies if one.cleared_runs < one.runs]
     return {
         "title": "Why runs fail",
         "repo": repo,
         "links": _ERROR_LINKS,
         "here_link": "/pages/failures",
-        "causes": [one for one in patterns if one.solved is not None],
-        "errors": [one for one in patterns if one.solved is None],
+        "causes": memory.stats.get_failing_conditions(repo),
+        "errors": sorted(left, key=lambda one: (one.cleared_runs - one.runs, one.error.id))[:_FEW],
     }
 
 

@@ -539,10 +539,14 @@ class StatisticsEngine:
         failures first. Errors are those of at least three runs that a third of them never
         resolved, worst first, with the phase in which most runs met them.
         """
+        errors = failure_patterns(self._store, Scope(repo or None))
+        return (*self.get_failing_conditions(repo), *errors)
+
+    def get_failing_conditions(self, repo: str = "") -> tuple[FailurePattern, ...]:
+        """Return the conditions of `get_failure_patterns`, which takes as long in any memory."""
         everywhere = judged_runs(self._store)
         runs = judged_runs(self._store, Scope(repo)) if repo else everywhere
-        errors = failure_patterns(self._store, Scope(repo or None))
-        return (*failing_conditions(self._store, runs, rates_of(everywhere)), *errors)
+        return failing_conditions(self._store, runs, rates_of(everywhere))
 
     def get_interventions(self, repo: str = "") -> Interventions:
         """Return how often people intervened, in *repo* if given.

@@ -429,6 +429,7 @@ class StatisticsOfService(Part, StatisticsEngine):
     get_common_mistakes = requested(StatisticsEngine.get_common_mistakes, "stats", READ)
     get_error_frequency = requested(StatisticsEngine.get_error_frequency, "stats", READ)
     get_error_transitions = requested(StatisticsEngine.get_error_transitions, "stats", READ)
+    get_failing_conditions = requested(StatisticsEngine.get_failing_conditions, "stats", READ)
     get_failure_patterns = requested(StatisticsEngine.get_failure_patterns, "stats", READ)
     get_friction = requested(StatisticsEngine.get_friction, "stats", READ)
     get_interventions = requested(StatisticsEngine.get_interventions, "stats", READ)

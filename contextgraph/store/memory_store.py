@@ -676,16 +676,16 @@ class MemoryRuns(_Part):
 
     @_of_one_state
     def facets(self, wanted: model.SessionFilter, limit: int = 20) -> model.Facets:
-        where, most = _admitted(wanted), _most(max(0, limit))
-        columns = ("repo", "agent", "ending")
-        total, *counted = self._port.count(
-            [
-                Count(tables.RUN, where),
-                *(Count(tables.RUN, where, (column,), limit=most) for column in columns),
-            ]
-        )
-        number = sum(row[-1] for row in total)
-        return model.Facets(number, *({row[0]: row[1] for row in rows} for rows in counted))
+        # One reading of the rows counts them by each column.
+        columns, most = ("repo", "agent", "ending") if limit > 0 else (), _most(max(0, limit))
+        (groups,) = self._port.count([Count(tables.RUN, _admitted(wanted), columns)])
+        counts = [Counter[str](), Counter[str](), Counter[str]()]
+        for *values, number in groups:
+            for counted, value in zip(counts, values, strict=False):
+                counted[value] += number
+        ordered = (sorted(one.items(), key=lambda item: (-item[1], item[0])) for one in counts)
+        total = sum(number for *_, number in groups)
+        return model.Facets(total, *(dict(one[:most]) for one in ordered))
 
     def repositories(
         self, limit: int, skip: int = 0, containing: str = ""

@@ -146,7 +146,7 @@ RECOVERED = Table(
         ("family", "error_type", "verified", "seen_at"),
         ("repo", "family", "error_type", "verified", "seen_at"),
         ("source",),
-        ("target",),
+        ("target", "run"),
     ),
     ends=(FRAGMENT, ERROR),
     scope="repo",

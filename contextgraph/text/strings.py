@@ -447,18 +447,6 @@ def short_count(count: int) -> str:
     return f"{count}"
 
 
-def duration_text(seconds: float) -> str:
-    """Return *seconds* in its largest unit or two: ``40 s``, ``12 min``, ``1 h 5 min``, ``3 d``."""
-    minutes, hours = round(seconds / 60), round(seconds / 3600)
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if minutes < 60:
-        return f"{minutes} min"
-    if hours < 24:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{hours / 24:.0f} d"
-
-
 # Measured on code: 2.7 characters a token; prose has more, so the estimate errs on the high side.
 _CHARACTERS, _TOKENS = 27, 10
 

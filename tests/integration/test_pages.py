@@ -165,7 +165,12 @@ def test_what_happened_in_a_failed_session_is_said_first(console: Person) -> Non
     console.click("those that failed")
     console.click("Mend the rounding of refunds")
     answered(
-        console, "failed, guessed", "shop/tax.py", "failed: pytest tests", "assert 3 == 4", SAID_AT_THE_END
+        console,
+        "failed, guessed",
+        "shop/tax.py",
+        "failed: pytest tests",
+        "assert 3 == 4",
+        SAID_AT_THE_END,
     )
 
 
