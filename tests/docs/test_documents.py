@@ -123,6 +123,20 @@ def test_every_test_that_the_checklist_names_exists() -> None:
     assert count > 120
 
 
+def test_each_promise_of_security_names_tests_that_exist() -> None:
+    """A row of the table names, after each file, tests in it."""
+    table = text_of(ROOT / "docs" / "security.md").partition("| threat |")[2].partition("\n\n")[0]
+    promises = [line.rsplit(" | ", 1)[1] for line in table.splitlines()[2:]]
+    assert len(promises) > 15
+    for tests in promises:
+        file, named = "", 0
+        for name in re.findall(r"`(\S+)`", tests):
+            file = name if name.endswith(".py") else file
+            named += name != file
+            assert name == file or f"def {name}(" in text_of(ROOT / file), name
+        assert named, tests
+
+
 def test_every_page_is_in_the_menu_of_the_site() -> None:
     menu = tomllib.loads(text_of(ROOT / "zensical.toml"))["project"]["nav"]
     listed = {page for section in menu for pages in section.values() for page in pages}
