@@ -119,10 +119,13 @@ def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]
     """The sessions in the database *name*, numbered from 1, in the order in which they began.
 
     Read without locking out the agent that writes it. Raises ReadError where *name* is no database
-    of a known agent, damaged, or holds a value of more than *max_size* bytes.
+    of a known agent, damaged, lacks a column, or holds a value of more than *max_size* bytes.
     """
     with Database(name, max_size) as database:
-        yield from enumerate(_kind(name, database).read(database), 1)
+        try:
+            yield from enumerate(_kind(name, database).read(database), 1)
+        except KeyError as error:
+            raise ReadError(name, "", f"a table has no column {error}") from error
 
 
 def count_sessions(name: str) -> int:
@@ -217,11 +220,13 @@ def _goose(database: Database) -> Iterator[dict[str, Any]]:
 
 
 def _cursor(database: Database) -> Iterator[dict[str, Any]]:
-    chosen = "SELECT key, value FROM cursorDiskKV WHERE key LIKE 'composerData:%'"
-    composers = database.rows(chosen, by=("key",))
-    for composer in composers:
+    chosen = "SELECT key FROM cursorDiskKV WHERE key LIKE 'composerData:%'"
+    for composer in database.rows(chosen, by=("key",)):
+        if not isinstance(composer["key"], str):
+            continue
         id_ = composer["key"].partition(":")[2]
-        facts = _json(composer["value"])
+        of_key = "SELECT value FROM cursorDiskKV WHERE key = ?"
+        facts = next((_json(row["value"]) for row in database.rows(of_key, composer["key"])), None)
         rows = database.rows(
             "SELECT rowid AS row, key, value FROM cursorDiskKV WHERE key >= ? AND key < ?",
             f"bubbleId:{id_}:",

@@ -38,7 +38,7 @@ from contextgraph.readers.conversation import (
     time_in,
     without,
 )
-from contextgraph.readers.envelopes import DENIED, INTERRUPTED, output_in, said_at_denial
+from contextgraph.readers.envelopes import DENIED, INTERRUPTED, coalesce, output_in, said_at_denial
 from contextgraph.readers.format import (
     EmptyRunError,
     Format,
@@ -1064,10 +1064,11 @@ def _bubble_turns(row: Row) -> Iterator[Turn]:
     if isinstance(tool, dict) and tool.get("name"):
         yield call_in(tool, time_in(row))
         if tool.get("result") is not None:
-            status = tool.get("status")
+            status, facts = tool.get("status"), json_arguments(tool["result"])
             yield Result(
                 shown(tool["result"]),
                 text(tool, "toolCallId"),
+                exit_code=coalesce(integer(facts, "exitCodeV2"), integer(facts, "exitCode")),
                 is_error=True if status == "error" else None,
                 denied=status in ("rejected", "cancelled"),
             )

@@ -315,6 +315,22 @@ def test_the_database_of_goose_holds_what_its_files_held(tmp_path):
     assert (run.agent, run.model) == ("goose/subagent", "tea-g")
 
 
+@pytest.mark.parametrize(
+    ("sample", "table", "column"),
+    [
+        ("opencode/opencode.db", "session", "id"),
+        ("opencode/opencode_2.db", "session_v2", "project_id"),
+        ("goose/sessions.db", "sessions", "id"),
+    ],
+)
+def test_a_database_without_a_column_is_an_error(tmp_path, sample, table, column):
+    path = tmp_path / "copy.db"
+    path.write_bytes((SAMPLES / sample).read_bytes())
+    database(path, f"ALTER TABLE {table} DROP COLUMN {column};")
+    runs, failed, _ = read_all(path)
+    assert (runs, [error.reason for error in failed]) == ([], [f"a table has no column '{column}'"])
+
+
 def test_the_database_of_cursor_holds_chats(tmp_path):
     tool = {"name": "edit_file", "rawArgs": '{"target_file": "boil.py"}', "result": "ok"}
     bubbles = [
