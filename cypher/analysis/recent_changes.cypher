@@ -1,4 +1,4 @@
-// Recent changes: runs and errors learned in the last $days days, by day
+// What changed in the last $days days: runs and errors, by day
 MATCH (t:Trajectory {tenant: $tenant})
 WHERE t.learned_at >= datetime() - duration({days: $days})
 WITH date(t.learned_at) AS day, t

@@ -1,6 +1,6 @@
-// Why runs fail: the conditions that runs ended with, and how often such runs and others were solved
+// Why runs fail ($repo): what they ended with, and how often such runs and others were solved
 MATCH (t:Trajectory {tenant: $tenant})
-WHERE t.success IS NOT NULL
+WHERE t.success IS NOT NULL AND ($repo = '' OR t.repo = toLower($repo))
 WITH collect(t) AS judged
 WITH judged, size(judged) AS total, size([t IN judged WHERE t.success]) AS solved_total
 UNWIND judged AS t

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import pytest
 from neo4j import Driver, GraphDatabase, Record
@@ -19,8 +20,8 @@ FOLDER = Path(__file__).parents[2] / "cypher" / "analysis"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.cypher"))
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 REPO = "harborlight/tidewatch"
-# Empty for these runs: their agent had no memory, and no methodology was found harmful.
-EMPTY = {"advice_given", "not_embedded", "untrusted_methodologies"}
+# Empty for these runs: their agent had no memory, and none changed a file and failed.
+EMPTY = {"advice_given", "files_edited_in_vain"}
 
 
 def text(name: str) -> str:
@@ -110,11 +111,28 @@ def test_the_conditions_of_failure_are_those_of_the_statistics(
     memory: AgentMemory, driver: Driver
 ) -> None:
     rates = memory.stats.get_solve_rates()
-    rows = answer(driver, "why_runs_fail", tenant="default")
+    rows = answer(driver, "why_runs_fail", tenant="default", repo="")
     assert {row["condition"] for row in rows} == {name for name, one in rates.items() if one.shown}
     for row in rows:
         found = rates[Condition(row["condition"])]
         assert (row["runs"], row["solved"]) == (found.shown, found.solved_shown)
+
+
+def test_figures_are_those_of_the_runs(memory: AgentMemory, driver: Driver) -> None:
+    runs = [*memory.store.runs.trajectories(memory.store.runs.ids()).values()]
+    for row in answer(driver, "solved_runs", tenant="default", repo=""):
+        own = [run for run in runs if run.outcome == row["outcome"]]
+        edits = [one.course.first_edit for one in own if one.course.first_edit is not None]
+        assert row["runs"] == len(own)
+        assert row["median_steps"] == median(run.total_steps for run in own)
+        assert row["median_first_edit"] == (median(edits) if edits else None)
+    tallies = {one.error.name: one for one in memory.store.recoveries.errors(Scope(), 1_000)}
+    for row in answer(driver, "costly_errors", tenant="default", repo=""):
+        tally = tallies[row["error"]]
+        counts = (tally.steps, tally.runs, tally.cleared_runs)
+        assert (row["steps"], row["runs"], row["cleared_runs"]) == counts
+    (agent,) = answer(driver, "agents", tenant="default")
+    assert (agent["runs"], agent["solved"]) == (len(runs), sum(bool(run.success) for run in runs))
 
 
 def test_every_node_has_a_name_for_the_browser(memory: AgentMemory, driver: Driver) -> None:
