@@ -127,10 +127,22 @@ Turn: TypeAlias = Thought | Call | Result | UserMessage | Prompt | Undone | Bill
 
 
 def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
-    """Yield *turns* as those of the message that its client calls *id_*."""
+    """Yield *turns* as those of the message that its client calls *id_*.
+
+    Calls have ids of their own, by which they are known where these are drawn.
+    """
     for turn in turns:
-        is_said = isinstance(turn, Thought | Call | UserMessage)
-        yield replace(turn, message=id_) if id_ and is_said else turn
+        if isinstance(turn, Call) and (known := _drawn(turn.id) or id_):
+            yield replace(turn, message=known)
+        elif isinstance(turn, Thought | UserMessage) and id_:
+            yield replace(turn, message=id_)
+        else:
+            yield turn
+
+
+def _drawn(id_: str) -> str:
+    """Return *id_*; empty where it may be counted anew in each session."""
+    return id_ if _SCRAMBLED.search(id_) else ""
 
 
 def _message_id(row: Row) -> str:
@@ -139,13 +151,10 @@ def _message_id(row: Row) -> str:
 
 
 def _client_id(*ids: str) -> str:
-    """Return what stands for the first of *ids* that no other message has; empty without one.
-
-    Some clients count calls and messages anew in each session.
-    """
+    """Return what stands for the first of *ids* that no other message has; empty without one."""
     from hashlib import blake2b  # slow to load
 
-    given = next((id_ for id_ in ids if _SCRAMBLED.search(id_)), "")
+    given = next(filter(None, map(_drawn, ids)), "")
     return blake2b(given.encode(errors="replace"), digest_size=8).hexdigest() if given else ""
 
 
@@ -526,7 +535,7 @@ class _Builder:
         if waiting and waiting.action == action:  # logged once when it began, once when it ended
             self._thoughts.clear()
             return
-        draft = self._draft(action, call.time, call.id, call.message)
+        draft = self._draft(action, call.time, call.message)
         if call.id:
             self._unanswered[call.id] = draft
         else:
