@@ -1,6 +1,6 @@
 """Review of lessons: what colleagues would pass on, and what of it belongs into CLAUDE.md."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +44,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         bool, described("--all", help="Also proposed, superseded and rejected ones.")
     ] = False,
     recurring: Annotated[bool, flag("Only those said in two sessions or more.")] = False,
+    gone: Annotated[bool, flag("Only those that name files gone from this folder.")] = False,
     about: Annotated[str, option("SUBJECT", "Only the five nearest to this subject.")] = "",
     page: Annotated[int, described(metavar="N", min=1, help="Ten at a time: which ten.")] = 1,
     accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
@@ -65,7 +66,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
 
     Decisions, rules, facts, checklists and references, by subject, the newest first. Agents are
     shown an active one when their work is about it. A proposed one waits until it is accepted or
-    said again. What looks like an instruction to the reader is never shown.
+    said again. What looks like an instruction to the reader is never shown. One whose files were
+    deleted is not shown until it is edited: --gone lists these.
 
     \b
     Example:
@@ -80,29 +82,59 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     if accept or reject or edit or supersede or undo:
         _review(common, accept or [], reject or [], (edit, text), (supersede, by), undo or [])
         return
-    where = None if repo == _ALL else repo or repository_here()
-    status = [LessonStatus.ACTIVE] if not every else [*LessonStatus]
+    here = repository_here()
+    where = None if repo == _ALL else repo or here
+    every = every or gone or bool(about)
+    status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
     with common.open(read_only=True) as memory:
-        listed = memory.lessons.of(where, status=status)
-        if about:
-            listed, every = memory.lessons.about(about, where), True
+        listed = (
+            memory.lessons.about(about, where) if about else memory.lessons.of(where, status=status)
+        )
         waiting = 0 if every else len(memory.lessons.of(where, status=[LessonStatus.PROPOSED]))
         if not (listed or waiting or repo or propose or common.as_json):
             listed = memory.lessons.of(None, status=status)
             if listed:
                 warn(f"no lessons of {where} yet; these are of other repositories")
-    listed = tuple(one for one in listed if one.sessions > 1 or not recurring)
+    missing = _missing(listed, here)
+    listed = tuple(
+        one
+        for one in listed
+        if (one.sessions > 1 or not recurring) and (one.id in missing or not gone)
+    )
     if propose is not None:
         print(_proposed(propose, listed), end="")
     elif common.as_json:
         for one in listed:
-            emit(lesson_record(one))
+            emit({**lesson_record(one), "gone": [*missing.get(one.id, ())]})
     else:
-        _print(listed, page, waiting)
+        _print(listed, page, waiting, missing)
 
 
-def _print(listed: "Sequence[Lesson]", page: int, waiting: int) -> None:
-    """Print ten of the lessons *listed*, and how many are left and *waiting*."""
+def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]]:
+    """Return, by id, the files that lessons of the repository *here* name and its folder lacks.
+
+    Not of rejected and superseded ones.
+    """
+    from contextgraph.knowledge.broken import gone_files
+    from contextgraph.system.working_tree import WorkingTree
+
+    tree = WorkingTree.around(Path.cwd())
+    kept = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
+    found = {
+        one.id: gone_files(one.text, one.about, tree)
+        for one in listed
+        if one.repo == here and one.status in kept
+    }
+    return {id_: files for id_, files in found.items() if files}
+
+
+def _print(
+    listed: "Sequence[Lesson]", page: int, waiting: int, missing: Mapping[str, Sequence[str]]
+) -> None:
+    """Print ten of the lessons *listed*, and how many are left, *waiting* and to be reviewed.
+
+    *missing* are the files that are gone, by the id of the lesson that names them.
+    """
     start = (page - 1) * _AT_ONCE
     subject = ""
     for one in listed[start : start + _AT_ONCE]:
@@ -115,6 +147,7 @@ def _print(listed: "Sequence[Lesson]", page: int, waiting: int) -> None:
             "" if one.status is LessonStatus.ACTIVE else one.status,
             one.superseded_by and f"by {one.superseded_by}",
             _HIDDEN if gives_instructions(one.text) else "",
+            f"gone: {', '.join(missing[one.id])}" if one.id in missing else "",
             one.origin,
             number_of(one.sessions, "session") if one.sessions > 1 else "",
             one.id,
@@ -131,6 +164,9 @@ def _print(listed: "Sequence[Lesson]", page: int, waiting: int) -> None:
         print_text((f"{left} more: --page {page + 1}", "dim"))
     if waiting:
         print_text((f"{waiting} proposed, not shown to agents: --all lists them", "dim"))
+    if missing:
+        named = number_of(len(missing), "lesson")
+        print_text((f"{named} to review, for files that are gone: --gone", "dim"))
     if not listed:
         print("no lessons yet: sessions in which people talk with an agent have them")
 

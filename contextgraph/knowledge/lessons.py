@@ -18,7 +18,7 @@ from msgspec import Struct
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs
-from contextgraph.knowledge.extraction import Said, SaidInRun, amends, statements_in
+from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     Notes,
@@ -392,7 +392,12 @@ class Lessons:
             return replace(
                 note,
                 content=content or note.content,
-                lesson=replace(facts, is_active=is_active, before=before),
+                lesson=replace(
+                    facts,
+                    about=_about(facts.about, content) if content else facts.about,
+                    is_active=is_active,
+                    before=before,
+                ),
                 credibility=REVIEWED,
                 importance=1.0,
                 superseded_by=superseded_by,
@@ -768,15 +773,28 @@ def _undone(note: Note, *, now: datetime) -> Note:
     assert facts is not None
     before = facts.before
     assert before is not None
+    content_stays = note.content == before.content
     return replace(
         note,
         content=before.content,
-        lesson=replace(facts, is_active=before.is_active, before=None),
+        lesson=replace(
+            facts,
+            about=facts.about if content_stays else _about(facts.about, before.content),
+            is_active=before.is_active,
+            before=None,
+        ),
         superseded_by=before.superseded_by,
         archived_at=before.archived_at,
         updated_at=now,
         history=(*note.history, f"{now:%Y-%m-%d %H:%M} undone"),
     )
+
+
+def _about(about: About, text: str) -> About:
+    """Return *about* with the files that the new *text* of its lesson names, in their place."""
+    named = files_in(text)
+    kept = (path for path in about.paths if path in text)
+    return replace(about, paths=tuple(dict.fromkeys((*kept, *named))))
 
 
 def _source(origin: Origin, contributor: str, *, by_agent: bool) -> str:

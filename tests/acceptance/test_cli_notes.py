@@ -7,6 +7,7 @@ import pytest
 
 from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.model.values import replace
+from contextgraph.readers.repository import repository_name
 from tests.acceptance.command_line import call, contextgraph, write_runs
 
 SHOP = "acme/shop"
@@ -116,6 +117,33 @@ def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     second = contextgraph("lessons", "acme/shop", "--page", "2", *at).out
     assert second.count(f"  {always}") == 2
     assert unsure in contextgraph("lessons", "acme/shop", "--all", *at).out
+
+
+def test_a_lesson_whose_file_was_deleted_is_put_up_for_review(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / "pkg").mkdir(parents=True)
+    (project / "pkg" / "there.py").touch()
+    monkeypatch.chdir(project)
+    repo = repository_name(str(project))
+    said = "\n".join(
+        f"We should always keep the rates of `pkg/{name}.py` sorted by date, newest first."
+        for name in ("gone", "there")
+    )
+    run = RawTrajectory("generic", "a", repo, "a", (replace(TURN, user_message=said),))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    listed = contextgraph("lessons", "--store", store).out
+    assert "gone: pkg/gone.py" in listed
+    assert "gone: pkg/there.py" not in listed
+    assert "1 lesson to review, for files that are gone: --gone" in listed
+    (one,) = contextgraph("lessons", "--gone", "--store", store, "--json").records
+    assert one["gone"] == ["pkg/gone.py"]
+    renamed = ("--text", "Always keep the rates of `pkg/there.py` sorted by date.")
+    contextgraph("lessons", "--edit", one["id"], *renamed, "--store", store)
+    assert contextgraph("lessons", "--gone", "--store", store, "--json").records == []
+    contextgraph("lessons", "--undo", one["id"], "--store", store)
+    assert len(contextgraph("lessons", "--gone", "--store", store, "--json").records) == 1
 
 
 def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
