@@ -172,7 +172,9 @@ def broken_by(turn: Sequence[StepTrace], lessons: Iterable[Lesson]) -> Iterator[
 def _command(work: Work, lesson: Lesson) -> Broken | None:
     ruled_out = (line for line in work.lines if forbids(lesson.text, line, lesson.repo))
     if line := next(ruled_out, ""):
-        return Broken(lesson, Breach.COMMAND, " ".join(line.split())[:_COMMAND])
+        parts = [one.text for one in commands_in(line)]
+        part = next((one for one in parts if forbids(lesson.text, one, lesson.repo)), line)
+        return Broken(lesson, Breach.COMMAND, " ".join(part.split())[:_COMMAND])
     return None
 
 

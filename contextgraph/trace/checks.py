@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePosixPath
+from posixpath import isabs
 from typing import NamedTuple
 
 from contextgraph.text import regex
@@ -109,7 +110,8 @@ def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:
     """Return the files that *turn* changed after it last ran the check of *order*.
 
     Any program of the same purpose that covers them counts, whatever else its line does. Of an
-    order before a commit, only what was committed so.
+    order before a commit, only what was committed so. Nothing outside the folder of the run, such
+    as a scratch file.
     """
     changed, committed = dict[str, None](), dict[str, None]()
     for step in turn:
@@ -124,7 +126,9 @@ def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:
         if step.succeeded:
             files = (*step.reading.scripted, *step.reading.changed)
             changed |= dict.fromkeys(
-                file for file in files if PurePosixPath(file).suffix in order.check.covers
+                file
+                for file in files
+                if PurePosixPath(file).suffix in order.check.covers and not isabs(file)
             )
     return tuple(committed if order.at_commit else changed)
 

@@ -76,6 +76,7 @@ def action(text: str) -> Action:
         (["edit main.go", "golangci-lint run", "edit docs/PLAN.md"], False),
         (["edit README.md"], False),
         (["go build ./..."], False),
+        (["edit /tmp/scratch/main.go"], False),
     ],
 )
 def test_a_check_counts_by_program_and_meaning_for_the_files_that_it_covers(
@@ -98,8 +99,8 @@ def test_a_check_before_a_commit_is_missing_only_where_something_was_committed(
 
 def test_a_command_that_a_rule_rules_out_is_named_once(memory: AgentMemory) -> None:
     keep(memory, PUSH)
-    (line,) = broken(memory, "git status; git push origin main")
-    assert "git push origin main" in line
+    (line,) = broken(memory, f"cd {'a' * 90} && git status; git push origin main")
+    assert "this turn ran `git push origin main`" in line
     assert "2026-03-02" in line
     assert not broken(memory, "git push origin main")
     assert not broken(memory, "git log")
