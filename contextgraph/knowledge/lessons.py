@@ -100,6 +100,9 @@ _STAYS = regex(
 _CHANGES, _SAME_REST = 0.5, 0.6
 # Two conversations are nearly as close to a request from this share of the score on.
 _NEARLY = 0.8
+# A checklist of what a request is to change: so often commits had all of it, see `checklists`.
+_FOLLOWED = 0.75
+_CREATES = frozenset(stems("new add create introduce another"))
 # A symbol that so many sessions speak of is the project's, not a subject.
 _OF_THE_PROJECT = 3
 # "the rule of export.py", "export.py never", but not "session.go then main.go".
@@ -436,10 +439,14 @@ class Lessons:
             ]
             found += [
                 Recollection(
-                    note, one.score, {"words": one.words, "share": one.share}, one.probability
+                    note,
+                    one.score,
+                    {"words": one.words, "share": one.share},
+                    _FOLLOWED if _is_for(note, request) else one.probability,
                 )
                 for note, one in talk or alone
             ]
+        found.sort(key=lambda one: one.probability != _FOLLOWED)
         return tuple(in_turns(found, lambda one: one.note.contributor))
 
     def _successors(
@@ -907,6 +914,26 @@ def _orders(note: Note, line: str) -> bool:
         return True
     programs = {command.program.partition(" ")[0] for command in commands_in(line)}
     return any(named.partition(" ")[0] in programs for named in facts.about.programs)
+
+
+def _is_for(note: Note, request: str) -> bool:
+    """Return True for a counted checklist of a file that *request* names, or of what it creates.
+
+    A folder is named by its path, or by its last name: "add a provider" for `pkg/providers`.
+    """
+    facts = note.lesson
+    if (
+        facts is None
+        or facts.kind is not LessonKind.CHECKLIST
+        or facts.origin is not Origin.COUNTED
+    ):
+        return False
+    path = facts.about.paths[0]
+    if f"`{path}` is" in note.content:
+        return path in files_in(request)
+    asked = {*stems(request)}
+    named = path in request or {*stems(_last_part(path))} <= asked
+    return named and not _CREATES.isdisjoint(asked)
 
 
 def _is_said(note: Note) -> bool:

@@ -749,6 +749,32 @@ def test_files_that_are_changed_together_are_a_checklist(
     }
 
 
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("Add a provider for the gnu, it reads its logs from a folder", "lib/registry.py"),
+        ("Create lib/providers/gnu with a reader", "lib/registry.py"),
+        ("Rename the two handlers in routes.py", "docs/api.md"),
+        ("Fix the provider for the ibex, it reads a folder twice", ""),
+        ("Add a test for the registry", ""),
+    ],
+)
+def test_a_request_gets_the_checklist_of_what_it_changes(
+    memory: AgentMemory, tmp_path: Path, request_: str, said: str
+) -> None:
+    for number in range(8):
+        commit(tmp_path, "Route", **{"routes.py": f"{number}", "docs__api.md": f"{number}"})
+        commit(tmp_path, "Other", **{"a.py": f"{number}", "b.py": "1", f"c{number}.py": "1"})
+    for name in ("ibex", "gaur", "kudu", "puku"):
+        new = {f"lib__providers__{name}__read.py": "1", "lib__registry.py": name}
+        commit(tmp_path, "Add a provider", **new)
+    memory.learn_history(str(tmp_path))
+    with memory.live(repo=f"local/{tmp_path.name}", task="", instance_id="new") as run:
+        shown = run.prompt(request_) or ""
+    assert bool(shown) is bool(said)
+    assert said in shown
+
+
 def test_a_program_that_fails_in_two_sessions_is_a_fact(memory: AgentMemory) -> None:
     missing = "(eval):1: command not found: python3.12"
     tries = (("python3 -c 'print(1)'", missing), ("/usr/bin/python3 -c 'print(1)'", "1"))
