@@ -192,7 +192,9 @@ class Terminal:
     def draw(self, name: str, title: str) -> None:
         """Write what is on the screen as a picture."""
         time.sleep(3)  # hooks of a turn that ended
-        screen = self.tmux("capture-pane", "-e", "-p").rstrip().replace(self._home, "~")
+        screen = self.tmux("capture-pane", "-e", "-p").rstrip()
+        home = "\n?".join(map(re.escape, self._home))  # which a line may end in
+        screen = re.sub(home, "~", screen)
         console = Console(record=True, width=COLUMNS, file=StringIO())
         console.print(Text.from_ansi(screen), no_wrap=True)
         drawn = console.export_svg(title=title)
