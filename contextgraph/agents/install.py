@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,16 +143,18 @@ class Agent(Struct, frozen=True):
 
     def has_tools(self) -> bool:
         """Return True where it has the tools of a memory."""
-        if not self.tools_file:
+        try:
+            content = self.tools_path().read_text() if self.tools_file else ""
+        except OSError:
             return False
+        return _TOOLS.search(content) is not None
+
+    def tools_path(self) -> Path:
+        """Return the file in which it keeps its servers of tools."""
         moved = self.home_variable in os.environ
         # Claude Code keeps this file beside its folder, unless that was moved.
         beside = self.tools_file.startswith(".") and not moved
-        file = (Path.home() if beside else self._folder()) / self.tools_file
-        try:
-            return _TOOLS.search(file.read_text()) is not None
-        except OSError:
-            return False
+        return (Path.home() if beside else self._folder()) / self.tools_file
 
     def tools_command(self, server: Sequence[str]) -> Sequence[str]:
         """Return what gives it the tools of *server*; empty where it has no such command."""
@@ -224,6 +226,7 @@ AGENTS = {
                 "SessionEnd": "",
             },
             tools=("gemini", "mcp", "add", "--scope", "user"),
+            tools_file="settings.json",
             entry={"type": "command", "name": _NAME, "timeout": _SECONDS * 1000},
         ),
         Agent(
@@ -400,6 +403,29 @@ class SettingsFile:
         elif (backup := self._read_backup()).get("after") == before:
             self._keep(backup["before"], after)
         _replace(self.path, after)
+        return True
+
+    def follow(self, change: Callable[[], bool]) -> bool:
+        """Return whether another program made its *change*, before which `undo` goes back."""
+        before = self._content()
+        is_done = change()
+        after = self._content()
+        if is_done and after is not None and after != before:
+            backup = self._read_backup()
+            is_next = bool(backup) and backup["after"] == before
+            self._keep(backup["before"] if is_next else before, after)
+        return is_done
+
+    def undo(self) -> bool:
+        """Go back to before what `follow` saw; False where anything changed since."""
+        backup = self._read_backup()
+        if not backup or backup["after"] != self._content():
+            return False
+        self._backup.unlink()
+        if backup["before"] is None:
+            self.path.unlink()
+        else:
+            _replace(self.path, backup["before"])
         return True
 
     def uninstall(self) -> bool:

@@ -545,6 +545,8 @@ def _export_plugin(common: Common, folders: Sequence[str]) -> None:
 
 def _remove_tools(agent: "Agent") -> bool:
     """Take the tools of the memory away from *agent*; return False where a person has to."""
+    if settings_of(agent.tools_path()).undo():
+        return True
     remove = agent.tools_removal()
     if not remove or which(remove[0]) is None:
         warn(f"{agent.name}: remove the server of tools (MCP) contextgraph from its settings")
@@ -566,9 +568,14 @@ def _with_hooks(project: Path | None) -> list[str]:
 
 def hooks_of(agent: "Agent", project: Path | None = None) -> "SettingsFile":
     """Return the settings of *agent*: those of the user, or of the *project* in that folder."""
+    return settings_of(agent.settings_file(project))
+
+
+def settings_of(path: Path) -> "SettingsFile":
+    """Return the settings file at *path*, with what is kept of it."""
     from contextgraph.agents.install import SettingsFile
 
-    return SettingsFile(agent.settings_file(project), Path(data_folder(), "integrations"))
+    return SettingsFile(path, Path(data_folder(), "integrations"))
 
 
 def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]") -> None:
@@ -934,11 +941,15 @@ def _tools(agent: "Agent", add: Sequence[str], asked: _Questions) -> str:
         return f"run: {shlex.join(add)}"
     if not asked.agreed(f"Give {agent.name} the tools of the memory ({' '.join(add[:3])})?"):
         return "not installed"
-    done = subprocess.run(add, capture_output=True, text=True, check=False)
-    if done.returncode:
-        warn(f"{add[0]}: {done.stderr.strip() or done.stdout.strip()}")
-        return f"run: {shlex.join(add)}"
-    return "installed"
+
+    def added() -> bool:
+        done = subprocess.run(add, capture_output=True, text=True, check=False)
+        if done.returncode:
+            warn(f"{add[0]}: {done.stderr.strip() or done.stdout.strip()}")
+        return not done.returncode
+
+    is_added = settings_of(agent.tools_path()).follow(added)
+    return "installed" if is_added else f"run: {shlex.join(add)}"
 
 
 def _next_steps(

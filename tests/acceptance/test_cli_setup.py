@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,61 @@ def test_what_is_never_to_be_learned_is_left_out(
     monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "/shop")
     (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
     assert record["card"] is None
+
+
+# Adds and removes servers of tools as the programs of clients do, and writes the file in its way.
+CLIENT = """#!{python}
+import json, os, sys
+name, file = sys.argv[2], os.path.join({home!r}, {file!r})
+try:
+    config = json.load(open(file))
+except FileNotFoundError:
+    config = {{}}
+servers = config.setdefault("mcpServers", {{}})
+if name == "add":
+    servers["contextgraph"] = {{"command": sys.argv[-1]}}
+else:
+    servers.pop("contextgraph", None)
+json.dump(config, open(file, "w"), indent=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "agent", "folder", "tools"),
+    [
+        ("claude", "claude-code", ".claude", ".claude.json"),
+        ("gemini", "gemini-cli", ".gemini", ".gemini/settings.json"),
+    ],
+)
+@pytest.mark.parametrize("before", ['{"numStartups":3,\n\t"theme": "dark"}', None])
+def test_uninstalling_leaves_no_byte_behind(
+    home: Path, program: str, agent: str, folder: str, tools: str, before: str | None
+) -> None:
+    (home / folder).mkdir(exist_ok=True)
+    names = {home / folder / "settings.json", home / tools}
+    for name in names if before else ():
+        name.write_text(before or "")
+    client = home.parent / program
+    client.write_text(CLIENT.format(python=sys.executable, home=str(home), file=tools))
+    client.chmod(0o700)
+    result = contextgraph("setup", "--yes", "--json")
+    assert result.code == 0, result.err
+    connected = next(one for one in result.records[0]["agents"] if one["agent"] == agent)
+    assert (connected["hooks"], connected["tools"]) == (True, "installed")
+    assert "contextgraph" in (home / tools).read_text()
+
+    assert contextgraph("integrations", "uninstall", agent).code == 0
+    assert [name.read_text() if name.exists() else None for name in sorted(names)] == [
+        before for _ in names
+    ]
+
+
+def test_what_the_client_wrote_since_stays_without_the_tools(home: Path) -> None:
+    file = home / ".claude.json"
+    client = home.parent / "claude"
+    client.write_text(CLIENT.format(python=sys.executable, home=str(home), file=".claude.json"))
+    client.chmod(0o700)
+    contextgraph("setup", "--yes")
+    file.write_text(json.dumps({**json.loads(file.read_text()), "numStartups": 4}))
+    assert contextgraph("integrations", "uninstall", "claude-code").code == 0
+    assert json.loads(file.read_text()) == {"mcpServers": {}, "numStartups": 4}
