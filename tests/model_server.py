@@ -147,7 +147,9 @@ def embeddings(state: Server, body: Body) -> dict[str, Any]:
 
 def facts_in(body: Body) -> dict[str, Any]:
     """The facts in the first user message of *body*."""
-    facts: dict[str, Any] = orjson.loads(body["messages"][1]["content"])
+    # Without a message of the system the prompt stands before them.
+    content = body["messages"][:2][-1]["content"]
+    facts: dict[str, Any] = orjson.loads(content[content.rfind("\n\n{") + 1 :])
     return facts
 
 

@@ -131,16 +131,19 @@ _REFUSALS = {
 # The names of the limit of an answer, and the kinds of its form, best first; the last is none.
 _LIMITS = ("max_completion_tokens", "max_tokens", "")
 _FORMATS = ("json_schema", "json_object", "")
+_SYSTEM_ROLE = regex(r"(?i)\bsystem\b[\w' ]{0,20}\b(?:role|message|prompt|instruction)")
 
 
 class Accepted(Struct):
     """The form of request that a server accepts: places in `_LIMITS` and `_FORMATS`.
 
-    They grow where it refuses more, until a request was answered.
+    They grow where it refuses more, until a request was answered. Without *has_system* the prompt
+    is a part of the first message of the user.
     """
 
     limit: int = 0
     format: int = 0
+    has_system: bool = True
     is_known: bool = False
 
 
@@ -267,6 +270,7 @@ class Chat(Struct, frozen=True):
             else:
                 accepted = self.accepted
                 accepted.limit, accepted.format, accepted.is_known = tried.limit, tried.format, True
+                accepted.has_system = tried.has_system
                 return answer
 
     def _send(
@@ -281,7 +285,7 @@ class Chat(Struct, frozen=True):
         limit, kind = _LIMITS[accepted.limit], _FORMATS[accepted.format]
         response = client.chat.completions.with_raw_response.create(
             model=self.model.name,
-            messages=messages,
+            messages=messages if accepted.has_system else _without_system(messages),
             response_format=_format(kind, form) if form and kind else openai.omit,
             extra_body={limit: MAX_ANSWER_TOKENS} if limit else None,
         )
@@ -290,13 +294,21 @@ class Chat(Struct, frozen=True):
 
 def _is_changed(form: Accepted, refusal: str) -> bool:
     """Change *form* to the next that a server may accept after *refusal*; False: there is none."""
-    if _LIMITS[form.limit] and _LIMITS[form.limit] in refusal:
-        form.limit += 1
+    if _LIMITS[form.limit] and any(limit in refusal for limit in filter(None, _LIMITS)):
+        form.limit += 1  # its name is not known, or what it allows is less
+    elif form.has_system and _SYSTEM_ROLE.search(refusal):
+        form.has_system = False
     elif _FORMATS[form.format]:
         form.format += 1
     else:
         return False
     return True
+
+
+def _without_system(messages: "Sequence[Message]") -> "list[Message]":
+    """*messages* with the prompt before the first words of the user."""
+    prompt, first, *others = messages
+    return [{"role": "user", "content": f"{prompt['content']}\n\n{first['content']}"}, *others]
 
 
 class _Answer(Struct, frozen=True):

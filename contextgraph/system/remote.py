@@ -258,6 +258,8 @@ def is_loopback(host: str) -> bool:
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _MAX_REASON_CHARS = 300
+# Servers on this machine are given any key, such as a letter, which would be masked in each word.
+_LEAST_SECRET = 8
 _NO_CREDIT = "insufficient_quota"
 
 
@@ -324,7 +326,8 @@ def failure_of(
         name = type(error.__cause__ or error).__name__
         return Failure(FailureKind.DOWN, f"no connection ({name})")
     text = str(error.message)
-    masked = mask_secrets(text.replace(secret, "<secret>") if secret else text)
+    is_secret = len(secret) >= _LEAST_SECRET
+    masked = mask_secrets(text.replace(secret, "<secret>") if is_secret else text)
     message = clip(masked, _MAX_REASON_CHARS, at="end")
     status = error.status_code
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):

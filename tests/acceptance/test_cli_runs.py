@@ -1,5 +1,6 @@
 """``contextgraph sessions`` and ``call outcome``."""
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -214,6 +215,10 @@ def test_git_runs_no_program_that_the_folder_of_a_run_configures(tmp_path: Path)
         r"printf '\n[GNUPG:] SIG_CREATED ' >&2; printf '%b\n' '-----BEGIN PGP SIGNATURE-----'"
     )
     program.chmod(0o700)
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for name in ("post-index-change", "reference-transaction", "post-checkout"):
+        (hooks / name).symlink_to(program)
     subprocess.run(["git", "init", "-q", folder], check=True)
     signed = {"gpg.program": str(program), "commit.gpgSign": "true"}
     programs = {
@@ -223,13 +228,25 @@ def test_git_runs_no_program_that_the_folder_of_a_run_configures(tmp_path: Path)
         "core.fsmonitor": str(program),
         "core.pager": str(program),
         "core.sshCommand": str(program),
+        "core.hooksPath": str(hooks),
+        "core.alternateRefsCommand": str(program),
+        "filter.shown.clean": str(program),
+        "filter.shown.smudge": str(program),
+        "filter.shown.process": str(program),
+        "filter.shown.required": "true",
+        "gpg.ssh.program": str(program),
+        "include.path": "../included",
+        "protocol.ext.allow": "always",
         "remote.origin.url": f"ext::{program}",
+        "remote.origin.uploadpack": str(program),
         "remote.origin.promisor": "true",
+        "extensions.partialClone": "origin",
         "log.showSignature": "true",
     }
     for name, value in signed.items():
         subprocess.run(["git", "-C", folder, "config", name, value], check=True)
-    (folder / ".gitattributes").write_text("* diff=shown\n")
+    (folder / ".gitattributes").write_text("* diff=shown filter=shown\n")
+    (folder / "included").write_text(f"[core]\n\tfsmonitor = {program}\n\tpager = {program}\n")
     commit(folder, "def total(tariffs):\n    pass\n", days=-1)
     commit(folder, f"def total(tariffs):\n{ADDED}\n", days=1)
     assert ran.exists()
@@ -240,6 +257,11 @@ def test_git_runs_no_program_that_the_folder_of_a_run_configures(tmp_path: Path)
     contextgraph("learn", runs, "--git", "--store", store)
     (found,) = stored(store)
     assert (found["change"], ran.exists()) == ("held", False)
+    for command in (("why", folder / "totals.py"), ("why", f"{folder}/totals.py:2")):
+        contextgraph(*command, "--store", store)
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(folder)}
+    contextgraph("hook", "--store", store, stdin=json.dumps(event).encode())
+    assert not ran.exists()
 
 
 def test_sessions_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def summarizer(server: Server, budget: Budget | None = None) -> RemoteSummarizer:
-    endpoint = Endpoint(server.url, KEY)
+def summarizer(server: Server, budget: Budget | None = None, key: str = KEY) -> RemoteSummarizer:
+    endpoint = Endpoint(server.url, key)
     server.clients.append(endpoint)
     model = chat_model("gpt-test", PRICES)
     chat = Chat(model, endpoint, UsageLog(None, "memory.db"), budget or Budget(), QUICK, QUICK)
@@ -322,6 +322,34 @@ def test_a_server_that_refuses_the_name_of_a_limit_is_sent_the_other_or_none(
     assert sent[-2:] == [named, named]
     assert len(sent) == (3 if known else 4)
     assert form(server, -1) == "json_schema"
+
+
+def test_a_server_that_allows_shorter_answers_is_sent_no_limit(server: Server) -> None:
+    def fault(number: int, handler: Handler) -> Reply | None:
+        limits = {"max_completion_tokens", "max_tokens"} & server.requests[number].keys()
+        return error(400, "max_tokens is too large: at most 256 tokens") if limits else None
+
+    server.fault = fault
+    assert summarizer(server).reword(GROUP).words == WORDS
+
+
+def test_a_server_without_the_role_of_the_system_is_sent_one_message(server: Server) -> None:
+    def fault(number: int, handler: Handler) -> Reply | None:
+        roles = [message["role"] for message in server.requests[number]["messages"]]
+        return error(400, "System role not supported") if "system" in roles else None
+
+    server.fault = fault
+    remote = summarizer(server)
+    assert [remote.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
+    assert len(server.chats) == 3
+    assert form(server, -1) == "json_schema"
+
+
+def test_a_key_of_a_letter_masks_nothing(server: Server) -> None:
+    server.key = "x"
+    server.fault = always(error(404, "The model example-x is not there"))
+    with pytest.raises(RemoteError, match="The model example-x is not there"):
+        summarizer(server, key="x").reword(GROUP)
 
 
 def test_a_server_that_knows_no_form_of_answers_is_sent_none(server: Server) -> None:
