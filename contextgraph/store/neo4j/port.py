@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -59,6 +59,14 @@ _NEAREST = (1_000, 4_000)
 _REPLANNED_AT = frozenset(4**power for power in range(2, 14))
 # What the driver takes as it is.
 _PLAIN = frozenset({str, bytes, bool, int, float, type(None)})
+
+
+class _Put(NamedTuple):
+    """Rows to put by a statement, which *text* returns as number *place* of a call."""
+
+    text: Callable[[int], str]
+    rows: Sequence[Mapping[str, Any]]
+    is_edges: bool = False
 
 
 class _SlotNeeded(Exception):  # noqa: N818  (not an error)
@@ -360,14 +368,46 @@ class _Writing(_Reading):
             by_table.setdefault(row.table, {})[row.key] = row
         known = self._known_nodes(by_table)
         known |= self._known_edges(by_table, known)
+        nodes, relations = list[_Put](), list[_Put]()
         for table, own in sorted(by_table.items(), key=lambda one: _place(one[0])):
             self._note(table, own)
-            before = known.get(table, set())
-            for some in _batches([own[key] for key in sorted(own)], _ROWS_AT_ONCE):
-                put = self._put_edges if table.ends else self._put_nodes
-                put(table, some, [row.key for row in some if row.key in before])
+            self._forget_relations(table, sorted(known.get(table, ())))
+            given = [self._given(own[key]) for key in sorted(own)]
+            put = _Put(partial(statements.put, table), given, is_edges=table.ends is not None)
+            (relations if table.ends else nodes).append(put)
+            relations += _listed(table, own)
         for table, own in by_table.items():
-            self._draw(table, own)
+            relations += _drawn(table, own)
+        self._put(nodes)
+        for table, own in by_table.items():
+            if labels := [
+                {"id": key, "labels": [*own[key].labels]} for key in own if own[key].labels
+            ]:
+                self._rows(statements.labelled(table), rows=labels)
+        self._put(relations)
+
+    def _put(self, puts: Sequence[_Put]) -> None:
+        """Put all rows, those of several statements in one round trip."""
+        batches = [[*_batches(put.rows, _ROWS_AT_ONCE)] for put in puts]
+        # One text for each set of statements, also where some have no rows: the server plans it.
+        text = "\nUNION ALL\n".join(put.text(place) for place, put in enumerate(puts))
+        for turn in range(max(map(len, batches), default=0)):
+            own = [batch[turn] if turn < len(batch) else [] for batch in batches]
+            found = self._rows(text, **{f"rows{place}": rows for place, rows in enumerate(own)})
+            for row in found:
+                lacking = len(own[row["number"]]) - row["put"]
+                if lacking and puts[row["number"]].is_edges:
+                    raise StoreError(f"{lacking} rows lead to what is not stored")
+
+    def _forget_relations(self, table: Table, known: Sequence[str]) -> None:
+        """Delete the edges *known*, or the relations that these nodes have drawn and listed."""
+        for keys in _batches(known, _ROWS_AT_ONCE):
+            if table.ends:
+                self._rows(statements.edges_deleted(table), keys=keys)
+            if table.draws:
+                self._rows(statements.undrawn(table), keys=keys)
+            for column in table.listed:
+                self._rows(statements.unlisted(table, column), keys=keys)
 
     def _note(self, table: Table, keys: Iterable[str]) -> None:
         self.changed.setdefault(table.name, set()).update(keys if table.is_followed else ())
@@ -408,21 +448,6 @@ class _Writing(_Reading):
         tables = [*keys]
         return {tables[row["number"]]: {*row["found"]} for row in found}
 
-    def _put_nodes(self, table: Table, rows: Sequence[Row], known: Sequence[str]) -> None:
-        self._rows(statements.nodes_put(table), rows=[self._given(row) for row in rows])
-        if labels := [{"id": row.key, "labels": [*row.labels]} for row in rows if row.labels]:
-            self._rows(statements.labelled(table), rows=labels)
-        if known and table.draws:
-            self._rows(statements.undrawn(table), keys=known)
-        for column, listing in table.listed.items():
-            if known:
-                self._rows(statements.unlisted(table, column), keys=known)
-            listed = {row.key: [*dict.fromkeys(_texts(row, column))] for row in rows}
-            if given := [{"id": key, "texts": own} for key, own in listed.items() if own]:
-                texts = {text for own in listed.values() for text in own}
-                shown = {text: dict(listing.shown(text)) for text in texts}
-                self._rows(statements.listed(table, column), rows=given, shown=shown)
-
     def _given(self, row: Row) -> dict[str, Any]:
         properties: dict[str, Any] = {**row.shown, **row.columns, PROPERTIES[VALUE]: row.value}
         times = statements.times_of(row.table)
@@ -443,30 +468,6 @@ class _Writing(_Reading):
             "id": row.key, "source": row.source, "target": row.target, "properties": properties,
             "times": of_columns,
         }  # fmt: skip
-
-    def _put_edges(self, table: Table, rows: Sequence[Row], known: Sequence[str]) -> None:
-        assert table.ends is not None
-        first, last = (end.label for end in table.ends)
-        if known:
-            self._rows(statements.edges_deleted(table), keys=known)
-        given = [self._given(row) for row in rows]
-        (row,) = self._rows(statements.edges_put(table, first, last), rows=given)
-        if row["rows"] < len(rows):
-            raise StoreError(
-                f"{len(rows) - row['rows']} rows of {table.name} lead to what is not stored"
-            )
-
-    def _draw(self, table: Table, rows: Mapping[str, Row]) -> None:
-        drawn = [(one, key) for key, row in sorted(rows.items()) for one in row.drawn]
-        assert table.draws or not drawn, f"{table.name} is not declared to draw"
-        forms: dict[tuple[str, bool, bool], list[dict[str, Any]]] = {}
-        for one, key in drawn:
-            row = {"id": key, "other": one.key, "type": one.type, "properties": one.properties}
-            form = (one.table.label, one.incoming, bool(one.properties))
-            forms.setdefault(form, []).append(row)
-        for form, rows_of_form in sorted(forms.items(), key=lambda one: one[0]):
-            for batch in _batches(rows_of_form, _ROWS_AT_ONCE):
-                self._rows(statements.drawn(table, *form), rows=batch)
 
     def delete(self, table: Table, keys: Iterable[str]) -> int:
         gone: list[str] = []
@@ -542,6 +543,30 @@ class _Writing(_Reading):
             self._rows(statements.FORGET_CHANGES, until=self._revision)
         elif self._revision % CHANGES_LISTED == 0:
             self._rows(statements.FORGET_CHANGES, until=self._revision - CHANGES_LISTED)
+
+
+def _listed(table: Table, rows: Mapping[str, Row]) -> Iterator[_Put]:
+    """Yield how the columns of several texts of *rows* are put, as nodes of their own."""
+    for column, listing in table.listed.items():
+        texts = {
+            key: [[text, dict(listing.shown(text))] for text in dict.fromkeys(_texts(row, column))]
+            for key, row in sorted(rows.items())
+        }
+        given = [{"id": key, "texts": own} for key, own in texts.items() if own]
+        yield _Put(partial(statements.listed, table, column), given)
+
+
+def _drawn(table: Table, rows: Mapping[str, Row]) -> Iterator[_Put]:
+    """Yield how the relations of *rows* are drawn."""
+    drawn = [(one, key) for key, row in sorted(rows.items()) for one in row.drawn]
+    assert table.draws or not drawn, f"{table.name} is not declared to draw"
+    forms: dict[tuple[str, bool, bool], list[dict[str, Any]]] = {}
+    for one, key in drawn:
+        row = {"id": key, "other": one.key, "type": one.type, "properties": one.properties}
+        form = (one.table.label, one.incoming, bool(one.properties))
+        forms.setdefault(form, []).append(row)
+    for form, given in sorted(forms.items(), key=lambda one: one[0]):
+        yield _Put(partial(statements.drawn, table, *form), given)
 
 
 def _place(table: Table) -> tuple[bool, bool, bool]:

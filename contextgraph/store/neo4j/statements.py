@@ -263,14 +263,25 @@ def _times(table: Table) -> str:
     return "".join(f", n.{name} = datetime(row.times.{name})" for name in times_of(table))
 
 
-@lru_cache(100)
-def nodes_put(table: Table) -> str:
-    """Return the text that puts nodes."""
+@lru_cache(1_000)
+def put(table: Table, place: int) -> str:
+    """Return the text that puts nodes or edges, as number *place* of a call."""
+    made = f"MERGE (n:{table.label} {{tenant: $tenant, id: row.id}})"
+    if table.ends:
+        first, last = (end.label for end in table.ends)
+        made = (
+            f"MATCH (a:{first} {{tenant: $tenant, id: row.source}}) "
+            f"MATCH (b:{last} {{tenant: $tenant, id: row.target}}) "
+            f"CREATE (a)-[n:{table.label} {{tenant: $tenant, id: row.id}}]->(b)"
+        )
     return (
-        "UNWIND $rows AS row CALL (row) { "
-        f"MERGE (n:{table.label} {{tenant: $tenant, id: row.id}}) "
-        f"SET n += row.properties{_times(table)} }}"
+        f"UNWIND $rows{place} AS row CALL (row) {{ {made} "
+        f"SET n += row.properties{_times(table)} RETURN 1 AS one }} {_counted_as(place)}"
     )
+
+
+def _counted_as(place: int) -> str:
+    return f"RETURN {place} AS number, count(*) AS put"
 
 
 @lru_cache(100)
@@ -281,18 +292,6 @@ def labelled(table: Table) -> str:
         f"MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"WITH n, row, [one IN labels(n) WHERE one <> '{table.label}'] AS before "
         "REMOVE n:$(before) SET n:$(row.labels) }"
-    )
-
-
-@lru_cache(100)
-def edges_put(table: Table, first: str, last: str) -> str:
-    """Return the text that puts edges, and returns how many."""
-    return (
-        "UNWIND $rows AS row CALL (row) { "
-        f"MATCH (a:{first} {{tenant: $tenant, id: row.source}}) "
-        f"MATCH (b:{last} {{tenant: $tenant, id: row.target}}) "
-        f"CREATE (a)-[n:{table.label} {{tenant: $tenant, id: row.id}}]->(b) "
-        f"SET n += row.properties{_times(table)} RETURN 1 AS one }} RETURN count(*) AS rows"
     )
 
 
@@ -327,15 +326,15 @@ def unlisted(table: Table, column: str) -> str:
     )
 
 
-@lru_cache(100)
-def listed(table: Table, column: str) -> str:
-    """Return the text that relates rows to a node for each text of a column."""
+@lru_cache(1_000)
+def listed(table: Table, column: str, place: int) -> str:
+    """Return the text that relates rows to a node for each text of a column, as `put`."""
     label, kind, _ = table.listed[column]
     return (
-        f"UNWIND $rows AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
+        f"UNWIND $rows{place} AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"CALL (row, n) {{ UNWIND row.texts AS text "
-        f"MERGE (o:{label} {{tenant: $tenant, id: text}}) ON CREATE SET o += $shown[text] "
-        f"CREATE (n)-[:{kind}]->(o) }}"
+        f"MERGE (o:{label} {{tenant: $tenant, id: text[0]}}) ON CREATE SET o += text[1] "
+        f"CREATE (n)-[:{kind}]->(o) }} {_counted_as(place)}"
     )
 
 
@@ -348,18 +347,18 @@ def undrawn(table: Table) -> str:
     )
 
 
-@lru_cache(100)
-def drawn(table: Table, other: str, is_incoming: bool, has_properties: bool) -> str:
-    """Return the text that draws relations between rows and those that they name."""
+@lru_cache(1_000)
+def drawn(table: Table, other: str, is_incoming: bool, has_properties: bool, place: int) -> str:
+    """Return the text that draws relations between rows and those that they name, as `put`."""
     arrow = "(b)-[r:$(row.type) {from_its_start: false}]->(a)"
     if not is_incoming:
         arrow = "(a)-[r:$(row.type) {from_its_start: true}]->(b)"
     properties = " SET r += row.properties" if has_properties else ""
     return (
-        "UNWIND $rows AS row CALL (row) { "
+        f"UNWIND $rows{place} AS row CALL (row) {{ "
         f"MATCH (a:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"MATCH (b:{other} {{tenant: $tenant, id: row.other}}) "
-        f"CREATE {arrow}{properties} }}"
+        f"CREATE {arrow}{properties} }} {_counted_as(place)}"
     )
 
 
