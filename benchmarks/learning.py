@@ -186,9 +186,9 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
         _without, "contextgraph.store.rules.RunChanges.report_shown", lambda *_: None
     ),
     "checksums of stored rows": partial(
-        _without, "contextgraph.store.sqlite.schema.create_triggers", lambda _: None
+        _without, "contextgraph.store.sqlite.schema.Schema.create_triggers", lambda *_: None
     ),
-    "bounds of JSON": partial(_without, "contextgraph.readers.format._is_deeper", lambda *_: False),
+    "bounds of JSON": partial(_without, "contextgraph.system.intake._is_deeper", lambda *_: False),
 }
 
 

@@ -89,6 +89,16 @@ class Schema:
         """Create the tables within the transaction that is open."""
         for statement in self._statements():
             connection.execute(statement)
+        self.create_triggers(connection)
+        connection.executemany(
+            "INSERT INTO checksum VALUES (?, ?, ?)",
+            [(*group, value) for group, value in self._computed(connection).items()],
+        )
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {self.version}")
+
+    def create_triggers(self, connection: Connection) -> None:
+        """Create the triggers that keep checksums current."""
         for table in [name for (name,) in connection.execute(_TABLES)]:
             for event, rows in _ROWS_OF_EVENTS.items():
                 body = "".join(self._added(connection, table, row) for row in rows)
@@ -96,12 +106,6 @@ class Schema:
                     f"CREATE TRIGGER checksum_{table}_{event.lower()} AFTER {event} ON {table} "
                     f"BEGIN {body} END"
                 )
-        connection.executemany(
-            "INSERT INTO checksum VALUES (?, ?, ?)",
-            [(*group, value) for group, value in self._computed(connection).items()],
-        )
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {self.version}")
 
     def damaged(self, connection: Connection) -> list[str]:
         """Return parts with a wrong checksum, and what they are part of."""
