@@ -17,6 +17,7 @@ from contextgraph.model import (
     FailureWarning,
     Outcome,
     Phase,
+    RunCourse,
     Scope,
     ScopeLevel,
     State,
@@ -128,7 +129,7 @@ def _misplaced(files: Collection[str], right: Collection[str]) -> Iterator[Condi
         yield Condition.WRONG_PLACE
 
 
-def rates_of(runs: Iterable[JudgedRun]) -> Mapping[Condition, SolveRates]:
+def rates_of(runs: Iterable[JudgedRun | RunCourse]) -> Mapping[Condition, SolveRates]:
     """Return how runs went that ended with each condition."""
     counts: Counter[tuple[Condition, bool]] = Counter()
     judged: Counter[bool] = Counter()
@@ -141,7 +142,7 @@ def rates_of(runs: Iterable[JudgedRun]) -> Mapping[Condition, SolveRates]:
     }
 
 
-def rates_at(state: State, runs: Sequence[JudgedRun]) -> Mapping[Condition, SolveRates]:
+def rates_at(state: State, runs: Sequence[RunCourse]) -> Mapping[Condition, SolveRates]:
     """Return how *runs* went that showed what *state* shows, where it is, and how all others did.
 
     About to submit: that ended so. Before, no edit: they lasted longer and had changed no existing
@@ -152,7 +153,7 @@ def rates_at(state: State, runs: Sequence[JudgedRun]) -> Mapping[Condition, Solv
         return {one: at_end[one] for one in state.conditions if one not in _PAST}
     judged = Counter(run.is_solved for run in runs)
     lasting = [run for run in runs if run.course.steps > state.steps]
-    same = dict[Condition, list[JudgedRun]]()
+    same = dict[Condition, list[RunCourse]]()
     if Condition.NO_EDIT in state.conditions:
         same[Condition.NO_EDIT] = [run for run in lasting if not run.course.has_edit(state.steps)]
     if state.looped_steps:
@@ -213,8 +214,9 @@ def failure_warnings(
     with it was solved, or the run is about to submit.
     """
     is_last = state.phase is Phase.SUBMITTING
-    if state.steps and (state.conditions or state.looped_steps):
-        runs = judged_runs(store, replace(scope, repo=None))
+    is_unedited = Condition.NO_EDIT in state.conditions
+    if state.steps and (state.conditions if is_last else is_unedited or state.looped_steps):
+        runs = store.runs.courses(replace(scope, repo=None), _RUNS_READ)
         when = "at the end" if is_last else f"by step {state.steps}"
         for condition, rates in sorted(rates_at(state, runs).items()):
             if rates.is_lower:
@@ -255,7 +257,9 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
         return
 
 
-def _prevention(condition: Condition, runs: Sequence[JudgedRun], store: Store) -> Iterator[str]:
+def _prevention(
+    condition: Condition, runs: Sequence[JudgedRun] | Sequence[RunCourse], store: Store
+) -> Iterator[str]:
     """Return what solved runs did in place of *condition*."""
     solved = [run for run in runs if run.is_solved and condition not in run.conditions]
     if not solved:

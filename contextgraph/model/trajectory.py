@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -345,6 +345,20 @@ class Course(Struct, frozen=True, omit_defaults=True):
     def looped(self, before: int) -> int:
         """Return the number of steps in loops among those *before* a step."""
         return sum(max(0, min(end + 1, before) - start) for start, end in self.loops)
+
+
+class RunCourse(NamedTuple):
+    """The *course* of a run whose outcome is known."""
+
+    id: str
+    instance_id: str
+    is_solved: bool
+    course: Course
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions that it ended with."""
+        return self.course.conditions
 
 
 @also_accepts("success", 4, bool, lambda success: {"outcome": Outcome.of(success)})

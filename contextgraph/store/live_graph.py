@@ -25,7 +25,16 @@ _EDGES = {
     )
 }  # fmt: skip
 # Columns by which rows are found, which say nothing to people.
-_INTERNAL = {"revision", "fingerprint", "described_by", "run", "live", "file_names", "targets"}
+_INTERNAL = {
+    "course",
+    "revision",
+    "fingerprint",
+    "described_by",
+    "run",
+    "live",
+    "file_names",
+    "targets",
+}
 _FILE = tables.FRAGMENT.listed["files"]
 # What an explanation says of relations.
 _EXPLAINED = {

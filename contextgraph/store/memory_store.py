@@ -142,6 +142,11 @@ def _run(text: str) -> model.Trajectory:
     return tables.value_of(model.Trajectory, text)
 
 
+@lru_cache(4_096)
+def _course(text: str) -> model.Course:
+    return tables.value_of(model.Course, text)
+
+
 def _fragment(text: str) -> model.Fragment:
     return tables.value_of(model.Fragment, text)
 
@@ -542,6 +547,19 @@ class MemoryRuns(_Part):
             terms.append(_equal("instance_id", instance))
         found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
+
+    def courses(self, scope: model.Scope, limit: int) -> Sequence[model.RunCourse]:
+        terms = [
+            *_within(scope),
+            Term("outcome", Is.NOT_IN, [model.Outcome.UNKNOWN.value]),
+            Term("course", Is.NOT_IN, [""]),
+        ]
+        wanted = (KEY, "instance_id", "solved", "course")
+        found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), wanted))
+        return [
+            model.RunCourse(run, instance, solved, _course(text))
+            for run, instance, solved, text in found
+        ]
 
     def names(self) -> Mapping[str, model.JoinedName]:
         text = self._whole.standing().states.get(_NAMES)

@@ -69,6 +69,9 @@ class RunStore(Protocol):
     ) -> Sequence[str]:
         """The ids of runs of *repo* (in any case) and of *instance*, those greater than *after*."""
 
+    def courses(self, scope: model.Scope, limit: int) -> Sequence[model.RunCourse]:
+        """Return how runs with steps went whose outcome is known, by id."""
+
     def names(self) -> Mapping[str, model.JoinedName]:
         """Return the names of repositories that were joined with another, in lower case."""
 

@@ -45,7 +45,7 @@ RUN = Table(
     {
         "repo": str, "instance_id": str, "agent": str, "task_type": str, "outcome": str,
         "solved": bool, "seen_at": datetime, "steps": int, "contributor": str, "change": str,
-        "session": str, "is_part": bool, "ending": str, "revision": int,
+        "session": str, "is_part": bool, "ending": str, "course": str, "revision": int,
     },
     (
         ("-seen_at", "key"),
@@ -272,6 +272,7 @@ def run_row(run: model.Trajectory, revision: int) -> Row:
             "solved": bool(run.success), "seen_at": run.seen_at, "steps": run.total_steps,
             "contributor": run.contributor, "change": run.change_made.value, "session": run.session,
             "is_part": model.is_subagent(run.agent), "ending": run.ending.outcome.value,
+            "course": text_of(run.course, f"run {run.id}") if run.course.steps else "",
             "revision": revision,
         },
         text_of(run, f"run {run.id}"),
