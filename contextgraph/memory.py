@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from msgspec import structs
 
+from contextgraph.advising.cases import session_of_task
 from contextgraph.advising.channels import readable
 from contextgraph.advising.freshness import (
     fresh_history,
@@ -573,7 +574,8 @@ class AgentMemory:
         lessons on how, or whether, to run that shell line.
 
         `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in at
-        most 150 tokens; `MemoryContext.notes` has notes that name one of these files.
+        most 150 tokens; `MemoryContext.notes` has notes that name one of these files, and
+        `MemoryContext.similar_cases` the session of the repository that is about the request.
         *exclude_instances* and *as_of* are as for `query`.
         """
         repo = self._named(repo)
@@ -591,10 +593,12 @@ class AgentMemory:
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
-        least = self.retriever.gate.min_lesson_precision
+        gate, excluded = self.retriever.gate, frozenset(exclude_instances)
+        said = self._parts.about_task(request if repo else "", repo=repo, as_of=as_of)
         return MemoryContext(
             new_context_id(),
-            lessons=fitting_lessons(known, least),
+            similar_cases=session_of_task(said, repo, excluded, gate, self.store),
+            lessons=fitting_lessons(known, gate.min_lesson_precision),
             notes=tuple(one for one in noted if one.note.id in ids),
         )
 

@@ -38,8 +38,11 @@ from contextgraph.advising.gate import (
 )
 from contextgraph.model import (
     ChannelRank,
+    Found,
     Fragment,
     Outcome,
+    PassageKind,
+    PassageScope,
     PlaybookFile,
     RecoveryCandidate,
     Remedy,
@@ -51,6 +54,7 @@ from contextgraph.model import (
     Trajectory,
     Why,
     most_informative,
+    vouches,
 )
 from contextgraph.model.values import replace
 from contextgraph.ranking import blend
@@ -68,6 +72,10 @@ from contextgraph.text import (
 )
 
 FRAGMENTS_SHOWN = 3
+# So many passages of a session are looked through for a turn of a person.
+_PASSAGES = 1_000
+# Kinds of hits that say how a session began.
+_OPENINGS = ("task", "session")
 # For how many tasks the typical rank of a related task in time counts beside the one that is seen.
 _FEW = 8
 # The lines of a traceback that name files, of Python and of others.
@@ -262,6 +270,54 @@ def _names_file(query: Query, trajectory: Trajectory) -> bool:
     stems = {PurePosixPath(file).stem for file in trajectory.files}
     project = query.state.repo.rpartition("/")[2].casefold()
     return any(is_named(stem, terms) for stem in stems if stem.casefold() != project)
+
+
+def session_of_task(
+    found: Sequence[Found], repo: str, excluded: Collection[str], gate: Gate, store: Store
+) -> tuple[SimilarCase, ...]:
+    """Return the best session of *found*, by a search for a task of *repo*; often none.
+
+    With what was said in it about the task. None where it answers too rarely for *gate*, its source
+    does not vouch here, or no person spoke in it after the task: the forms of issues share words,
+    and such tasks are compared as tasks. Of *excluded* instances none.
+    """
+    likely = (one for one in found if one.probability >= gate.min_session_precision)
+    best = next((one for one in likely if one.session not in excluded), None)
+    if best is None:
+        return ()
+    run = store.runs.trajectories([best.run]).get(best.run)
+    if run is None or not vouches(run.contributor, run.repo, repo):
+        return ()
+    passages = store.passages.newest(PassageScope(runs=(run.id,)), _PASSAGES)
+    if not any(one.kind is PassageKind.TURN and not one.by_agent for one in passages):
+        return ()
+    # Answers say more of a cause than requests do; how it began is the title.
+    said = sorted(
+        (one for one in found if one.run == run.id and one.kind not in _OPENINGS),
+        key=lambda one: one.speaker == "user",
+    )
+    harmless = (
+        one.text for one in said if not (gives_instructions(one.text) or addresses_reader(one.text))
+    )
+    facts = store.runs.facts([run.id]).get(run.id)
+    case = SimilarCase(
+        trajectory_id=run.id,
+        instance_id=run.instance_id,
+        repo=run.repo,
+        outcome=run.outcome,
+        summary=run.summary,
+        files=run.files,
+        fragments=(),
+        score=best.score,
+        why=Why((), scope_level(run.repo, repo), 1, (run.id,)),
+        title=_shown_title(run.task),
+        source=run.contributor,
+        probability=best.probability,
+        cause=next(harmless, ""),
+    )
+    if facts:
+        case = replace(case, changed=facts.patch)
+    return _without_quarantined(_with_fragments([case], store), store)
 
 
 def cases_at_error(

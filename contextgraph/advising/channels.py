@@ -23,6 +23,7 @@ from contextgraph.model import (
     ErrorSignature,
     Family,
     FittedGate,
+    Found,
     Fragment,
     FragmentCandidate,
     LinkType,
@@ -194,6 +195,7 @@ class Findings(Struct, frozen=True):
     methodologies: tuple[Methodology, ...] = ()
     notes: tuple[Recollection, ...] = ()
     lessons: tuple[Recollection, ...] = ()
+    sessions: tuple[Found, ...] = ()
     degraded: str = ""
 
 
@@ -493,6 +495,29 @@ def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
             about = for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
             found = (*about, *(standing(repo, as_of=as_of) if repo else ()))
             return Findings(lessons=_readable(found, query, store))
+        except ContextGraphError as error:  # other channels still answer
+            return Findings(degraded=str(error))
+
+    return Channel(about_task=search)
+
+
+class AboutTask(Protocol):
+    """Searches the sessions of a repository, none later than *as_of*, as `knowledge.search`."""
+
+    def __call__(self, task: str, *, repo: str, as_of: datetime | None) -> tuple[Found, ...]: ...
+
+
+def by_sessions(about_task: AboutTask) -> Channel:
+    """The channel of sessions in which people and agents spoke about the task."""
+
+    def search(query: Query, store: Store) -> Findings:
+        state, as_of = query.state, query.scope.as_of
+        if state.last_action or state.steps or not state.repo:
+            return Findings()
+        try:
+            return Findings(
+                sessions=about_task(state.task_description, repo=state.repo, as_of=as_of)
+            )
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from contextgraph.advising.cases import cases_at_error, cases_of
+from contextgraph.advising.cases import cases_at_error, cases_of, session_of_task
 from contextgraph.advising.channels import (
     CHANNELS,
     WEIGHTS,
@@ -261,8 +261,9 @@ class MemoryRetriever:
         pinned = {note.id for note in playbook.notes} if playbook else set[str]()
         notes = [one for of in findings.values() for one in of.notes if one.note.id not in pinned]
         lessons = [one for of in findings.values() for one in of.lessons]
+        sessions = [one for of in findings.values() for one in of.sessions]
         is_ours = seen_by(self._store, query.state.agent)
-        cases = {
+        hits = {
             name: tuple(
                 hit
                 for hit in of.cases
@@ -275,12 +276,18 @@ class MemoryRetriever:
 
         def answered(gate: Gate, limit: int, answer: MemoryContext) -> MemoryContext:
             probable = [one for one in notes if one.probability >= gate.min_note_precision]
+            cases = cases_of(query, hits, gate, self._store, limit, self.weights)
+            if not any(case.is_shown for case in cases):
+                excluded = query.scope.exclude_instances
+                about = session_of_task(sessions, query.state.repo, excluded, gate, self._store)
+                known = {case.trajectory_id for case in about}
+                cases = (*about, *(one for one in cases if one.trajectory_id not in known))[:limit]
             return replace(
                 answer,
                 playbook=playbook,
                 notes=tuple(probable[:limit]),
                 lessons=fitting_lessons(lessons, gate.min_lesson_precision),
-                similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
+                similar_cases=cases,
             )
 
         return answered

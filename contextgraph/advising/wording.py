@@ -40,7 +40,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.ranking import fitting, quote_of
-from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of, regex
+from contextgraph.text import clip, count_tokens, cut, fence, gives_instructions, number_of, regex
 from contextgraph.trace import SCRIPT
 
 MAX_TOKENS = 800
@@ -71,6 +71,7 @@ _INSTALLS_ONE = regex(r"\S.* (?!-|\.)[\w.\[\]-]+")
 _NEVER = 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
+_TITLE_OF_SESSION, _CAUSE = 60, 140
 # Agents try these by themselves.
 _USUAL = [
     f"{program} {what}" for program in ("python", "python3") for what in (SCRIPT, "-c <code>")
@@ -663,12 +664,15 @@ def _files_of(case: SimilarCase) -> Sequence[str]:
 
 
 def case_line(case: SimilarCase) -> str:
-    """A past task in one line: its outcome, title, and what it changed."""
+    """A past task in one line: its outcome, title, what was said of it, and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     head += f", by {case.source}" if case.source else ""
     shown = _files_of(case)
     changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
+    if case.cause:
+        title = cut(case.title, _TITLE_OF_SESSION)
+        return f'{head}: {title} ("{cut(case.cause, _CAUSE)}"){changed}'
     return f"{head}: {case.title}{changed}"
 
 

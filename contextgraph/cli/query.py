@@ -346,11 +346,7 @@ def _show_summary(context: "MemoryContext") -> None:
         print_text(one_line(warning.text, _LINE_WIDTH))
     cases = [case for case in context.similar_cases if case.is_shown]
     for case in cases[:_LINES]:
-        print_text(
-            (_run(case.repo, case.instance_id), "bold"), f": {one_line(case.title, _LINE_WIDTH)}"
-        )
-        if case.files:
-            print_text(f"changed {one_line(', '.join(case.files), _LINE_WIDTH)}", indent=2)
+        _show_case(case)
     for note in context.notes[:_LINES]:
         print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
     for _, line in lesson_lines(context.lessons):
@@ -358,6 +354,15 @@ def _show_summary(context: "MemoryContext") -> None:
     if hidden := len(context.similar_cases) - len(cases):
         print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
     print_text((f"context {context.id}", "dim"))
+
+
+def _show_case(case: "SimilarCase") -> None:
+    print_text(
+        (_run(case.repo, case.instance_id), "bold"), f": {one_line(case.title, _LINE_WIDTH)}"
+    )
+    changed = f"changed {', '.join(case.files)}" if case.files else ""
+    for line in filter(None, (case.cause, changed)):
+        print_text(one_line(line, _LINE_WIDTH), indent=2)
 
 
 def _show(context: "MemoryContext") -> None:

@@ -507,6 +507,7 @@ class SimilarCase(Struct, frozen=True):
     *title* is the first line of its task, *files* are those that it changed, *changed* is what in
     them (in the same repository). *probability*: that people would link its task to that of the
     query; *is_shown*: close enough for the text. *source* supplied it; the owner has no name.
+    *cause* is what was said in it about the task, where a search found it.
     """
 
     trajectory_id: str
@@ -524,6 +525,7 @@ class SimilarCase(Struct, frozen=True):
     is_shown: bool = True
     freshness: Freshness = Freshness.UNKNOWN
     source: str = ""
+    cause: str = ""
 
 
 class FailureWarning(Struct, frozen=True):

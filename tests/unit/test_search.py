@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.advising.wording import render
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
-from contextgraph.model import Action, Found, LinkType, Outcome, RawTrajectory, Step
+from contextgraph.model import Action, Found, LinkType, Outcome, RawTrajectory, State, Step
 from contextgraph.model.values import replace
 from tests.builders import recovering_run
 
@@ -410,3 +411,29 @@ def test_what_is_spread_over_the_parts_of_a_turn_is_found(memory: AgentMemory) -
         memory.learn(discussed(f"half-{number}", now - timedelta(days=8), "How?", said))
     found = memory.search("what does a courier do with a parcel whose label is torn", repo=SHOP)
     assert found[0].session == "spread"
+
+
+def test_the_session_about_a_task_is_named_with_what_was_said_and_changed(
+    memory: AgentMemory,
+) -> None:
+    now = datetime.now(UTC) - timedelta(days=3)
+    task = "The importer locks the ledger while it writes rows of the bank."
+    cause = "The importer locks the ledger because all rows of the bank are one transaction."
+    edit = Step(3, cause, Action("bash", "sed -i s/a/b/ lib/importer.py"), "", timestamp=now)
+    talk = discussed("locked", now, task, "I look for it.")
+    run = replace(talk, steps=(*talk.steps, edit))
+    memory.learn(run)
+    memory.learn(discussed("colour", now, "Which colour has the button of the shop?", "Green."))
+    asked = "The importer locks the ledger while it writes rows of a bank"
+    answers = (
+        memory.query(State(task_description=asked, repo=SHOP)),
+        memory.decided(asked, repo=SHOP),
+    )
+    for answer in answers:
+        (case,) = (one for one in answer.similar_cases if one.is_shown)
+        assert (case.instance_id, case.files) == ("locked", ("lib/importer.py",))
+        assert cause in case.cause
+        assert cause in render(answer)
+    assert not memory.decided("lock the ledger", repo=SHOP).similar_cases  # too few words
+    assert not memory.decided(asked, repo=SHOP, exclude_instances=["locked"]).similar_cases
+    assert not memory.decided(asked, repo=SHOP, as_of=now - timedelta(days=1)).similar_cases
