@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from contextgraph.cli.commands import Common, argument, common_options, repository_here
-from contextgraph.cli.output import emit, fail, print_text
+from contextgraph.cli.output import console, emit, fail, print_text
+from contextgraph.model import duration_text
 from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.last import LastSession
 
-_WIDTH = 150
+_WIDTH = 60
 _ALL = "all"
 
 
@@ -49,26 +50,30 @@ def last(
 
 
 def _print(session: "LastSession") -> None:
-    minutes = "" if session.seconds is None else f", {session.seconds / 60:.0f} min"
     when = f"{session.time:%Y-%m-%d %H:%M}"
-    size = f"{number_of(session.steps, 'step')}{minutes}"
-    print_text((f"{session.repo} · {when} · {session.agent or 'agent'} · {size}", "bold"))
+    outcome = f"{session.outcome}{'?' if session.is_guess else ''}"
+    time = "" if session.seconds is None else duration_text(session.seconds)
+    size = number_of(session.steps, "step")
+    facts = (session.repo, when, session.agent or "agent", outcome, size, time)
+    print_text((" · ".join(filter(None, facts)), "bold"))
     tests = "none ran"
     if session.tests:
         ended = "passed" if session.tests.passed else "failed"
-        since = "; files were edited since" if session.tests.edited_since else ""
-        tests = f"{ended}: {session.tests.command}{since}"
+        since = ", but files were edited since" if session.tests.edited_since else ""
+        tests = f"{ended}{since}: {session.tests.command}"
     more = f" ({len(session.decided) - 1} more)" if len(session.decided) > 1 else ""
     speaker = {"user": "you: ", "agent": "agent: "}.get(session.speaker, "")
     rows = (
         ("task", session.task),
         ("changed", ", ".join(session.changed) or "no file"),
         ("tests", tests),
-        ("open", session.open or "no error"),
+        ("open", session.open or "nothing that stands in the way"),
         ("decided", f"{session.decided[0]}{more}" if session.decided else "nothing"),
         ("then", f"{speaker}{session.words}" if session.words else "nothing was written"),
         ("again", session.resume),
     )
     for name, text in rows:
         if text and not gives_instructions(text):
-            print_text((f"{name:<8} ", "dim"), one_line(text, _WIDTH))
+            lines = 2 if name == "then" else 1
+            most = lines * max(_WIDTH, console().width) - 9
+            print_text((f"{name:<8} ", "dim"), one_line(text, most))

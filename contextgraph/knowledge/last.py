@@ -8,10 +8,11 @@ from msgspec import Struct
 from contextgraph.model import (
     ActionKind,
     Lesson,
+    LessonStatus,
+    Outcome,
     RawTrajectory,
-    RunFilter,
+    SessionFilter,
     Trajectory,
-    is_subagent,
     resume_command,
 )
 from contextgraph.store.protocols import RunStore
@@ -20,10 +21,10 @@ from contextgraph.trace import read_steps
 from contextgraph.trace.run import OpenErrors
 from contextgraph.trace.steps import StepTrace, is_edit
 
-_NEWEST = 50
 _MAX_TEXT = 300
 _FILES = 8
 _PARAGRAPH = regex(r"\n\s*\n")
+_IN_A_LIST = regex(r"[-*#|>`]|\d+[.)] ")
 
 
 class LastTests(Struct, frozen=True):
@@ -39,9 +40,10 @@ class LastSession(Struct, frozen=True):
 
     It took so many *seconds*, None where the log has no times.
 
-    *open* is the message of the error that still stood in the way, *words* are those with which the
-    session ended, of the *speaker* ("user" or "agent"). *decided* are the lessons said in it.
-    *resume* is the command that opens it again, empty where its client has none.
+    *open* is the message of the error that still stood in the way, else why the *outcome* is not
+    solved; *words* are those with which it ended, of the *speaker* ("user" or "agent"). *decided*
+    are the lessons said in it. *resume* is the command that opens it again, empty where its client
+    has none.
     """
 
     id: str
@@ -58,15 +60,18 @@ class LastSession(Struct, frozen=True):
     speaker: str
     decided: tuple[str, ...]
     resume: str
+    outcome: Outcome
+    reason: str
+    is_guess: bool
 
 
 def last_session(
     runs: RunStore, lessons: Sequence[Lesson], repo: str | None = None
 ) -> LastSession | None:
     """The newest session of *repo* (None: of any) that is not a sub-agent's; None without one."""
-    for run in runs.listed(RunFilter(repo=repo), _NEWEST):
-        raw = None if is_subagent(run.agent) else runs.raw(run.id)
-        if raw is not None:
+    for session in runs.sessions(SessionFilter(repo), 1):
+        run, raw = runs.trajectories([session.id]).get(session.id), runs.raw(session.id)
+        if run and raw:
             return summary_of(run, raw, lessons)
     return None
 
@@ -85,7 +90,13 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
     times = [step.timestamp for step in raw.steps if step.timestamp]
     words, speaker = _last_words(raw)
     decided = [lesson for lesson in lessons if run.id in {quote.run for quote in lesson.evidence}]
-    decided.sort(key=lambda lesson: (-lesson.probability, lesson.id))
+    decided.sort(
+        key=lambda lesson: (
+            lesson.status is not LessonStatus.ACTIVE, -lesson.probability, lesson.id,
+        )
+    )  # fmt: skip
+    is_unsolved = run.ending.outcome is Outcome.FAILED
+    reason = run.ending.reason if is_unsolved else ""
     return LastSession(
         id=run.id,
         repo=run.repo,
@@ -93,20 +104,26 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
         time=run.seen_at,
         steps=len(raw.steps),
         seconds=(max(times) - min(times)).total_seconds() if len(times) > 1 else None,
-        task=line_of(raw.task),
+        task=line_of(raw.task) or run.title,
         changed=_changed(run, steps),
         tests=_tests(tested, steps),
-        open=line_of(still_open.error.message) if still_open else "",
+        open=line_of(still_open.error.message) if still_open else reason,
         words=words,
         speaker=speaker,
         decided=tuple(lesson.text for lesson in decided),
         resume=resume_command(raw.agent, raw.session, raw.origin),
+        outcome=run.ending.outcome,
+        reason=run.ending.reason,
+        is_guess=run.ending.basis.is_guess,
     )
 
 
 def _changed(run: Trajectory, steps: Sequence[StepTrace]) -> tuple[str, ...]:
     edited = (file for step in steps if is_edit(step) and step.succeeded for file in _edited(step))
-    return (*dict.fromkeys((*run.files, *edited)),)[:_FILES]
+    named = dict.fromkeys((*run.files, *edited))
+    # Plans and notes of an agent lie elsewhere.
+    inside = [file for file in named if not file.startswith(("/", "~", ".."))]
+    return tuple(inside or named)[:_FILES]
 
 
 def _edited(step: StepTrace) -> Sequence[str]:
@@ -127,8 +144,10 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
         if step.user_message:
             return line_of(step.user_message), "user"
         if step.thought.strip():
-            *_, end = [part for part in _PARAGRAPH.split(step.thought) if part.strip()]
-            return line_of(end), "agent"
+            parts = [part.strip() for part in _PARAGRAPH.split(step.thought) if part.strip()]
+            said = [part for part in parts if not _IN_A_LIST.match(part)] or parts
+            # A summary begins with what matters, and a question or what comes next is at the end.
+            return line_of(said[-1] if said[-1] == parts[-1] else said[0]), "agent"
     return "", ""
 
 

@@ -58,6 +58,20 @@ def test_the_last_session_says_what_was_done_and_what_is_open(store: Path) -> No
     assert (found["speaker"], found["words"]) == ("agent", "Next I would round the tax.")
     assert found["resume"] == f"claude --resume {SESSION}"
     assert (found["steps"], found["seconds"]) == (4, 180.0)
+    assert (found["outcome"], found["is_guess"]) == ("failed", True)
+    assert found["reason"] == "the last test failed"
+
+
+def test_plans_outside_and_points_of_a_list_are_not_what_was_done(tmp_path: Path) -> None:
+    plan = replace(edit(1), action=Action("Edit", "e", {"file_path": "/root/.claude/plans/x.md"}))
+    said = "Totals are rounded once.\n\n- `tariff.py`: rounded\n\n- `test_tariff.py`: a test"
+    done = Step(2, said, Action("", ""))
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        memory.learn([replace(session(1, edit(0), plan, done), task="")])
+    (found,) = contextgraph("last", "acme/shop", "--store", tmp_path / "m.db", "--json").records
+    assert found["changed"] == ["shop/tariff.py"]
+    assert found["words"] == "Totals are rounded once."
+    assert found["task"] == "session-1"
 
 
 def test_a_person_reads_it_in_a_few_lines(store: Path) -> None:
