@@ -31,6 +31,7 @@ from contextgraph.model.codec import decoded, encoded, from_bytes, json_bytes
 from contextgraph.model.values import replace
 from contextgraph.readers import SkippedError, read
 from contextgraph.text import count_tokens, mask_secrets
+from contextgraph.trace import is_alarming, trace
 
 
 class TaskPurpose(StrEnum):
@@ -393,7 +394,8 @@ class Attempt(Struct, frozen=True, omit_defaults=True):
     """One attempt of an agent at a task; *number* counts from 1.
 
     *steps* are calls of the model; *tokens* (read and written) and *cost* (US dollars) are None
-    where the model does not say. A broken attempt has an *error* and counts for nothing.
+    where the model does not say. *looped* is how many steps of its log lie in loops, None without a
+    log. A broken attempt has an *error* and counts for nothing.
     """
 
     part: TaskPurpose
@@ -408,6 +410,7 @@ class Attempt(Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     shown: tuple[Shown, ...] = ()
     error: str = ""
+    looped: int | None = None
 
     @property
     def key(self) -> Key:
@@ -623,7 +626,19 @@ class Experiment:
             **asdict(ending),
             seconds=round(time.monotonic() - begun, 3),
             shown=tuple(advisor.shown) if advisor else (),
+            looped=self._looped(key),
         )
+
+    def _looped(self, key: Key) -> int | None:
+        """Return how many steps of an attempt lie in loops; None where it left no log."""
+        log = self._log(key)
+        if not log.exists():
+            return None
+        try:
+            loops = [loop for raw in read(log) for loop in trace(raw).loops]
+        except ReadError:
+            return None
+        return sum(loop.length for loop in loops if is_alarming(loop))
 
     def _prepared(self, task: Task, arm: str, slot: int) -> tuple[Path, Path | None]:
         """A fresh workspace, and the logs that the agent may search; both by absolute path."""

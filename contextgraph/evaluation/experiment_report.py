@@ -39,6 +39,7 @@ OF_TASKS = "Differences on the same tasks (95 % interval)"
 # Amounts of an attempt, as they are shown.
 _MEANS = {
     "steps": ("steps", 1),
+    "looped": ("steps in loops", 1),
     "tokens": ("tokens, 1000", 0.001),
     "cost": ("cost, cents", 100),
     "advice tokens": ("advice tokens", 1),
@@ -47,6 +48,7 @@ _SIGNIFICANT = 0.05
 # What an attempt takes; None where the model does not say.
 _AMOUNTS: Mapping[str, Callable[[Attempt], float | None]] = {
     "steps": lambda attempt: attempt.steps,
+    "looped": lambda attempt: attempt.looped,
     "tokens": lambda attempt: attempt.tokens,
     "cost": lambda attempt: attempt.cost,
     "advice tokens": lambda attempt: sum(item.tokens for item in attempt.shown),
@@ -57,7 +59,8 @@ class ArmFigures(Struct, frozen=True):
     """The figures of one arm, each with its 95 % interval; broken attempts do not count.
 
     *pass_at*: k -> the chance that one of k attempts at a task solves it. *means* are amounts of
-    an attempt (steps, tokens, cost in US dollars, advice tokens), *spent* is the sum of costs.
+    an attempt (steps, steps in loops, tokens, cost in US dollars, advice tokens), *spent* is the
+    sum of costs.
     """
 
     arm: str

@@ -223,9 +223,9 @@ def test_the_figures_of_an_arm_are_computed_over_tasks(tmp_path: Path) -> None:
     report = reported(
         tmp_path,
         [
-            attempt("1", "none", 1, solved=True, cost=0.5, tokens=100),
-            attempt("1", "none", 2, steps=20, cost=0.25),
-            attempt("2", "none", 1, steps=30, cost=0.25, tokens=300),
+            attempt("1", "none", 1, solved=True, cost=0.5, tokens=100, looped=0),
+            attempt("1", "none", 2, steps=20, cost=0.25, looped=12),
+            attempt("2", "none", 1, steps=30, cost=0.25, tokens=300, looped=6),
             attempt("2", "none", 2, error="TimeoutError: x", cost=1.0),
         ],
     )
@@ -236,6 +236,7 @@ def test_the_figures_of_an_arm_are_computed_over_tasks(tmp_path: Path) -> None:
     assert arm.pass_at[2].value == pytest.approx(1.0)  # only the first task has two attempts
     assert arm.means["steps"].value == pytest.approx(60 / 3)
     assert arm.means["tokens"].value == pytest.approx(400 / 2)
+    assert arm.means["looped"].value == pytest.approx(18 / 3)
     assert report.verdict.startswith("There is nothing to compare")
 
 
