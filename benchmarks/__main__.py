@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: the table, or with ``--json`` one object a line.
+"""``python -m benchmarks``: the table, or with ``--json`` one object a line; ``board``: others.
 
 Exits with 1 where a limit of what a new process takes is exceeded.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import corpus, hooks, learning, query, startup
+from benchmarks import board, corpus, hooks, learning, query, startup
 from benchmarks.measure import Row
 
 SIZES = (1_000, 10_000, 100_000)
@@ -18,6 +18,9 @@ SIZES = (1_000, 10_000, 100_000)
 
 def main() -> None:
     """Measure and print."""
+    if sys.argv[1:2] == ["board"]:
+        board.main(sys.argv[2:])
+        return
     options = _options()
     with TemporaryDirectory(prefix="contextgraph-benchmark-") as folder:
         missed = False
