@@ -942,19 +942,29 @@ def _is_said(note: Note) -> bool:
 
 def _said_again(notes: Collection[Note]) -> set[str]:
     """The ids of sentences from which another active lesson of *notes* was made."""
+    known = [(note.id, note.lesson, not waits(note)) for note in notes if note.lesson]
+    return said_again(known)
+
+
+def said_again(lessons: Collection[tuple[str, LessonFacts | Lesson, bool]]) -> set[str]:
+    """Return the ids of sentences from which another one of *lessons* was made, if it is active.
+
+    They are given with their ids, and whether they are active.
+    """
     quoted = {
-        (one.run, one.step, " ".join(one.quote.split()))
-        for note in notes
-        if note.lesson and not _is_said(note) and not waits(note)
-        for one in note.lesson.evidence
+        (one.run or one.session, one.step, " ".join(one.quote.split()))
+        for _, lesson, is_active in lessons
+        if is_active and lesson.origin is not Origin.SAID
+        for one in lesson.evidence
     }
     return {
-        note.id
-        for note in notes
-        if note.lesson and _is_said(note)
-        for one in note.lesson.evidence
+        id_
+        for id_, lesson, _ in lessons
+        if lesson.origin is Origin.SAID
+        for one in lesson.evidence
         if any(
-            (one.run, one.step) == (run, step) and (one.quote in quote or quote in one.quote)
+            (one.run or one.session, one.step) == (run, step)
+            and (one.quote in quote or quote in one.quote)
             for run, step, quote in quoted
         )
     }

@@ -12,18 +12,15 @@ from msgspec import Struct
 from contextgraph.config import LESSONS_FOLDER
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.entries import Entries, Entry, name_of, written
-from contextgraph.knowledge.lessons import REVIEWED, NewLesson, lesson_id, note_of_lesson
-from contextgraph.knowledge.notes import Notes, repo_name, with_evidence
-from contextgraph.model import (
-    CLONE,
-    Lesson,
-    LessonFacts,
-    LessonStatus,
-    LinkType,
-    Note,
-    Origin,
-    Quotation,
+from contextgraph.knowledge.lessons import (
+    REVIEWED,
+    NewLesson,
+    lesson_id,
+    note_of_lesson,
+    said_again,
 )
+from contextgraph.knowledge.notes import Notes, repo_name, with_evidence
+from contextgraph.model import CLONE, Lesson, LessonFacts, LessonStatus, LinkType, Note, Quotation
 from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
@@ -111,8 +108,7 @@ def _note_of(entry: Entry, repo: str, contributor: str, own: Mapping[str, Note])
         Quotation(entry.text, "", entry.path, -1, entry.at, entry.by or entry.path),
     )
     is_active = entry.status is LessonStatus.ACTIVE
-    # It stands in a file that a team reviews, whatever it was before.
-    facts = LessonFacts(entry.kind, Origin.WRITTEN, entry.about, evidence, is_active=is_active)
+    facts = LessonFacts(entry.kind, entry.origin, entry.about, evidence, is_active=is_active)
     replaced = (entry.lesson,) if is_active and entry.lesson in own else ()
     note = note_of_lesson(NewLesson(entry.text, facts, replaced, importance=1.0), repo, contributor)
     return replace(note, locator=f"{entry.path}#-1", credibility=REVIEWED)
@@ -205,10 +201,13 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
             new.append(entry)
     there = {_words(entry.text) for entry in entries.listed}
     ids = {entry.lesson for entry in entries.listed}
+    # What a person said is evidence of what was made of it.
+    covered = said_again([(one.id, one, one.status is LessonStatus.ACTIVE) for one in lessons])
     own = tuple(
         lesson
         for lesson in lessons
-        if lesson.status is LessonStatus.ACTIVE
+        if lesson.id not in covered
+        and lesson.status is LessonStatus.ACTIVE
         and not _contributor(lesson).startswith(CLONE)
         and _words(lesson.text) not in there
         and lesson.id not in ids
