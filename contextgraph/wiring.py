@@ -198,9 +198,14 @@ class Parts:
         keyed = partial(_keyed_entries, self.settings, self.now)
         questions, judge = self._question_embedder, self.conflict_judge
         learning = self._learning_embedder
-        notes = Notes(self.store.notes, self.now, learning, questions, judge, keyed)
+        notes = Notes(
+            self.store.notes, self.now, learning, questions, judge, keyed, self._distrusted
+        )
         notes.before_forgetting = self._before_forgetting
         return notes
+
+    def _distrusted(self) -> frozenset[str]:
+        return self.store.exposures.record([]).distrusted
 
     def _before_forgetting(self) -> None:
         self.before_forgetting()

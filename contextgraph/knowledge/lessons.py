@@ -271,7 +271,7 @@ class Lessons:
         """Return the lessons of *repo* (None: of all) with this *status*, grouped by subject.
 
         The subject with the newest lesson is first, and in it the newest lesson; as known at
-        *as_of*.
+        *as_of*. None is of a source that is distrusted.
         """
         repo = repo and self._named(repo)
         wanted = {*status}
@@ -284,6 +284,9 @@ class Lessons:
             and (repo is None or note.repo == repo_name(repo))
             and _is_seen(note, as_of)
         }
+        if any(note.contributor for note in notes.values()):
+            hidden = self._notes.distrusted()
+            notes = {id_: note for id_, note in notes.items() if note.contributor not in hidden}
         superseded = superseded_in(self._store, notes, as_of)
         lessons = [lesson_of(note, superseded.get(id_)) for id_, note in notes.items()]
         shown = [one for one in lessons if one.status in wanted]

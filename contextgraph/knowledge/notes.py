@@ -125,6 +125,7 @@ class Notes:
         questions: EmbedderSource = lambda: None,
         judge: Judge | None = None,
         keyed: Callable[[], Iterable["CurrentEntry"]] = tuple,
+        distrusted: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self._store = store
         self._now = clock
@@ -132,6 +133,7 @@ class Notes:
         self._questions = questions
         self._judge = judge
         self._keyed = keyed
+        self.distrusted = distrusted
         # What was shown and is not stored yet would keep the words of what is deleted.
         self.before_forgetting: Callable[[], None] = lambda: None
         # Written with the next change: who only reads counts nothing.
@@ -251,8 +253,14 @@ class Notes:
         asked = Question.of(question, vector, scope, self._now(), period)
         found = self._found(asked, others, strategy)
         replaced = superseded_in(self._store, [one.note.id for one in found])
-        # Who asks is shown what is only proposed, too.
-        current = [one for one in found if one.note.id not in replaced]
+        # Who asks is shown what is only proposed, too, but nothing of whom the owner distrusts.
+        given = {one.note.contributor for one in found}
+        hidden = self.distrusted() if given - {""} else frozenset()
+        current = [
+            one
+            for one in found
+            if one.note.id not in replaced and one.note.contributor not in hidden
+        ]
         return self._with_contradictions(current, scope)
 
     def snapshot(

@@ -102,9 +102,10 @@ def search(
     space = store.vectors.active_space()
     # What TF-IDF finds, words find as well, without its model.
     has_model = space is not None and not is_fitted(space.name)
+    hidden = notes.distrusted()
     vector = notes.vector_of(question) if has_model else None
     is_graph = strategy is Strategy.GRAPH
-    remedies = {} if is_graph else _remedies(store, question, within)
+    remedies = {} if is_graph else _remedies(store, question, within, hidden)
     scope = NoteScope(places_of(within.repo), strategy.kinds)
     candidates = [note for note, _ in remedies.values()]
     recalled = {
@@ -120,6 +121,10 @@ def search(
         return _newest(store, recalled.values(), within, limit)
     weights = question_weights(store.passages, asked)
     turns, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
+    if hidden:
+        runs = store.runs.trajectories({said[0].run for said in turns.values()})
+        gone = {id_ for id_, run in runs.items() if run.contributor in hidden}
+        turns = {id_: said for id_, said in turns.items() if said[0].run not in gone}
     texts = {id_: searched_text(one.note) for id_, one in recalled.items()}
     texts |= {id_: _text_of(passages) for id_, passages in turns.items()}
     near = {
@@ -437,11 +442,18 @@ def _session_of(store: Store, runs: Iterable[Trajectory]) -> dict[str, Trajector
     return sessions
 
 
-def _remedies(store: Store, question: str, within: Within) -> dict[str, tuple[Note, str]]:
-    """Id -> remedies in the form of notes, with their titles, found by whole words."""
+def _remedies(
+    store: Store, question: str, within: Within, hidden: frozenset[str]
+) -> dict[str, tuple[Note, str]]:
+    """Id -> remedies in the form of notes, with their titles, found by whole words.
+
+    None is of the *hidden* sources.
+    """
     terms = [*dict.fromkeys(words_of(question))][:MOST_WORDS]
     remedies = {}
     for recovery in store.recoveries.for_text(terms, Scope(within.repo), _REMEDIES):
+        if recovery.contributor in hidden:
+            continue
         id_, repo = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
         note = Note(id_, f"{recovery.message} {title}", repo, "", recovery.seen_at)
