@@ -596,6 +596,8 @@ READING: dict[str, Callable[..., Result]] = {
         "recall", "question repo limit", _notes, question=(Question, ...), limit=_LIMIT
     ),
     "lessons": _offered("lessons", "about repo", _lessons, about=(Question, ...)),
+    "sessions": _offered("sessions", "repo limit", _safe, limit=_LIMIT),
+    "advice": _offered("advice", "since until", dict),
     "snapshot": _offered("snapshot", "trigger focus repo max_tokens", _notes),
     "search": _offered("search", "question repo limit", _safe, limit=_LIMIT),
     "search_pages": _offered("pages_search", "question repo limit", _pages, limit=_LIMIT),

@@ -1,16 +1,25 @@
 """Advice: where it comes from, whether it helped, and whether it is shown; sources of runs."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from contextgraph.errors import NotFoundError
 from contextgraph.memory import AgentMemory
-from contextgraph.model import SOURCE
+from contextgraph.model import SOURCE, Outcome, SessionFilter
 from contextgraph.service.operations import Record, TokenScope, operation
-from contextgraph.service.operations.arguments import After, Identity, Limit, Name, PageSize
+from contextgraph.service.operations.arguments import (
+    After,
+    Identity,
+    Limit,
+    Name,
+    OnlyAgent,
+    OnlyRepository,
+    PageSize,
+    Time,
+)
 from contextgraph.service.operations.runs import next_page
-from contextgraph.service.records import record_of
+from contextgraph.service.records import advice_record, record_of
 from contextgraph.text import masked_name
 
 _Advice = Annotated[
@@ -35,6 +44,35 @@ def explain(
     if explanation is None:
         raise NotFoundError(f"nothing has the id {identity}")
     return record_of(explanation)
+
+
+_From = Annotated[Time | None, Field(description="From then on.")]
+_Until = Annotated[Time | None, Field(description="Before then.")]
+
+
+@operation(TokenScope.READ, "GET /v1/sessions", lines="sessions")
+def sessions(
+    memory: AgentMemory,
+    repo: OnlyRepository = "",
+    agent: OnlyAgent = "",
+    outcome: Annotated[
+        Literal["solved", "failed", "unknown"] | None, Field(description="Known or guessed.")
+    ] = None,
+    since: _From = None,
+    until: _Until = None,
+    limit: PageSize = 20,
+) -> Record:
+    """List sessions with their sub-agents, tokens, cost and outcome, the newest first."""
+    ended = Outcome(outcome) if outcome else None
+    wanted = SessionFilter(repo or None, agent, ended, since, until)
+    total = memory.session_facets(wanted, 0).total
+    return {"sessions": [*map(record_of, memory.sessions(wanted, limit))], "total": total}
+
+
+@operation(TokenScope.READ, "GET /v1/advice")
+def advice(memory: AgentMemory, since: _From = None, until: _Until = None) -> Record:
+    """Count what was shown, followed and cleared, and the steps saved: net, and at most."""
+    return advice_record(memory.stats.get_advice(since, until))
 
 
 @operation(

@@ -1,0 +1,76 @@
+"""Sessions and figures of one period are the same on every surface."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.model import Exposure, Scope, SessionFilter, ShownItem, steps_text
+from contextgraph.service.mcp_server import READING
+from contextgraph.service.operations import TokenScope
+from tests.acceptance.command_line import call, contextgraph
+from tests.builders import NO_MODULE, run
+from tests.served import Served, served, signed_in
+
+SLOW = [
+    ("python reproduce.py", NO_MODULE, 1),
+    *[("ls lib", "", 0)] * 3,
+    ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0),
+]
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Served]:
+    """A memory of three sessions, one with a sub-agent, and of advice of this week and before."""
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        for number in (1, 2, 3):
+            task = f"Totals of order {number} are wrong"
+            known = {"instance_id": f"s-{number}", "session": f"{number}" * 8, "task": task}
+            memory.learn(run(SLOW, started_at=NOW, **known))
+        helper = run(SLOW[1:4], instance_id="s-1", session="1" * 8, agent="test/subagent")
+        memory.learn(helper)
+        (error,) = memory.store.recoveries.errors(Scope(), 1)
+        for number, helped in enumerate((True, True, None, False)):
+            items = (ShownItem(f"frg_{number}", helped=helped),)
+            shown_at = NOW - timedelta(days=1 + 30 * (number == 0))
+            one = Exposure(f"ctx_{number}", shown_at, error.error.id, helped, items, text="Run it.")
+            memory.store.exposures.add([one])
+    with served(tmp_path) as found:
+        yield found
+
+
+def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
+    store, since = tmp_path / "memory.db", NOW - timedelta(days=7)
+    with AgentMemory.open(store, read_only=True) as memory:
+        advice = memory.stats.get_advice(since)
+        sessions = memory.sessions(SessionFilter(since=since))
+        everything = memory.stats.get_advice()
+    assert (advice.shown, everything.shown, len(sessions)) == (3, 4, 3)
+    assert 0 < advice.saved <= advice.ceiling == 6
+
+    (receipt,) = contextgraph("receipt", "--store", store, "--json").records
+    (called,) = call("advice", store, since=since.isoformat()).records
+    client = service.client(TokenScope.READ)
+    sent = client.get("/v1/advice", params={"since": since.isoformat()}).json()
+    expected = {"shown": 3, "followed": 2, "cleared": 1, "steps_saved": round(advice.saved, 1)}
+    for figures in (receipt, called, sent):
+        assert expected.items() <= figures.items()
+        assert figures["ceiling"] == 6
+    words = contextgraph("receipt", "--store", store).out.replace("\n", " ")
+    page = unescape(signed_in(service, TokenScope.READ).get("/pages?days=7").text)
+    for surface in (words, page):
+        assert f"{advice.saved_text}" in surface
+        assert f"at most {steps_text(advice.ceiling)}" in surface
+
+    listed = contextgraph("sessions", "--store", store, "--json").records
+    served_sessions = client.get("/v1/sessions").json()
+    assert [one["id"] for one in listed] == [one.id for one in sessions]
+    assert served_sessions["sessions"] == listed == call("sessions", store).records
+    assert served_sessions["total"] == 3
+    assert "3 sessions are known" in page
+    assert sum(len(one["agents"]) for one in listed) == 1
+    assert {"sessions", "advice"} <= READING.keys()
