@@ -31,7 +31,7 @@ from contextgraph.knowledge.distil import (
 from contextgraph.llm.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
 from contextgraph.llm.chat import MAKER, prompt_text
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Lesson, LessonStatus, RunFilter, Trajectory
+from contextgraph.model import Lesson, LessonStatus, Origin, RunFilter, Trajectory
 from contextgraph.model.values import replace
 from contextgraph.system.processes import replacing
 from contextgraph.text import count_tokens
@@ -166,10 +166,19 @@ class Distiller:
     def request(
         self, session: Session, part: int = 0, named: Sequence[str] | None = None
     ) -> Request:
-        """The request about a *part*, with the nearest active lessons, or those *named* by id."""
-        lessons = self._memory.lessons.of(
+        """The request about a *part*, with the nearest active lessons, or those *named* by id.
+
+        Also those that a model wrote down and that wait to be said again; not other proposed ones,
+        of which many are fragments.
+        """
+        listed = self._memory.lessons.of(
             session.repo, status=[LessonStatus.ACTIVE, LessonStatus.PROPOSED]
         )
+        lessons = [
+            one
+            for one in listed
+            if one.status is LessonStatus.ACTIVE or one.origin is Origin.DISTILLED
+        ]
         if named is None:
             given = nearest(session, part, lessons)
         else:

@@ -190,14 +190,19 @@ def test_what_is_repaired_counts_and_what_is_too_much_does_not(store: Path, tmp_
 def test_a_known_lesson_is_given_and_confirmed(store: Path, tmp_path: Path):
     distil(store, "--by", program(tmp_path, [GOOD]))
     (known,) = distilled(store)
+    with AgentMemory.open(store) as memory:
+        memory.learn(conversation(9, "Never put these kettles into `kettle.toml`, like before."))
+        listed = memory.lessons.of("teapot/kettle", status=[LessonStatus.PROPOSED])
+    (fragment,) = (one.id for one in listed if one.origin is Origin.SAID)
     again = "As I said: a kettle stands in kettle.toml"
     with AgentMemory.open(store) as memory:
         later = replace(conversation(2, again), started_at=NOON.replace(year=NOON.year + 1))
         memory.learn(later)
     answer = {"confirms": known.id, "evidence": [{"turn": 1, "quote": again}]}
     (tmp_path / "asked.txt").unlink()
-    (receipt, _) = distil(store, "--by", program(tmp_path, [answer])).records
+    receipt = distil(store, "--by", program(tmp_path, [answer]), "--limit", "1").records[0]
     assert f"{known.id}: {RULE}" in asked(tmp_path)[0]
+    assert fragment not in asked(tmp_path)[0]
     assert (receipt["confirmed"], receipt["kept"]) == (1, 0)
     (lesson,) = distilled(store)
     assert (lesson.sessions, lesson.status) == (2, LessonStatus.ACTIVE)
