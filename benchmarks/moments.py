@@ -102,6 +102,14 @@ def answers_in(folder: Path) -> dict[str, list[Row]]:
     return found
 
 
+def digest_of(folder: Path) -> str:
+    """Return a digest of the requests: of what the readers were given, letter by letter."""
+    hashed = blake2b(digest_size=8)
+    for path in sorted((folder / "requests").glob("*.txt")):
+        hashed.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return hashed.hexdigest()
+
+
 def keep_read(memory: AgentMemory, run: RawTrajectory, run_id: str, rows: Sequence[Row]) -> int:
     """Keep, and accept, the lessons that a reader wrote of *run*; returns how many count."""
     session, kept = session_of(run, run_id), 0
@@ -310,7 +318,7 @@ def main() -> None:
             if options.model and is_measured:
                 kept += keep_read(memory, run, receipt.trajectory_id, answers[run.instance_id])
         if options.model:
-            print(f"{kept} lessons of readers")
+            print(f"{kept} lessons of readers to the requests {digest_of(options.read)}")
     print(counts.report())
     print(f"{time.process_time() - began:.0f} s of CPU")
     _print(counts, options)
