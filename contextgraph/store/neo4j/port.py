@@ -393,8 +393,8 @@ class _Writing(_Reading):
         text = "\nUNION ALL\n".join(put.text(place) for place, put in enumerate(puts))
         for turn in range(max(map(len, batches), default=0)):
             own = [batch[turn] if turn < len(batch) else [] for batch in batches]
-            found = self._rows(text, **{f"rows{place}": rows for place, rows in enumerate(own)})
-            for row in found:
+            # One parameter: the server plans a text for each number of rows in each parameter.
+            for row in self._rows(text, rows=own):
                 lacking = len(own[row["number"]]) - row["put"]
                 if lacking and puts[row["number"]].is_edges:
                     raise StoreError(f"{lacking} rows lead to what is not stored")

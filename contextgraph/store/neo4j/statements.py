@@ -275,7 +275,7 @@ def put(table: Table, place: int) -> str:
             f"CREATE (a)-[n:{table.label} {{tenant: $tenant, id: row.id}}]->(b)"
         )
     return (
-        f"UNWIND $rows{place} AS row CALL (row) {{ {made} "
+        f"UNWIND $rows[{place}] AS row CALL (row) {{ {made} "
         f"SET n += row.properties{_times(table)} RETURN 1 AS one }} {_counted_as(place)}"
     )
 
@@ -331,7 +331,7 @@ def listed(table: Table, column: str, place: int) -> str:
     """Return the text that relates rows to a node for each text of a column, as `put`."""
     label, kind, _ = table.listed[column]
     return (
-        f"UNWIND $rows{place} AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
+        f"UNWIND $rows[{place}] AS row MATCH (n:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"CALL (row, n) {{ UNWIND row.texts AS text "
         f"MERGE (o:{label} {{tenant: $tenant, id: text[0]}}) ON CREATE SET o += text[1] "
         f"CREATE (n)-[:{kind}]->(o) }} {_counted_as(place)}"
@@ -355,7 +355,7 @@ def drawn(table: Table, other: str, is_incoming: bool, has_properties: bool, pla
         arrow = "(a)-[r:$(row.type) {from_its_start: true}]->(b)"
     properties = " SET r += row.properties" if has_properties else ""
     return (
-        f"UNWIND $rows{place} AS row CALL (row) {{ "
+        f"UNWIND $rows[{place}] AS row CALL (row) {{ "
         f"MATCH (a:{table.label} {{tenant: $tenant, id: row.id}}) "
         f"MATCH (b:{other} {{tenant: $tenant, id: row.other}}) "
         f"CREATE {arrow}{properties} }} {_counted_as(place)}"
