@@ -845,6 +845,8 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
         if agreed:
             commands[repo] = agreed[:_COMMANDS]
     costly = [error for error in friction if error.remedies and error.remedies[0].tasks > 1]
+    # What its remedy cleared, not all that has the same message, is what a person could have saved.
+    costly.sort(key=lambda one: -one.remedies[0].tasks * (one.steps_lost or 0))
     return _Card(
         sessions=repositories.total(),
         helpers=helpers,
@@ -889,7 +891,8 @@ def _show_card(card: _Card) -> None:
         steps = number_of(round(error.steps_lost or 0), "step")
         lost = f"Costliest: {number_of(error.tasks, 'task')} lost {steps} each to "
         lines.append(styled(lost, (one_line(error.error, _WIDTH), "yellow")))
-        lines.append(styled("  ", (one_line(error.remedies[0].text, _WIDTH), "green")))
+        agreed = f" ({number_of(error.remedies[0].tasks, 'task')})"
+        lines.append(styled("  ", (one_line(error.remedies[0].text, _WIDTH), "green"), agreed))
     if card.decided:
         times = card.decided.sessions
         said = f"Said most, in {number_of(times, 'session')}:" if times > 1 else "Decided:"
