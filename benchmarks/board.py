@@ -2,8 +2,8 @@
 
 Each stores the same texts and answers the same questions: messages of a conversation
 (``--locomo FILE``, of LoCoMo), conversations with decisions (``--decisions FOLDER``, of sde-bench),
-and errors of the example runs. Questions are split by their hash: the half that is reported was
-not developed with (``--part``). Peers are installed from their registries into ``--environments
+and errors of the example runs. Questions are split by their hash: to develop with the other half,
+``--part all`` shows both. Peers are installed from their registries into ``--environments
 FOLDER``; one that cannot be is not run, with the reason. All have the same local model of meaning,
 where they use one. Where a peer is better, a line says so.
 """
@@ -66,7 +66,7 @@ class Question:
 
     @property
     def is_held(self) -> bool:
-        """True for the half of the questions that is not developed with."""
+        """True for the half of the questions that is reported."""
         return blake2b(self.text.encode(), digest_size=1).digest()[0] % 2 == 0
 
 
