@@ -255,9 +255,7 @@ def _environment(folder: Path, package: str, versions: dict[str, str], least: st
     """Return the Python of an environment with the newest *package*; raises `NotRunError`."""
     python = folder / package / "bin" / "python"
     if not python.exists():
-        own = sys.executable if not least else shutil.which(f"python{least}")
-        if own is None:
-            raise NotRunError(f"it needs Python {least}")
+        own = _python_of(least) if least else sys.executable
         for command in (
             [own, "-m", "venv", str(folder / package)],
             [str(python), "-m", "pip", "install", "-q", package],
@@ -271,6 +269,18 @@ def _environment(folder: Path, package: str, versions: dict[str, str], least: st
     done = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
     versions[package] = done.stdout.strip()
     return python
+
+
+def _python_of(version_: str) -> str:
+    """Return an interpreter of this version; raises `NotRunError` where there is none."""
+    # Of pyenv, whose program of this name is there for any version.
+    environment = {**os.environ, "PYENV_VERSION": version_}
+    command = [f"python{version_}", "-c", "import sys; print(sys.executable)"]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NotRunError(f"it needs Python {version_}") from error
+    return done.stdout.strip()
 
 
 def _examples() -> Task:
