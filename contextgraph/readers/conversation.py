@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from contextgraph.errors import ReadError
 from contextgraph.model import (
@@ -132,10 +132,9 @@ def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
     Calls have ids of their own, by which they are known where these are drawn.
     """
     for turn in turns:
-        if isinstance(turn, Call) and (known := _drawn(turn.id) or id_):
-            yield replace(turn, message=known)
-        elif isinstance(turn, Thought | UserMessage) and id_:
-            yield replace(turn, message=id_)
+        known = (_drawn(turn.id) if isinstance(turn, Call) else "") or id_
+        if known and isinstance(turn, (Thought, Call, UserMessage)):
+            yield structs.replace(turn, message=known)
         else:
             yield turn
 
