@@ -228,6 +228,7 @@ class State:
             phase=self.phase,
             last_action=self.last_action,
             agent=self.agent,
+            instance_id=self.instance_id,
             steps=self.steps,
             looped_steps=self.looped_steps,
             conditions=self.conditions,

@@ -33,43 +33,35 @@ class Price(Struct, frozen=True):
         return total / _TOKENS_PER_PRICE
 
 
-def _claude(prompt: float, answer: float) -> Price:
-    return Price(prompt, answer, cached=0.1 * prompt, written=1.25 * prompt)
-
-
-def _openai(prompt: float, answer: float, cached: float) -> Price:
-    return Price(prompt, answer, cached=cached, written=prompt)
-
-
 _PRICES = {
-    "claude-opus-4-5": _claude(5, 25),
-    "claude-opus-4-1": _claude(15, 75),
-    "claude-opus-4": _claude(15, 75),
-    "claude-sonnet-4-5": _claude(3, 15),
-    "claude-sonnet-4": _claude(3, 15),
-    "claude-3-7-sonnet": _claude(3, 15),
-    "claude-3-5-sonnet": _claude(3, 15),
-    "claude-haiku-4-5": _claude(1, 5),
-    "claude-3-5-haiku": _claude(0.8, 4),
-    "claude-3-opus": _claude(15, 75),
-    "claude-3-haiku": _claude(0.25, 1.25),
-    "gpt-4o": _openai(2.5, 10, 1.25),
-    "gpt-4o-mini": _openai(0.15, 0.6, 0.075),
-    "gpt-4.1": _openai(2, 8, 0.5),
-    "gpt-4.1-mini": _openai(0.4, 1.6, 0.1),
-    "gpt-4.1-nano": _openai(0.1, 0.4, 0.025),
-    "gpt-5": _openai(1.25, 10, 0.125),
-    "gpt-5-codex": _openai(1.25, 10, 0.125),
-    "gpt-5.1": _openai(1.25, 10, 0.125),
-    "gpt-5.1-codex": _openai(1.25, 10, 0.125),
-    "gpt-5-mini": _openai(0.25, 2, 0.025),
-    "gpt-5-nano": _openai(0.05, 0.4, 0.005),
-    "o3": _openai(2, 8, 0.5),
-    "o4-mini": _openai(1.1, 4.4, 0.275),
-    "gemini-2.5-pro": _openai(1.25, 10, 0.125),
-    "gemini-2.5-flash": _openai(0.3, 2.5, 0.03),
-    "gemini-2.5-flash-lite": _openai(0.1, 0.4, 0.01),
-    "deepseek-chat": _openai(0.28, 0.42, 0.028),
+    "claude-opus-4-5": Price(5, 25, 0.5, 6.25),
+    "claude-opus-4-1": Price(15, 75, 1.5, 18.75),
+    "claude-opus-4": Price(15, 75, 1.5, 18.75),
+    "claude-sonnet-4-5": Price(3, 15, 0.3, 3.75),
+    "claude-sonnet-4": Price(3, 15, 0.3, 3.75),
+    "claude-3-7-sonnet": Price(3, 15, 0.3, 3.75),
+    "claude-3-5-sonnet": Price(3, 15, 0.3, 3.75),
+    "claude-haiku-4-5": Price(1, 5, 0.1, 1.25),
+    "claude-3-5-haiku": Price(0.8, 4, 0.08, 1),
+    "claude-3-opus": Price(15, 75, 1.5, 18.75),
+    "claude-3-haiku": Price(0.25, 1.25, 0.025, 0.3125),
+    "gpt-4o": Price(2.5, 10, 1.25, 2.5),
+    "gpt-4o-mini": Price(0.15, 0.6, 0.075, 0.15),
+    "gpt-4.1": Price(2, 8, 0.5, 2),
+    "gpt-4.1-mini": Price(0.4, 1.6, 0.1, 0.4),
+    "gpt-4.1-nano": Price(0.1, 0.4, 0.025, 0.1),
+    "gpt-5": Price(1.25, 10, 0.125, 1.25),
+    "gpt-5-codex": Price(1.25, 10, 0.125, 1.25),
+    "gpt-5.1": Price(1.25, 10, 0.125, 1.25),
+    "gpt-5.1-codex": Price(1.25, 10, 0.125, 1.25),
+    "gpt-5-mini": Price(0.25, 2, 0.025, 0.25),
+    "gpt-5-nano": Price(0.05, 0.4, 0.005, 0.05),
+    "o3": Price(2, 8, 0.5, 2),
+    "o4-mini": Price(1.1, 4.4, 0.275, 1.1),
+    "gemini-2.5-pro": Price(1.25, 10, 0.125, 1.25),
+    "gemini-2.5-flash": Price(0.3, 2.5, 0.03, 0.3),
+    "gemini-2.5-flash-lite": Price(0.1, 0.4, 0.01, 0.1),
+    "deepseek-chat": Price(0.28, 0.42, 0.028, 0.28),
 }  # fmt: skip
 
 

@@ -148,7 +148,7 @@ def test_a_state_holds_no_outcome_no_patch_and_no_later_step() -> None:
         questions.append(memory.questions)
 
     assert questions[0] == questions[1]
-    assert len(questions[0]) == 4  # judged, and replayed as if live
+    assert len(questions[0]) == 5  # judged, and replayed as if live until it submits
 
 
 def test_online_each_run_is_judged_before_it_is_learned() -> None:
