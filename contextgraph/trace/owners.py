@@ -285,8 +285,11 @@ def _messages_of(raw: RawTrajectory) -> Iterator[_Message]:
 
 
 def _moment(time: datetime | None, text: str) -> str:
-    """Return what stands for a *text* written at a *time*; empty where that is not known."""
-    if time is None:
+    """Return what stands for a *text* written at a *time*; empty where no moment is known.
+
+    Two sessions may do the same in the same second, as where a program starts them.
+    """
+    if time is None or not time.microsecond:
         return ""
     content = f"{time.timestamp()} {text}".encode("utf-8", "surrogatepass")
     return blake2b(content, digest_size=8).hexdigest()

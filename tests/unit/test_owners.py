@@ -156,6 +156,19 @@ def test_a_session_whose_first_message_has_the_id_of_another_is_a_copy(
     assert memory.learn(other).copied == copied
 
 
+@pytest.mark.parametrize(("microseconds", "copied"), [(123_000, 1), (0, 0)])
+def test_the_same_command_at_the_same_moment_is_a_copy(
+    memory: AgentMemory, microseconds: int, copied: int
+) -> None:
+    def learned(name: str, *turns: str | tuple[str, str]) -> LearnReceipt:
+        raw, moment = session(name, *turns), timedelta(microseconds=microseconds)
+        steps = (replace(step, timestamp=(step.timestamp or MONDAY) + moment) for step in raw.steps)
+        return memory.learn(replace(raw, steps=tuple(steps)))
+
+    learned("s1", *BEGUN[:2], ("ls", "a"))
+    assert learned("s2", *BEGUN[:2], ("ls src", "b")).copied == copied
+
+
 def test_one_long_reply_in_common_is_a_copy(memory: AgentMemory) -> None:
     reply = ("cat <<EOF\n" + "a line that nobody types twice\n" * 9 + "EOF", "done")
     memory.learn(session("first", BEGUN[0], reply, ("ls", "a")))
