@@ -494,7 +494,9 @@ class Lessons:
                 newest = max(amending, key=lambda note: (note.created_at, note.id))
                 run, is_amended = _session_of(newest), True
         quotes = [quote_of(note) for note in said.values()]
-        is_talk = is_amended or any(quote.is_agreed for quote in quotes)
+        # An option that was chosen while the agent worked makes no talk of the session.
+        is_recap = any(_is_agreed(note) and not note.summary for note in said.values())
+        is_talk = is_amended or is_recap
         return [said[quote.id] for quote in rated(words, quotes)] if is_talk else []
 
     def naming(
