@@ -288,6 +288,9 @@ def session_of_task(
     run = store.runs.trajectories([best.run]).get(best.run)
     if run is None or not vouches(run.contributor, run.repo, repo):
         return ()
+    title = _shown_title(run.title or run.task)
+    if not title:
+        return ()
     passages = store.passages.newest(PassageScope(runs=(run.id,)), _PASSAGES)
     if not any(one.kind is PassageKind.TURN and not one.by_agent for one in passages):
         return ()
@@ -310,7 +313,7 @@ def session_of_task(
         fragments=(),
         score=best.score,
         why=Why((), scope_level(run.repo, repo), 1, (run.id,)),
-        title=_shown_title(run.task),
+        title=title,
         source=run.contributor,
         probability=best.probability,
         cause=next(harmless, ""),

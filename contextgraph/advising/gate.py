@@ -152,7 +152,7 @@ class Gate(Struct, frozen=True):
     min_lesson_precision: float = 0.07
     # At prompts of a team 9 of the 11 sessions that were probable at .9 were about the
     # same; at .75 half of them.
-    min_session_precision: float = 0.9
+    min_session_precision: float = 0.97
 
     def refusal(self, remedy: Remedy) -> str:
         """Return why *remedy* is not worth showing; empty where it is."""

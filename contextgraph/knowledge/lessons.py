@@ -99,6 +99,8 @@ _STAYS = regex(
 )
 _CHANGES, _SAME_REST = 0.5, 0.6
 # Two conversations are nearly as close to a request from this share of the score on.
+# From this probability on a person's own statement is quoted at a request on its subject.
+_QUOTED = 0.4
 _NEARLY = 0.8
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
 _FOLLOWED = 0.75
@@ -438,7 +440,8 @@ class Lessons:
             alone = [
                 (note, one)
                 for note, one in listed
-                if not (waits(note) or (_is_said(note) and _session_of(note) != _session_of(best)))
+                if _may_be_quoted(note)
+                and not (_is_said(note) and _session_of(note) != _session_of(best))
             ]
             found += [
                 Recollection(
@@ -943,6 +946,21 @@ def _is_for(note: Note, request: str) -> bool:
 
 def _is_said(note: Note) -> bool:
     return note.lesson is not None and note.lesson.origin is Origin.SAID
+
+
+def _may_be_quoted(note: Note) -> bool:
+    """Return whether *note* may be shown at a request on its subject before any review.
+
+    A person's own statement may, which a reader would likely want, though it does not stand alone:
+    it is about what is asked, and has its date.
+    """
+    facts = note.lesson
+    if facts is None or not waits(note):
+        return True
+    said = facts.evidence[0]
+    is_statement = said.quote == note.content and not said.context and "?" not in note.content
+    is_own = facts.origin is Origin.SAID and said.speaker == "user"
+    return is_own and is_statement and facts.probability >= _QUOTED
 
 
 def _said_again(notes: Collection[Note]) -> set[str]:
