@@ -1,8 +1,8 @@
-"""Recorded runs and stored sessions: inspect and sessions."""
+"""Recorded and stored runs, and stored sessions: inspect, sessions and runs."""
 
 from collections.abc import Iterator
-from datetime import datetime
-from itertools import count
+from datetime import UTC, datetime
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from contextgraph.cli.learn import Intake
     from contextgraph.learning import Inspection
-    from contextgraph.model import Fragment, Json
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import Fragment, Json, Trajectory
+    from contextgraph.store.protocols import RunStore
     from contextgraph.trace import Recovery, StepTrace
 
 
@@ -293,3 +295,74 @@ def sessions(
         change = "" if session.change == "unknown" else f"change {session.change}"
         more = (session.repo, *session.facts, helpers, change)
         print_text((" · ".join(filter(None, more)), "dim"), indent=2)
+
+
+_RUNS_AT_ONCE = 500
+_FIRST, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+@common_options()
+def runs(
+    common: Common,
+    *,
+    repo: Repo = None,
+    agent: Annotated[str | None, option("NAME", "Only runs of this agent.")] = None,
+    outcome: Annotated[
+        Literal["solved", "failed", "unknown"] | None,
+        option("OUTCOME", "solved, failed or unknown."),
+    ] = None,
+    since: Annotated[datetime | None, time_option("Only runs from then (ISO 8601, UTC).")] = None,
+    until: Annotated[datetime | None, time_option("Only runs before then (ISO 8601, UTC).")] = None,
+    limit: Annotated[int | None, option("N", "At most N.", min=1)] = None,
+) -> None:
+    """List the runs in the memory, the newest first.
+
+    Those of sub-agents are listed by themselves.
+    A run without a time in its log counts as of when it was learned.
+
+    \b
+    Example:
+      contextgraph runs --repo owner/repo --outcome solved
+      contextgraph runs --since 2026-01-01 --limit 20
+    """
+    first, end = since or _FIRST, until or _END
+    with common.open(read_only=True) as memory:
+        runs = [
+            run
+            for run in _stored(memory.store.runs, repo)
+            if agent in (None, run.agent)
+            and outcome in (None, str(run.outcome))
+            and first <= run.seen_at < end
+        ]
+        if repo and not runs and not memory.store.runs.ids(repo, limit=1):
+            _unknown(memory, repo)
+    runs.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
+    shown = runs[:limit]
+    has_changes = any(run.change != "unknown" for run in shown)
+    change = ("change",) if has_changes else ()
+    columns = ("when", "outcome", *change, "steps", "agent", "instance")
+    title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
+    rows = (
+        (
+            *(f"{run.seen_at:%Y-%m-%d}", str(run.outcome)),
+            *([str(run.change)] if has_changes else []),
+            *(f"{run.total_steps}", run.agent, run.instance_id),
+        )
+        for run in shown
+    )
+    records, empty = map(record_of, shown), "no such run"
+    common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
+
+
+def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
+    ids = iter(runs.ids(repo=repo))
+    while some := list(islice(ids, _RUNS_AT_ONCE)):
+        yield from runs.trajectories(some).values()
+
+
+def _unknown(memory: "AgentMemory", repo: str) -> None:
+    known = sum(memory.get_stats().counts.outcomes.values())
+    fail(
+        f"no run of {repo} in this memory of {number_of(known, 'run')}; "
+        "`contextgraph runs` lists those there are"
+    )

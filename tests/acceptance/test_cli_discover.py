@@ -147,7 +147,7 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     result = contextgraph(*command, "--store", store)
 
     assert result.code == 0
-    (line,) = [line for line in result.err.splitlines() if "left out" in line]
+    (line,) = [line for line in result.err.splitlines() if "in git checkouts" in line]
     assert "9 files of histories in git checkouts" in line
     asked = line.partition("contextgraph learn ")[2].split()
     assert sorted(asked) == sorted(str(clone / ".specstory" / "history") for clone in clones)

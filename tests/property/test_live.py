@@ -67,4 +67,6 @@ def test_only_the_start_and_new_errors_are_asked_about(chosen: list[tuple[str, s
             live.observe(command, output, exit_code=code)
     finally:
         del MEMORY.query
-    assert len(queried) <= 1 + ERRORS
+    assert sum(not state.steps for state in queried) <= 1 + ERRORS
+    # How far the run is, is compared with earlier runs now and then.
+    assert sum(state.steps > 0 for state in queried) <= len(chosen) // 10

@@ -965,4 +965,6 @@ def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> No
         assert shown
         assert "by ann: " in shown
         assert "by eve: " not in shown
+        assert not any(":eve:" in one.source for one in memory.lessons.of(SHOP))
+        memory.release("source:eve")
         assert any(":eve:" in one.source for one in memory.lessons.of(SHOP))
