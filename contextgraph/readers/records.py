@@ -65,8 +65,8 @@ def records(
     stream = pieces(name, file, on_bytes, max_size)
     try:
         head = next(stream, b"")
-        if is_database(head) and not _is_at(file, name):
-            raise ReadError(name, "", "a database can be read from a file only")
+        if is_database(head):
+            _refuse_unless_plain(name, file, head, stream)
         if is_parquet(head) or is_arrow(head):
             if not file.seekable():
                 file = BytesIO(whole(name, chain([head], stream), max_size))
@@ -82,6 +82,25 @@ def records(
             yield from _text_records(name, chain([head], stream), max_size)
     except ReadError as error:
         yield error
+
+
+def _refuse_unless_plain(name: str, file: IO[bytes], head: bytes, stream: Iterator[bytes]) -> None:
+    """Raise ReadError for a database that was sent or is compressed: SQLite opens files by name.
+
+    An archive is read to its end first: where it ends early or is corrupt, the error says so.
+    """
+    if not _is_at(file, name):
+        raise ReadError(name, "", "a database can be read from a file only")
+    if not file.seekable():
+        return
+    place = file.tell()
+    file.seek(0)
+    start = file.read(len(head))
+    file.seek(place)
+    if not is_database(start):
+        for _ in stream:
+            pass
+        raise ReadError(name, "", "a compressed database: decompress it first")
 
 
 def _is_at(file: IO[bytes], name: str) -> bool:

@@ -1,5 +1,6 @@
 """The logs of agents other than SWE-agent: what each reader keeps, and that no record is lost."""
 
+import gzip
 import json
 import re
 import sqlite3
@@ -372,6 +373,20 @@ def test_a_database_that_was_sent_is_not_one_on_this_machine(tmp_path):
     path = database(tmp_path / "opencode.db", "CREATE TABLE session (id);")
     (error,) = read_file(BytesIO(path.read_bytes()), str(path))
     assert "can be read from a file only" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("kept", "reason"),
+    [
+        (slice(None), "a compressed database: decompress it first"),
+        (slice(-9), "gzip data ends early"),
+    ],
+)
+def test_a_compressed_database_is_refused_and_a_cut_archive_of_it_reported(tmp_path, kept, reason):
+    path = database(tmp_path / "opencode.db", "CREATE TABLE session (id);")
+    path.write_bytes(gzip.compress(path.read_bytes())[kept])
+    _, (error,), _ = read_all(path)
+    assert error.reason == reason
 
 
 def test_a_database_whose_journal_leads_elsewhere_is_not_read(tmp_path):
