@@ -103,10 +103,12 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
         """The number of sessions in which it was said.
 
         A message that was pasted into several counts once, as do the same words of one moment.
+        Two sessions may say the same in the same second: only fractions of it tell a moment.
         """
         first: dict[object, str] = {}
         for one in self.evidence:
-            first.setdefault(one.pasted or (one.quote.casefold(), one.at), one.session)
+            moment = one.at if one.at.microsecond else one.session
+            first.setdefault(one.pasted or (one.quote.casefold(), moment), one.session)
         return len({*first.values()})
 
 

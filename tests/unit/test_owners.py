@@ -169,6 +169,25 @@ def test_the_same_command_at_the_same_moment_is_a_copy(
     assert learned("s2", *BEGUN[:2], ("ls src", "b")).copied == copied
 
 
+@pytest.mark.parametrize(("microseconds", "times"), [(123_000, 1), (0, 2)])
+def test_a_rule_of_two_tasks_is_said_once_at_one_moment_and_twice_in_one_second(
+    memory: AgentMemory, microseconds: int, times: int
+) -> None:
+    moment = timedelta(microseconds=microseconds)
+    for name, task in (("s1", "make the wick tests pass"), ("s2", "mend the parser of flames")):
+        raw = session(name, task, *WHOLE[1:])
+        steps = (
+            replace(
+                step,
+                timestamp=(step.timestamp or MONDAY) + moment,
+                messaged_at=step.messaged_at and step.messaged_at + moment,
+            )
+            for step in raw.steps
+        )
+        memory.learn(replace(raw, steps=tuple(steps)))
+    assert said(memory)[RULE][0] == times
+
+
 def test_one_long_reply_in_common_is_a_copy(memory: AgentMemory) -> None:
     reply = ("cat <<EOF\n" + "a line that nobody types twice\n" * 9 + "EOF", "done")
     memory.learn(session("first", BEGUN[0], reply, ("ls", "a")))
