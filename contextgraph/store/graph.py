@@ -4,7 +4,7 @@ Nodes are ids with a *label* (Trajectory, Fragment, ErrorPattern, Methodology, F
 and entities their kind) and the properties that docs/neo4j.md lists; the text of a note that is
 confidential is not among them. Edges have the *type* of the relation and its properties; their key
 is the type, followed by what distinguishes several edges of this type between the same two nodes.
-Times are texts.
+Times are texts, in UTC.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from contextgraph import model
@@ -248,13 +248,13 @@ def _shown(table: Table, text: str, columns: Mapping[str, Any]) -> dict[str, Any
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """*properties* in the types of JSON, without those that are not known."""
+    """*properties* in the types of JSON, times in UTC, without those that are not known."""
     plain = dict[str, Any]()
     for name, value in properties.items():
         if isinstance(value, tuple):
             plain[name] = [*value]
         elif isinstance(value, datetime):
-            plain[name] = value.isoformat()
+            plain[name] = value.astimezone(UTC).isoformat()
         elif value is not None:
             plain[name] = value
     return plain
