@@ -54,7 +54,12 @@ PARAMETERS: dict[str, Any] = {
     "content": "a note",
     "key": "/user/style",
     "json_content": 1,
-    "source": "user",
+    "source": "Tariff",
+    "target": "Rate",
+    "relation": "uses",
+    "name": "Tariff",
+    "page_id": "tariffs",
+    "title": "Tariffs",
     "helped": True,
     "wait": 30,
     "run": to_record(recovering_run(9)),
@@ -65,18 +70,16 @@ ARGUMENTS = PARAMETERS | {
     "state": STATE,
     "states": [STATE],
     "page": {"id": "tariffs", "title": "Tariffs"},
-    "page_id": "tariffs",
     "exposures": [EXPOSURES | {"items": [{"id": "frg_1"}]}],
     "entity": {"name": "Tariff"},
-    "name": "Tariff",
-    "target": "Tariff",
-    "source": "Tariff",
     "type_": "uses",
     "tags": ["tariff"],
     "instance_id": "acme__shop-7",
     "solved": True,
 }
 METHODS = {f"POST {one.path}": one for one in DECLARED.values()}
+# Tools that give a tenant its own page or entity.
+OF_PAGES = {"search_pages", "get_page", "related_entities"}
 PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "q", "a", "b")]}
 HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
 
@@ -115,10 +118,14 @@ class Tenant:
         for number in range(3):
             self.learn(number)
         learn(self.client, recovering_run(7, instance_id="acme__shop-7", agent=self.mark))
-        for part, content in (("page", "title"), ("entity", "description")):
-            value = {**ARGUMENTS[part], content: f"{self.mark}: tariffs"}
-            place = "pages/add_page" if part == "page" else "entities/add_entity"
-            self.client.post(f"/v1/{place}", json={part: value}).raise_for_status()
+        text = f"{self.mark}: tariffs"
+        page = {**ARGUMENTS["page"], "title": text}
+        self.client.post("/v1/pages/add_page", json={"page": page}).raise_for_status()
+        for name in ("Tariff", "Rate"):
+            entity = {"name": name, "description": text}
+            self.client.post("/v1/entities/add_entity", json={"entity": entity}).raise_for_status()
+        relation = {"source": "Tariff", "target": "Rate", "type_": "uses"}
+        self.client.post("/v1/entities/add_relation", json=relation).raise_for_status()
         for action in (self.consolidate, self.query, self.remember, self.live):
             action(1)
         known = self.client.get("/v1/methodologies").json()["methodologies"]
@@ -259,6 +266,10 @@ def test_no_request_reads_counts_or_names_what_is_of_another_tenant(
         *requests(service.app, other.ids),
         *(("post", "/mcp", called(tool, other.ids)) for tool in tools),
     ]
+    for tool in tools:
+        if tool["name"] in OF_PAGES:
+            own = other.client.post("/mcp", json=called(tool, other.ids), headers=HEADERS)
+            assert "zebra" in own.text, tool["name"]
     for method, path, body in every:
         answer, expected = (
             who.client.request(method, path, headers=HEADERS, **body_of(path, body))
