@@ -30,7 +30,7 @@ _OURS, _THEIRS = "ours", "theirs"
 
 
 class Counts(NamedTuple):
-    """How many merges had no conflict, how many had one as expected, and what went wrong."""
+    """Counts of merges without a conflict, with an expected one, and of faults."""
 
     merged: int
     expected: int

@@ -168,7 +168,7 @@ class Distiller:
     ) -> Request:
         """The request about a *part*, with the nearest active lessons, or those *named* by id.
 
-        Also those that a model wrote down and that wait to be said again; not other proposed ones,
+        Also those that a model wrote down and that wait for repetition; not other proposed ones,
         of which many are fragments.
         """
         listed = self._memory.lessons.of(

@@ -898,7 +898,7 @@ def _show_card(card: _Card) -> None:
         said = f"Said most, in {number_of(times, 'session')}:" if times > 1 else "Decided:"
         lines.append(styled(said))
         lines.append(styled("  ", (one_line(card.decided.text, 2 * _WIDTH), "green")))
-    lines.append(styled("From now on: agents are told such things before they fail or forget"))
+    lines.append(styled("From now on: agents see such things before they fail or forget"))
     lines.append(styled("  them, and you read one line each time; nothing leaves this machine."))
     print_box("What the memory knows", *lines)
 

@@ -126,7 +126,7 @@ def _asked(count: int) -> int | None:
 
 
 class Opening(Struct, frozen=True):
-    """How *found* is opened: by the *program* of its client in a *folder*, else by *command*.
+    """Return how to open *found*: by the *program* of its client in a *folder*, else by *command*.
 
     The command is one line for a shell, which does the same as the program.
     """
@@ -215,7 +215,7 @@ def _explain(memory: "AgentMemory", found: "Found") -> None:
 
 
 def _by_likelihood(found: "Sequence[Found]") -> "tuple[list[list[Found]], list[list[Found]]]":
-    """Return the sessions, and other hits, that probably answer, and those that are less likely."""
+    """Return the sessions, and other hits, that probably answer, and less likely ones."""
     sessions: dict[str, list[Found]] = {}
     for one in found:
         sessions.setdefault(one.run or one.id, []).append(one)

@@ -238,7 +238,7 @@ class _Switch(Struct, frozen=True):
 
     @classmethod
     def of(cls, item: "ShownItem", off: "Container[str]") -> "_Switch":
-        """Return that of *item*, which is one of those that are *off* or not."""
+        """Return the switch of *item*, which is *off* or not."""
         is_off = item.advice in off
         operation = "release" if is_off else "quarantine"
         return cls(

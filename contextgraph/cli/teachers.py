@@ -1,4 +1,4 @@
-"""What reviews and continuous integration teach: ``contextgraph learn --reviews`` and ``--ci``."""
+"""Lessons of reviews and CI: ``contextgraph learn --reviews`` and ``--ci``."""
 
 from collections import Counter
 from collections.abc import Sequence

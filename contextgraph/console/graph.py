@@ -85,7 +85,7 @@ class Box(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """What holds a group together: a line beside its boxes, its title, and the edge to the node."""
+    """The frame of a group: a line beside its boxes, its title, and the edge to the node."""
 
     title: str
     x: float

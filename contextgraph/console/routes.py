@@ -570,7 +570,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
 
 
 class ShownGroup(Struct, frozen=True):
-    """What was *shown* in a session, by its *name*; *session* is None where it is not known."""
+    """Advice *shown* in a session, by its *name*; *session* is None where it is unknown."""
 
     name: str
     repo: str
@@ -691,7 +691,7 @@ class LessonQuestion(Struct, frozen=True):
 
 @_page("/lessons", "lessons", "lessons.html")
 def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> Values:
-    """List lessons by subject, those that are shown or proposed unless another status is chosen."""
+    """List lessons by subject, shown and proposed ones unless another status is chosen."""
     named = {*words(wanted.text)}
     listed = visitor.memory.lessons.of(status=[*model.LessonStatus])
     known = [one for one in listed if named <= {*words(one.text)}]

@@ -1,4 +1,4 @@
-"""What a question asks for, in English or Chinese: a time, a reason, or whatever is new."""
+"""Requests in a question, in English or Chinese: for a time, a reason, or whatever is new."""
 
 import re
 from datetime import datetime, timedelta

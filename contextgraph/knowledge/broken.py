@@ -91,7 +91,7 @@ class Work:
 
     @cached_property
     def changes(self) -> list[Change]:
-        """What edits put in and took away, by file."""
+        """Lines that edits added and removed, by file."""
         return net_changes(
             [
                 change_of(self.turn, at)

@@ -1,4 +1,4 @@
-"""Whether a change keeps what is known: lessons, what they cite, and answers to saved questions.
+"""Check a change against lessons, what they cite, and answers to saved questions.
 
 A change breaks the lessons that a turn of an agent would break, by the same function.
 """
@@ -36,7 +36,7 @@ and an empty list where it breaks none."""
 
 
 class Level(StrEnum):
-    """How much a finding matters: an error ends the check."""
+    """Severity of a finding: an error fails the check."""
 
     ERROR = "error"
     WARNING = "warning"

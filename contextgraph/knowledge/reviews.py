@@ -38,7 +38,7 @@ _STRANGERS = frozenset({"NONE", "FIRST_TIMER", "FIRST_TIME_CONTRIBUTOR", "MANNEQ
 
 
 class Comment(NamedTuple):
-    """What *reviewer* wrote about *line* of *file* in pull request *number* of *repo*.
+    """A comment that *reviewer* wrote about *line* of *file* in pull request *number* of *repo*.
 
     *is_followed*: that line changed afterwards. A review as a whole has no file.
     """
@@ -54,7 +54,7 @@ class Comment(NamedTuple):
 
 
 class Reviewed(NamedTuple):
-    """How many *comments* were read, how many were left out, and the lessons by repo and source."""
+    """Counts of *comments* read and left out, and the lessons by repo and source."""
 
     comments: int
     skipped: int

@@ -32,7 +32,7 @@ _MOST_RULES, _SAME = 10, 0.6
 
 
 class Taken(Struct, frozen=True):
-    """How many lessons of a repository were *added*, *changed* and *removed*, and are *known*."""
+    """Counts of lessons of a repository: *added*, *changed*, *removed*, and *known* in all."""
 
     added: int = 0
     changed: int = 0
@@ -41,7 +41,7 @@ class Taken(Struct, frozen=True):
 
 
 class TeamStatus(Struct, frozen=True):
-    """How a memory and a folder of entries differ.
+    """Differences between a memory and a folder of entries.
 
     *same* are in both; *changed* are entries with the id of a lesson that says something else here;
     *new* are entries that the memory does not have; *own* are active lessons without an entry.

@@ -222,7 +222,7 @@ class State:
 
     @property
     def progress(self) -> "State":
-        """How far the run is, and no more: with that it is compared with earlier runs."""
+        """The progress of the run alone, by which it is compared with earlier runs."""
         return State(
             repo=self.repo,
             phase=self.phase,

@@ -1,4 +1,4 @@
-"""What people are shown of the work of agents: sessions, and the figures of what was advised.
+"""The work of agents as people see it: sessions, and the figures of what was advised.
 
 A *session* is what a person asked of one agent, from the
 first message to the last; a *step* is one call of a tool, or one reply without a call. A text is
@@ -38,7 +38,7 @@ ALL_SESSIONS = SessionFilter()
 
 
 class Session(Struct, frozen=True):
-    """What a person asked of one agent, with its sub-agents; *id* is that of its run.
+    """A request of a person to one agent, with its sub-agents; *id* is that of its run.
 
     *name* is its id at the client. *steps* are its own, *tokens* and *cost* (US dollars) those of
     sub-agents, too; None where no log counts them, or a price is not known. *agents* are oldest
@@ -132,7 +132,7 @@ def duration_text(seconds: float) -> str:
 
 
 class Facets(Struct, frozen=True):
-    """How many sessions there are in all, and of each value, most first."""
+    """Counts of sessions: in all, and of each value, most first."""
 
     total: int
     repos: Mapping[str, int]
@@ -141,7 +141,7 @@ class Facets(Struct, frozen=True):
 
 
 class AdviceFigures(Struct, frozen=True):
-    """What was shown in a period, and what became of it.
+    """Advice shown in a period, and its result.
 
     Texts *shown*, of which *at_errors*; of *known* ones it is known how the error ended, *cleared*
     are those whose error ended, *followed* those of which an item was tried. *tokens* are those of

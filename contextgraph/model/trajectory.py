@@ -125,7 +125,7 @@ class ChangeStatus(StrEnum):
 
 
 class Basis(StrEnum):
-    """What the ending of a session is known by, or else guessed by.
+    """The evidence by which the outcome of a session is known, or guessed.
 
     Known: the log itself, a report of an evaluation, a person by hand. Guessed: later commits
     (change), a merged pull request, a person who stopped the agent, a plan that was put before them
@@ -326,7 +326,7 @@ _CONDITIONS = {
 
 
 class Course(Struct, frozen=True, omit_defaults=True):
-    """How a run of so many *steps* went, and the *conditions* that it ended with.
+    """The course of a run of so many *steps*, and the *conditions* that it ended with.
 
     *first_edit* is the step that first changed a file which the run did not make itself, *loops*
     are the first and last step of each loop, *open_error* is the type of the error that stood last.

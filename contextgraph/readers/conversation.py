@@ -140,7 +140,7 @@ def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
 
 
 def _drawn(id_: str) -> str:
-    """Return *id_*; empty where it may be counted anew in each session."""
+    """Return *id_*; empty where it may be counted again in each session."""
     return id_ if _SCRAMBLED.search(id_) else ""
 
 

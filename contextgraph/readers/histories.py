@@ -117,7 +117,7 @@ def is_claude_line(value: object) -> bool:
 
 
 def is_iflow(value: object) -> bool:
-    """Whether *value* is the lines of a session of iFlow CLI.
+    """Return True where *value* is the lines of a session of iFlow CLI.
 
     Its sessions have another kind of id than those of Claude Code.
     """

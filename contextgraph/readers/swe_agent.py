@@ -136,7 +136,7 @@ def traj_runs(record: Row, place: Place) -> Iterator[RawTrajectory]:
 
 
 def _spent(info: Row) -> Spent:
-    """What the model took, as both agents count it."""
+    """Tokens and cost of the model, as both agents count them."""
     stats = row_at(info, "model_stats")
     sent, answered = count(stats, "tokens_sent"), count(stats, "tokens_received")
     return Spent(sent, 0, 0, answered, dollars(stats, "instance_cost"))

@@ -112,7 +112,7 @@ def test_an_answer_has_three_parts_each_with_its_own_gate(tmp_path: Path) -> Non
         assert [case.outcome for case in context.similar_cases] == [SOLVED] * 5
         assert unedited.text in memory.render(context)
         assert not memory.query(replace(state, steps=3, conditions=())).warnings[1:]
-        # Who did not ask is told only what is sure.
+        # Unasked, only what is sure is shown.
         assert memory.query(state, unasked=True).warnings == (unedited,)
         said = [unedited.subject]
         assert memory.query(state, already_shown=said).warnings == (left_open,)

@@ -147,7 +147,7 @@ def small_talk(number: int) -> RawTrajectory:
 
 
 def texts_in(message: str, *, sure: bool = False) -> list[str]:
-    """The lessons that are taken of *message*, or only those of which it is *sure*."""
+    """The lessons that are taken of *message*, or only the *sure* ones."""
     said = statements_in(session(message)).statements
     return [one.text for one in said if one.is_sure or not sure]
 
