@@ -335,14 +335,14 @@ def cases_at_error(
 
     Each with the fragment in which it did. Those of the repository come first, then those whose
     remedy is probable enough for *gate*; a repository knows its own errors. The probability is that
-    of the remedy: what is of none of *remedies* cannot help here.
+    of the remedy: what is of none of *remedies*, or of one that is not shown, cannot help here.
     """
     error, scope = query.signature, query.state.repo
     if error is None:
         return ()
     probable: dict[str, float] = {}
     for remedy in remedies:
-        for run in remedy.why.trajectories:
+        for run in () if remedy.silence else remedy.why.trajectories:
             probable[run] = max(remedy.probability, probable.get(run, 0.0))
     best: dict[str, tuple[tuple[bool, bool, float, datetime, str], RecoveryCandidate]] = {}
     for one in candidates:

@@ -440,7 +440,7 @@ class _Responder:
         run.resume(self._steps())
         lines = [*run.broken()]
         if not was_warned and run.check_submit():
-            lines += _said_at(run, "submit")
+            lines += [line for text in self._shown_now(run) for line in _plain_lines(text)]
         return f"ContextGraph: {'; '.join(lines)}" if lines else ""
 
     def _counted(self, run: "LiveRun") -> str:
@@ -533,11 +533,15 @@ def headline(text: str) -> str:
 
 def headlines(text: str) -> "list[str]":
     """Return the lines of *text* that say what to do, else its first."""
-    said = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
-    stripped = (line.removeprefix("Earlier runs: ") for line in said)
-    lines = [line for line in stripped if line]
+    lines = _plain_lines(text)
     chosen = [line for line in lines if "`" in line] or lines[:1]
     return [*map(_shortened, chosen)]
+
+
+def _plain_lines(text: str) -> "list[str]":
+    """Return the lines of advice without the marks of where it comes from."""
+    said = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
+    return [line for line in (line.removeprefix("Earlier runs: ") for line in said) if line]
 
 
 def _shortened(line: str) -> str:

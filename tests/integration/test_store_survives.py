@@ -168,7 +168,7 @@ def test_a_reader_sees_one_revision_while_others_write(tmp_path: Path) -> None:
             labels = [str(label) for _, label in graph.nodes(data="label")]
             runs = labels.count("Trajectory")
             assert labels.count("Fragment") == 2 * runs
-            assert graph.number_of_edges() == 4 * runs
+            assert graph.number_of_edges() == 7 * runs
     store.close()
 
 
