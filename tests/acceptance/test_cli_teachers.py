@@ -122,7 +122,7 @@ def test_pages_that_follow_each_other_are_read(tmp_path: Path, checkout: Path) -
 
 ERROR = """\
 Traceback (most recent call last):
-  File "/build/work/shop/shop/check.py", line 1, in <module>
+  File "/builds/shop/shop/check.py", line 1, in <module>
     import yaml
 ModuleNotFoundError: No module named 'yaml'"""
 
@@ -177,7 +177,7 @@ def test_a_job_that_failed_is_cleared_by_the_next_commit(
         assert (run.repo, run.contributor, run.instance_id) == (SHOP, "ci", f"test@{failed[:12]}")
         (recovery,) = memory.inspect(raw).trace.recoveries
         assert (recovery.error_step, recovery.cleared_step) == (0, 2)
-        state = State(repo=SHOP, current_error=ERROR.replace("/build/work/shop/", "/src/"))
+        state = State(repo=SHOP, current_error=ERROR.replace("/builds/shop/", "/src/"))
         assert [one.actions for one in memory.query(state).error_solutions] or memory.query(
             state
         ).suggestions
