@@ -303,21 +303,8 @@ def session_of_task(
         one.text for one in said if not (gives_instructions(one.text) or addresses_reader(one.text))
     )
     facts = store.runs.facts([run.id]).get(run.id)
-    case = SimilarCase(
-        trajectory_id=run.id,
-        instance_id=run.instance_id,
-        repo=run.repo,
-        outcome=run.outcome,
-        summary=run.summary,
-        files=run.files,
-        fragments=(),
-        score=best.score,
-        why=Why((), scope_level(run.repo, repo), 1, (run.id,)),
-        title=title,
-        source=run.contributor,
-        probability=best.probability,
-        cause=next(harmless, ""),
-    )
+    case = _case_of(run, repo, best.probability, title)
+    case = replace(case, score=best.score, cause=next(harmless, ""))
     if facts:
         case = replace(case, changed=facts.patch)
     return _without_quarantined(_with_fragments([case], store), store)
@@ -375,6 +362,13 @@ def _at_error(
     probability: float,
     repo: str,
 ) -> SimilarCase:
+    shown = tuple(one for one in fragments if one.id == cleared.fragment_id)
+    case = _case_of(run, repo, probability, _shown_title(run.task))
+    return replace(case, fragments=shown)
+
+
+def _case_of(run: Trajectory, repo: str, probability: float, title: str) -> SimilarCase:
+    """Return *run* as a case for a question about *repo*, scored by its *probability*."""
     return SimilarCase(
         trajectory_id=run.id,
         instance_id=run.instance_id,
@@ -382,10 +376,10 @@ def _at_error(
         outcome=run.outcome,
         summary=run.summary,
         files=run.files,
-        fragments=tuple(one for one in fragments if one.id == cleared.fragment_id),
+        fragments=(),
         score=probability,
         why=Why((), scope_level(run.repo, repo), 1, (run.id,)),
-        title=_shown_title(run.task),
+        title=title,
         source=run.contributor,
         probability=probability,
     )

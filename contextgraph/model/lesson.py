@@ -103,7 +103,7 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
         """The number of sessions in which it was said.
 
         A message that was pasted into several counts once, as do the same words of one moment.
-        Two sessions may say the same in the same second: only fractions of it tell a moment.
+        Two sessions may say the same in the same second: only fractions of it identify a moment.
         """
         first: dict[object, str] = {}
         for one in self.evidence:

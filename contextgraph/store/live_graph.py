@@ -248,7 +248,7 @@ def _shown(table: Table, text: str, columns: Mapping[str, Any]) -> dict[str, Any
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """*properties* in the types of JSON, times in UTC, without those that are not known."""
+    """*properties* as JSON values, times in UTC; unknown ones are left out."""
     plain = dict[str, Any]()
     for name, value in properties.items():
         if isinstance(value, tuple):

@@ -378,7 +378,7 @@ def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
 
 
 def _fragment_shown(value: model.Fragment, instance: str) -> Mapping[str, Scalar]:
-    # Runs of a task look alike: the number of the task and the place in the run tell them apart.
+    # Runs of a task are similar: the number of the task and the place in the run identify one.
     number = _NUMBER.search(instance)
     return {
         "name": f"{number[0] if number else instance[-4:]}.{value.order} {value.name}",

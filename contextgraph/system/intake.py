@@ -78,7 +78,7 @@ def content(
     return read
 
 
-# Bytes that tell UTF-16 without a mark: eight characters of ASCII.
+# Bytes that identify UTF-16 without a mark: eight characters of ASCII.
 _ASCII_HEAD = 16
 _LONE_SURROGATE = regex("[\ud800-\udfff]")
 _INTEGER_RANGE = range(-(2**63), 2**64)
