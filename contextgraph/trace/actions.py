@@ -137,6 +137,7 @@ _FILE_NAME = regex(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
 _NO_PATH = regex(r"[*?|^\\ \n]")
 _QUOTED_PATH = regex(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
 WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
+_COPYING = frozenset({"cp", "ln", "install"})
 _PATTERN_FIRST = frozenset(
     {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
 )
@@ -233,6 +234,8 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
     if kind is ActionKind.EDIT and verb == "python":
         paths = files_written_by(_inline(command))
     changed = paths if kind.changes_files else written
+    if verb in _COPYING:
+        changed = paths[-1:]  # the others are only read
     text = " ".join((verb, *rest)).strip()
     return CommandReading(kind, verb, paths, text, directory, changed, verb in WINDOW_VERBS)
 

@@ -346,7 +346,7 @@ class CourseTracker:
         self.errors = OpenErrors()
         self._created: set[str] = set()
         self._edited: set[str] = set()
-        self._tests: set[str] = set()
+        self._read: set[str] = set()
         self._is_tested = False
         self._is_red = False
         self._passed = -1
@@ -370,27 +370,38 @@ class CourseTracker:
             # A loop that turns out to reach further takes the place of those that it overlaps.
             before = {start: end for start, end in self._loops.items() if end < loop.start}
             self._loops = before | {loop.start: loop.end}
-        if step.reading.kind.runs:
+        reading = step.reading
+        if reading.kind.runs:
             self._is_unrun = False
             self._is_reproduced |= self._first_edit is None
-        if step.reading.kind is ActionKind.TEST:
-            self._tests.add(step.step.action.text)
+        if reading.kind is ActionKind.TEST:
             self._is_red = not step.succeeded
             self._passed = step.index if step.succeeded else self._passed
             # A test command chose no tests, or some that name an edited module.
-            self._is_tested |= not step.reading.targets or any(
+            self._is_tested |= not reading.targets or any(
                 module in step.step.action.text for module in self._edited
             )
-        if step.succeeded and (is_edit(step) or step.reading.scripted):
-            files = step.reading.scripted or step.reading.changed or step.reading.targets
-            self._is_unrun = True
-            if step.reading.kind is ActionKind.CREATE:
-                self._created.update(files)
-            elif not files or not self._created.issuperset(files):
-                self._first_edit = step.index if self._first_edit is None else self._first_edit
-                new = {PurePosixPath(file).stem for file in files} - self._edited
-                self._edited |= new
-                self._is_tested |= any(module in test for module in new for test in self._tests)
+        if step.succeeded:
+            self._change(step)
+            if reading.kind is ActionKind.VIEW:
+                self._read.update(reading.targets)
+
+    def _change(self, step: StepTrace) -> None:
+        """Note the files that a *step* changed, which runs what follows the change on its line."""
+        reading = step.reading
+        # A file that was read before exists, whatever writes into it.
+        existing = self._read.difference(self._created).intersection(reading.changed)
+        if not (is_edit(step) or reading.scripted or existing):
+            return
+        files = reading.scripted or reading.changed or reading.targets
+        self._is_unrun = bool(reading.scripted) or not reading.kind.runs
+        is_creation = reading.kind is ActionKind.CREATE
+        if is_creation:
+            self._created.update(file for file in files if file not in existing)
+        if existing or not (is_creation or (files and self._created.issuperset(files))):
+            self._first_edit = step.index if self._first_edit is None else self._first_edit
+            self._edited.update(PurePosixPath(file).stem for file in files)
+            self._is_tested = reading.kind is ActionKind.TEST
 
     @property
     def _open_error(self) -> OpenError | None:

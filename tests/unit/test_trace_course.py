@@ -20,6 +20,10 @@ FIX = (
     "cat > fix.py <<'EOF'\ntext = open('shop/totals.py').read()\n"
     "open('shop/totals.py', 'w').write(text)\nEOF"
 )
+SHOWN = ("cat shop/totals.py", "rate = 1\n", 0)
+OVERWRITTEN = ("cat > shop/totals.py <<'EOF'\nrate = 2\nEOF", "", 0)
+COPIED = ("cp shop/totals.py shop/totals.py.orig", "", 0)
+MOVED = ("sed 's/1/2/' shop/totals.py > new.py && mv new.py shop/totals.py", "", 0)
 RUN_FIX = ("python fix.py", "", 0)
 FAILING = ("python reproduce.py", NO_MODULE, 1)
 GONE = ("sed -i 's/1/2/' gone.py", "sed: can't read gone.py: No such file or directory", 2)
@@ -40,15 +44,24 @@ def conditions_of(raw: RawTrajectory) -> tuple[Condition, ...]:
         ([EDIT, ("pytest tests/test_totals.py", "3 passed\n", 0)], {NOT_REPRODUCED}),
         ([EDIT, ("pytest tests/test_carts.py", "3 passed\n", 0)], {NOT_REPRODUCED, NOT_TESTED}),
         ([TEST, EDIT, TEST, ("git status", "", 0), ("submit", "", 0)], set()),
-        ([TEST, EDIT, ("submit", "", 0)], {NOT_RUN}),
+        ([TEST, EDIT, ("submit", "", 0)], {NOT_RUN, NOT_TESTED}),
+        ([EDIT, TEST, EDIT, ("python demo.py", "", 0)], {NOT_REPRODUCED, NOT_TESTED}),
         ([TEST, EDIT, FAILED], {RED, ERROR_OPEN}),
         ([SCRIPT, ("python check.py", "", 0)], {NO_EDIT}),
         ([GONE], {NO_EDIT, ERROR_OPEN}),
         ([(FIX, "", 0)], {NO_EDIT, NOT_RUN}),
         ([(FIX, "", 0), RUN_FIX], {NOT_RUN, NOT_TESTED}),
         ([(f"{FIX}\npython fix.py", "", 0), TEST], set()),
+        ([SHOWN, OVERWRITTEN, TEST], {NOT_REPRODUCED}),
+        ([OVERWRITTEN, TEST], {NO_EDIT}),
+        ([SHOWN, COPIED, TEST], {NO_EDIT}),
+        ([SHOWN, COPIED, MOVED, TEST], {NOT_REPRODUCED}),
+        ([SHOWN, (f"{OVERWRITTEN[0]}\npytest -q", "3 passed\n", 0)], set()),
         ([(FIX, "", 0), ("python fix.py", NO_MODULE, 1), TEST], {NO_EDIT}),
-        ([TEST, EDIT, *[FAILING] * 6], {Condition.STUCK, Condition.LOOPED, ERROR_OPEN}),
+        (
+            [TEST, EDIT, *[FAILING] * 6],
+            {Condition.STUCK, Condition.LOOPED, ERROR_OPEN, NOT_TESTED},
+        ),
         ([TEST, EDIT, *[FAILING] * 6, TEST], {Condition.LOOPED}),
     ],
 )
