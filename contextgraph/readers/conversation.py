@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from contextgraph.errors import ReadError
 from contextgraph.model import (
@@ -132,11 +132,15 @@ def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
     Calls have ids of their own, by which they are known where these are drawn.
     """
     for turn in turns:
-        known = (_drawn(turn.id) if isinstance(turn, Call) else "") or id_
-        if known and isinstance(turn, (Thought, Call, UserMessage)):
-            yield structs.replace(turn, message=known)
-        else:
-            yield turn
+        match turn:
+            case Thought(words, time, message):
+                yield Thought(words, time, id_ or message)
+            case Call(tool, arguments, call, time, message):
+                yield Call(tool, arguments, call, time, _drawn(call) or id_ or message)
+            case UserMessage(words, interrupted, time, message):
+                yield UserMessage(words, interrupted, time, id_ or message)
+            case _:
+                yield turn
 
 
 def _drawn(id_: str) -> str:
@@ -244,10 +248,12 @@ class Tree:
 
     def add(self, id_: str, parent: str, turns: Iterable[Turn]) -> None:
         """Add the line *id_* below *parent*, with its *turns*."""
-        if id_ and id_ not in self._parents:
-            self._parents[id_] = parent
-            said = (turn for turn in turns if isinstance(turn, UserMessage) and turn.text.strip())
-            self._requests += [(id_, message) for message in said]
+        if not id_ or id_ in self._parents:
+            return
+        self._parents[id_] = parent
+        for turn in turns:
+            if isinstance(turn, UserMessage) and turn.text.strip():
+                self._requests.append((id_, turn))
 
     def goes_on_at(self, leaf: str) -> None:
         """Note the line at which the conversation goes on."""
@@ -409,6 +415,9 @@ def conversation_of(turns: Iterable[Turn]) -> Conversation:
 
 def _without_undone(turns: Iterable[Turn]) -> Sequence[Turn]:
     """*turns* without the requests that were taken back; the next one takes their place."""
+    turns = list(turns)
+    if not any(isinstance(turn, Undone) for turn in turns):
+        return turns
     kept, said, left = list[Turn](), list[UserMessage](), list[UserMessage]()
     successors = dict[int, UserMessage]()
     for turn in turns:
@@ -429,11 +438,12 @@ def _without_undone(turns: Iterable[Turn]) -> Sequence[Turn]:
 
 def _without_replays(turns: Sequence[Turn]) -> Iterator[Turn]:
     """*turns* without copies of their beginning: some clients append a whole history again."""
-    said = [_content(turn) for turn in turns]
-    first = next((i for i, turn in enumerate(turns) if isinstance(turn, UserMessage)), None)
-    if first is None or said.count(said[first]) < 2:
+    requests = [i for i, turn in enumerate(turns) if isinstance(turn, UserMessage)]
+    asked = [_content(turns[i]) for i in requests]
+    if asked.count(next(iter(asked), None)) < 2:
         yield from turns
         return
+    said, first = [_content(turn) for turn in turns], requests[0]
     kept, at = list[object](), 0
     while at < len(turns):
         copied = 0

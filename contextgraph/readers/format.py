@@ -207,7 +207,8 @@ def integer(row: Row, name: str) -> int | None:
 
 def count(row: Row, name: str) -> int:
     """The count at *name*; 0 where it is absent, negative or anything else."""
-    return max(0, integer(row, name) or 0)
+    value = row.get(name)
+    return value if type(value) is int and value > 0 else 0
 
 
 def dollars(row: Row, name: str) -> float | None:

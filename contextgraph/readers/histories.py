@@ -158,9 +158,10 @@ class _ClaudeSession(Struct):
         """Take in a line and its *turns*."""
         if row.get("type") == "queue-operation":
             self._queue(row)
-        for turn in turns:
-            if isinstance(turn, UserMessage):
-                self._unqueue(turn.text)
+        if self.queued:
+            for turn in turns:
+                if isinstance(turn, UserMessage):
+                    self._unqueue(turn.text)
         self.turns += turns
         if not self.model:
             model = text(row_at(row, "message"), "model")
@@ -229,19 +230,20 @@ def claude_runs(
         if is_repeated:
             session.forget_repeated_request()
             return
+        id_ = text(row, "uuid")
         # The id of a reply outlasts those of its lines.
-        id_ = loose_text(row_at(row, "message"), "id") or text(row, "uuid")
-        turns = list(of_message(_claude_turns(row, place), id_))
+        reply = loose_text(row_at(row, "message"), "id") or id_
+        turns = list(of_message(_claude_turns(row, place), reply))
         session.add(row, turns)
-        tree = trees.setdefault(session.agent, Tree())
+        tree = trees.get(session.agent) or trees.setdefault(session.agent, Tree())
         # What was compacted hangs together by a parent of its own.
         parent = text(row, "parentUuid") or loose_text(row, "logicalParentUuid")
-        tree.add(text(row, "uuid"), parent, turns)
+        tree.add(id_, parent, turns)
 
     yield from each_row(lines, take, f"{name} line", place)
     for session in sessions.values():
-        if tree := trees.get(session.agent):
-            session.turns = without(tree.rewound(), session.turns)
+        if (tree := trees.get(session.agent)) and (rewound := tree.rewound()):
+            session.turns = without(rewound, session.turns)
     begun = [session for session in sessions.values() if session.turns]
     if not begun and unknown:
         version = next(filter(None, versions), "")
@@ -261,7 +263,7 @@ def _claude_session(
     key = (text(row, "sessionId") or text(row, "session_id"), agent)
     copied = text(row_at(row, "forkedFrom"), "sessionId") if "forkedFrom" in row else ""
     if not copied:
-        return sessions.setdefault(key, _ClaudeSession(*key))
+        return sessions.get(key) or sessions.setdefault(key, _ClaudeSession(*key))
     origin = sessions.setdefault((copied, agent), _ClaudeSession(copied, agent))
     sessions.setdefault(key, _ClaudeSession(*key)).origin = origin
     return origin
@@ -281,11 +283,12 @@ def _new_in(row: Row, seen: set[str]) -> tuple[Row, bool]:
     if not isinstance(blocks, list):
         return row, False
     ids = [_block_id(block, reply) for block in blocks]
-    if seen.isdisjoint(ids):
-        seen.update(filter(None, ids))
+    is_new = seen.isdisjoint(ids)
+    new = blocks if is_new else [b for b, id_ in zip(blocks, ids, strict=True) if id_ not in seen]
+    seen.update(ids)
+    seen.discard("")  # of a block without an id
+    if is_new:
         return row, False
-    new = [block for block, id_ in zip(blocks, ids, strict=True) if id_ not in seen or not id_]
-    seen.update(filter(None, ids))
     return {**row, "message": {**message, "content": new}}, not new
 
 
@@ -297,7 +300,7 @@ def _block_id(block: object, reply: str) -> str:
         return call
     if not reply:
         return ""
-    return f"{reply} {loose_text(block, 'id') or shown([block])}"
+    return f"{reply} {loose_text(block, 'id') or loose_text(block, 'text') or shown([block])}"
 
 
 def _claude_agent(row: Row, roots: dict[str, str]) -> str:
