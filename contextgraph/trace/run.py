@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -23,7 +24,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.model.values import replace
-from contextgraph.text import compiled, regex
+from contextgraph.text import regex
 from contextgraph.trace.actions import ActionReading
 from contextgraph.trace.loops import LoopTracker, is_alarming, steady
 from contextgraph.trace.programs import plain, without_banners
@@ -644,20 +645,25 @@ _PRIOR = {TaskType.BUG_FIX: 1.0}
 
 
 class _Indicator(Struct, frozen=True):
-    """A pattern of lower-case text that indicates a task type, with a *weight*."""
+    """Words that indicate a task type with a *weight*; *leads*: where they are the first ones.
 
-    pattern: str
+    Of the *words*, patterns of lower-case text, blanks separate one from the next; ``_`` stands for
+    a blank in one.
+    """
+
     task_type: TaskType
     weight: float
+    words: str
+    leads: bool = False
 
     def is_in(self, text: str) -> bool:
-        """True where the pattern matches from the start of a word.
+        """True where one of the words begins a word of *text*.
 
         With `\\b` at the start of the pattern, `re` could not skip to possible first letters, which
         is three times as fast.
         """
-        start = 0
-        while match := compiled(self.pattern).search(text, start):
+        pattern, start = _pattern(self.words, self.leads), 0
+        while match := pattern.search(text, start):
             at = match.start()
             if at == 0 or not (_is_in_word(text[at - 1]) and _is_in_word(text[at])):
                 return True
@@ -665,25 +671,19 @@ class _Indicator(Struct, frozen=True):
         return False
 
 
+@cache
+def _pattern(words: str, leads: bool) -> re.Pattern[str]:
+    lead = r"\A\W*(?:(?:please|we should|let'?s|can we|could you) )?" if leads else ""
+    any_word = "|".join(words.split()).replace("_", " ")
+    return re.compile(rf"{lead}(?:{any_word})\b")
+
+
 def _is_in_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def _words(task_type: TaskType, weight: float, words: str) -> _Indicator:
-    """An indicator for any of *words*, separated by blanks; ``_`` stands for a blank."""
-    pattern = "|".join(words.split()).replace("_", " ")
-    return _Indicator(rf"(?:{pattern})\b", task_type, weight)
-
-
-def _start(task_type: TaskType, weight: float, words: str) -> _Indicator:
-    """An indicator for any of *words* at the very start."""
-    pattern = "|".join(words.split()).replace("_", " ")
-    lead = r"\W*(?:(?:please|we should|let'?s|can we|could you) )?"
-    return _Indicator(rf"\A{lead}(?:{pattern})\b", task_type, weight)
-
-
 _IN_TITLE = (
-    _words(
+    _Indicator(
         TaskType.BUG_FIX,
         3,
         r"\w*(?:error|exception) traceback crash\w* bugs? fail(?:s|ing|ed|ure)? broken breaks? "
@@ -692,42 +692,50 @@ _IN_TITLE = (
         r"drops? loses? lost confus\w* "
         r"ignor(?:es|ed|ing) misses vulnerab\w* security deadlock incompatib\w*",
     ),
-    _words(
+    _Indicator(
         TaskType.BUG_FIX,
         3,
         r"does_?n[o']t do(?:es)?_not is_?n[o']t are_?n[o']t can_?n[o']t cannot won'?t not "
         r"no_longer unable_to never should_?n[o']t",
     ),
-    _start(TaskType.BUG_FIX, 6, r"bug"),
-    _start(TaskType.FEATURE, 4, r"\[?(?:feature|enhancement|feat|request|rfe|proposal)"),
-    _start(
+    _Indicator(TaskType.BUG_FIX, 6, r"bug", leads=True),
+    _Indicator(
+        TaskType.FEATURE, 4, r"\[?(?:feature|enhancement|feat|request|rfe|proposal)", leads=True
+    ),
+    _Indicator(
         TaskType.FEATURE,
         4,
         r"add allow support implement enable provide expose introduce include make let accept "
         r"create extend offer report preserve automatically ability option new do_not don'?t",
+        leads=True,
     ),
-    _words(
+    _Indicator(
         TaskType.FEATURE,
         3,
         r"add(?:ing|ition)? support(?:ing)? feature ability options?_(?:to|for) allow(?:ing)? "
         r"enhancement implement\w* compliance would_be flag configurable customi[sz]\w* suggest\w* "
         r"hardcode\w* fallback possib\w* should",
     ),
-    _words(
+    _Indicator(
         TaskType.REFACTOR,
         5,
         r"refactor\w* clean_?-?up renam\w* deprecat\w* simplif\w* remov(?:e|al|ing) drop_support "
         r"speed_?up slow\w* performance optimi[sz]\w* replace migrate reorgani[sz]e move unify",
     ),
-    _start(TaskType.REFACTOR, 4, r"remove rename refactor deprecate clean_?up simplify drop"),
-    _words(
+    _Indicator(
+        TaskType.REFACTOR,
+        4,
+        r"remove rename refactor deprecate clean_?up simplify drop",
+        leads=True,
+    ),
+    _Indicator(
         TaskType.TEST,
         5,
         r"tests?_(?:fail\w*|suite|coverage|cases?|are|is|errors?) "
         r"(?:failing|flaky|missing|unit)_tests? coverage",
     ),
-    _words(TaskType.DOCS, 6, r"documentation docs? docstrings? readme typos? tutorial"),
-    _words(
+    _Indicator(TaskType.DOCS, 6, r"documentation docs? docstrings? readme typos? tutorial"),
+    _Indicator(
         TaskType.OTHER,
         5,
         r"packag(?:e|ing)_(?:for|on) release upgrade bump pin "
@@ -735,43 +743,43 @@ _IN_TITLE = (
     ),
 )
 _IN_BODY = (
-    _words(
+    _Indicator(
         TaskType.BUG_FIX,
         3,
         r"most_recent_call_last [a-z]\w{1,80}(?:error|exception):_\S",
     ),
-    _words(
+    _Indicator(
         TaskType.BUG_FIX,
         2,
         r"(?:actual|current|observed|expected)_(?:behaviou?r|result|output) "
         r"to_reproduce describe_the_bug minimal_(?:reproduc\w*|example) what_happened",
     ),
-    _words(
+    _Indicator(
         TaskType.BUG_FIX,
         1.5,
         r"bug regression broke breaks broken crash\w* wrong incorrect\w* fails? error exception "
         r"unexpected\w* instead_of used_to_work no_longer",
     ),
-    _words(
+    _Indicator(
         TaskType.FEATURE,
         4,
         r"your_feature_request_related the_solution_you'?d_like feature_request "
         r"describe_the_feature proposed_(?:feature|solution|change)",
     ),
-    _words(
+    _Indicator(
         TaskType.FEATURE,
         2,
         r"would_(?:be_)?(?:\w+_){0,3}(?:nice|great|useful|good|helpful|cool|convenient|awesome) "
         r"it'?d_be nice[_-]to[_-]haves?",
     ),
-    _words(
+    _Indicator(
         TaskType.FEATURE,
         1.5,
         r"i(?:'d|_would)_like_(?:to|for) we_(?:should|could|need_to) (?:could|can)_(?:we|you) "
         r"should_(?:also_)?(?:support|allow|provide|be_able|accept|have) ability_to "
         r"add_(?:a|an|support|the) implement proposal would_like is_missing currently",
     ),
-    _words(
+    _Indicator(
         TaskType.REFACTOR, 1.5, r"refactor\w* clean(?:ed)?_?up rename deprecat\w* simplify slow"
     ),
 )
