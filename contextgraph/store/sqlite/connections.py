@@ -82,6 +82,7 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._damage = ""
+        self._process = 0
         if not self.in_memory and Path(path).is_dir():
             raise StoreError(f"{path} is a folder; name a file")
         self._renew()
@@ -97,7 +98,7 @@ class Connections:
         """A connection within a transaction that is committed at the end, or leaves nothing."""
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only")
-        self._renew_after_fork()
+        self._renew()
         with store_errors(self.path), self._writer, self._borrowed() as connection:
             if self._damage:
                 raise StoreError(f"{self.path} {_REFUSED[sqlite3.SQLITE_CORRUPT]} ({self._damage})")
@@ -167,7 +168,7 @@ class Connections:
 
     def close(self) -> None:
         """Close idle connections now, and borrowed ones when they are given back."""
-        self._renew_after_fork()
+        self._renew()
         with no_fork(), self._lock, store_errors(self.path):
             self._closed = True
             while self._idle:
@@ -175,7 +176,7 @@ class Connections:
 
     @contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
-        self._renew_after_fork()
+        self._renew()
         with self._turn, no_fork():
             with self._lock:
                 is_closed = self._closed
@@ -194,12 +195,10 @@ class Connections:
                 if not is_kept:
                     connection.close()
 
-    def _renew_after_fork(self) -> None:
-        if self._process != os.getpid():
-            self._renew()
-
     def _renew(self) -> None:
-        """Start over in this process: its parent's locks and file handles are not its own."""
+        """Start over in a forked process: locks and handles of its parent are not its own."""
+        if self._process == os.getpid():
+            return
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._writer = threading.Lock()
@@ -210,7 +209,12 @@ class Connections:
             self._idle = []
 
     def _opened(self) -> sqlite3.Connection:
-        self._prepare_file()
+        path = Path(self.path)
+        if not (self.in_memory or path.exists()):
+            if not self._create:
+                raise not_created(self.path)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_private(path)
         try:
             return self._opened_with_log()
         except sqlite3.OperationalError as error:
@@ -266,17 +270,6 @@ class Connections:
                 cached_statements=256,
             )
 
-    def _prepare_file(self) -> None:
-        if self.in_memory:
-            return
-        path = Path(self.path)
-        if path.exists():
-            return
-        if not self._create:
-            raise not_created(self.path)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        create_private(path)
-
     def _address(self, mode: str) -> str:
         if self.in_memory:
             return "file::memory:"
@@ -302,7 +295,10 @@ class Connections:
         )
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        if not self._is_current(connection):
+        # In one snapshot: others may be making the tables now.
+        with _transaction(connection, ""):
+            has_tables = self.schema.check(connection, self.path)
+        if not has_tables:
             if not self._create:
                 raise not_created(self.path)
             if self._journal == "WAL" and not self.in_memory:
@@ -317,11 +313,6 @@ class Connections:
                     self.schema.create(connection)
         for pragma in _PRAGMAS:
             connection.execute(pragma)
-
-    def _is_current(self, connection: sqlite3.Connection) -> bool:
-        """Return whether there are tables, in one snapshot: others may be making them now."""
-        with _transaction(connection, ""):
-            return self.schema.check(connection, self.path)
 
 
 @contextmanager

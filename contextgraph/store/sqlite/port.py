@@ -532,18 +532,12 @@ class _Rows:
             "UPDATE tenant SET revision = ? WHERE key = ?", (self._revision, self._tenant)
         )
         if self._revision % MERGED_EVERY == 0:
-            self._merge()
+            # Each change adds a segment to the full-text indexes.
+            for name in [f"{table.name}_words" for table in self._port.tables if table.scope]:
+                sql = f"INSERT INTO {name} ({name}, rank) VALUES (?, ?)"
+                self._connection.executemany(sql, (("usermerge", 2), ("merge", _MERGED_AT_ONCE)))
         if self._revision % CHANGES_LISTED == 0:
             self.forget_changes(self._revision - CHANGES_LISTED)
-
-    def _merge(self) -> None:
-        """Merge segments of full-text indexes, which grow in number with each change."""
-        for table in self._port.tables:
-            name = f"{table.name}_words"
-            for option, value in (("usermerge", 2), ("merge", _MERGED_AT_ONCE)):
-                if table.scope:
-                    sql = f"INSERT INTO {name} ({name}, rank) VALUES (?, ?)"
-                    self._execute(sql, (option, value))
 
     def erase(self) -> None:
         """Remove what is left of deleted rows: their words, keys and checksums."""
@@ -750,12 +744,6 @@ class SqlitePort:
             return rows.revision()
 
     def write(self, work: Callable[[_Rows], Result], *, erasing: bool = False) -> Result:
-        result = self._written(work, erasing=erasing)
-        if erasing:
-            self._connections.empty_log()
-        return result
-
-    def _written(self, work: Callable[[_Rows], Result], *, erasing: bool) -> Result:
         if self._snapshot.rows is not None:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         with self._connections.writing() as connection:
@@ -772,7 +760,9 @@ class SqlitePort:
                 rows.list_change()
             if rows.changed and erasing:
                 rows.erase()
-            return result
+        if erasing:
+            self._connections.empty_log()
+        return result
 
     def read(self, work: Callable[[], Result]) -> Result:
         with self.snapshot():
