@@ -391,8 +391,17 @@ class Commands(click.Group):
         return [*self.homes]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        home = self.homes.get(cmd_name)
-        return command_of(function_of(home), cmd_name) if home else None
+        if cmd_name not in self.homes:
+            return None
+        module, _, name = self.homes[cmd_name].partition(":")
+        function: CommandFunction = getattr(import_module(f"contextgraph.cli.{module}"), name)
+        return DescribedCommand(
+            cmd_name,
+            params=[_parameter(parameter) for parameter in function.parameters()],
+            callback=function,
+            help=getdoc(function.function),
+            context_settings=_CONTEXT,
+        )
 
     def get_help(self, ctx: click.Context) -> str:
         return help_text()
@@ -408,24 +417,6 @@ class Commands(click.Group):
             near = get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"Did you mean {near[0]!r}?" if near else "`contextgraph call --list`: others."
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
-
-
-def function_of(home: str) -> CommandFunction:
-    """Return the function at *home*, a value of `HOMES`."""
-    module, _, name = home.partition(":")
-    function: CommandFunction = getattr(import_module(f"contextgraph.cli.{module}"), name)
-    return function
-
-
-def command_of(function: CommandFunction, name: str) -> DescribedCommand:
-    """Return the command *name* that calls *function*, with an option for each parameter."""
-    return DescribedCommand(
-        name,
-        params=[_parameter(parameter) for parameter in function.parameters()],
-        callback=function,
-        help=getdoc(function.function),
-        context_settings=_CONTEXT,
-    )
 
 
 def _parameter(parameter: Parameter) -> click.Parameter:
@@ -476,25 +467,11 @@ def _type(hint: Any, details: dict[str, Any]) -> Any:
     return hint
 
 
-def _print_version(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        print(f"contextgraph {version('contextgraph-memory')}")
-        raise click.exceptions.Exit
-
-
-app = Commands(
-    "contextgraph",
-    HOMES,
-    no_args_is_help=True,
-    params=[
-        click.Option(
-            ["-V", "--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_print_version,
-        )
-    ],
-)
+app = click.version_option(
+    None,
+    "-V",
+    "--version",
+    package_name="contextgraph-memory",
+    prog_name="contextgraph",
+    message="%(prog)s %(version)s",
+)(Commands("contextgraph", HOMES, no_args_is_help=True))

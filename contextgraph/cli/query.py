@@ -142,7 +142,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         "last_action": last_action,
         "last_outcome": last_outcome,
         "repo_summary": repo_summary,
-        "tools": [*tool] if tool else None,
+        "tools": tuple(tool or ()),
         "instance_id": instance,
     }
     states = questions(source, batch, {name: value for name, value in flags.items() if value})
@@ -194,13 +194,13 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
         return _from_batch(batch)
     if source:
         return iter([_question(sys.stdin.buffer.read(), "standard input")])
-    from contextgraph.model import Phase
+    from contextgraph.model import Phase, State
 
     if flags.get("phase") not in (None, *Phase):
         raise click.BadParameter(f"--phase {flags['phase']!r} is not one of {', '.join(Phase)}")
     if flags.get("current_error") == STDIN:
         flags["current_error"] = sys.stdin.buffer.read().decode(errors="replace")
-    return iter([StateQuery(_state(flags, "options"))])
+    return iter([StateQuery(State(**flags))])
 
 
 def _from_batch(name: str) -> Iterator[StateQuery]:
@@ -346,7 +346,11 @@ def _show_summary(context: "MemoryContext") -> None:
         print_text(one_line(warning.text, _LINE_WIDTH))
     cases = [case for case in context.similar_cases if case.is_shown]
     for case in cases[:_LINES]:
-        _show_case(case)
+        title = one_line(case.title, _LINE_WIDTH)
+        print_text((_run(case.repo, case.instance_id), "bold"), f": {title}")
+        changed = f"changed {', '.join(case.files)}" if case.files else ""
+        for line in filter(None, (case.cause, changed)):
+            print_text(one_line(line, _LINE_WIDTH), indent=2)
     for note in context.notes[:_LINES]:
         print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
     for _, line in lesson_lines(context.lessons):
@@ -354,15 +358,6 @@ def _show_summary(context: "MemoryContext") -> None:
     if hidden := len(context.similar_cases) - len(cases):
         print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
     print_text((f"context {context.id}", "dim"))
-
-
-def _show_case(case: "SimilarCase") -> None:
-    print_text(
-        (_run(case.repo, case.instance_id), "bold"), f": {one_line(case.title, _LINE_WIDTH)}"
-    )
-    changed = f"changed {', '.join(case.files)}" if case.files else ""
-    for line in filter(None, (case.cause, changed)):
-        print_text(one_line(line, _LINE_WIDTH), indent=2)
 
 
 def _show(context: "MemoryContext") -> None:
