@@ -94,7 +94,8 @@ class Parts:
         """Make what the settings choose; raises `SettingsError` for what cannot be."""
         if self.settings.embedder:
             _ = self.learning_embedder, self.embedder
-        _ = self.chat, self.conflict_judge
+        if self.settings.summarizer or self.settings.conflict_judge:
+            _ = self.chat, self.conflict_judge
         if self.settings.configuration != Configuration():
             _ = self.retriever
 
@@ -228,10 +229,9 @@ class Parts:
         lessons = by_lessons(self._for_request, self._standing)
         sessions = by_sessions(self.about_task)
         known = {**CHANNELS, "notes": notes, "lessons": lessons, "sessions": sessions}
-        channels = _channels(self.settings, known)
-        if self._with_models:
-            return channels
-        return {name: channel for name, channel in channels.items() if name != "semantic"}
+        chosen = self.settings.configuration.channels or tuple(known)
+        _check(self.settings, "channel", chosen, known)
+        return {name: known[name] for name in chosen if self._with_models or name != "semantic"}
 
     def _for_request(
         self, request: str, *, repo: str | None, as_of: datetime | None
@@ -430,13 +430,6 @@ def item_file(settings: Settings) -> "ItemFile":
     if settings.is_in_memory:
         return ItemFile(None)
     return ItemFile(Path(f"{settings.companion}.sessions.db"))
-
-
-def _channels(settings: Settings, known: "Mapping[str, Channel]") -> "Mapping[str, Channel]":
-    """Return the *known* channels that the configuration chooses, in its order; or all."""
-    chosen = settings.configuration.channels or tuple(known)
-    _check(settings, "channel", chosen, known)
-    return {name: known[name] for name in chosen}
 
 
 def _weights(settings: Settings) -> Mapping[str, float]:

@@ -678,20 +678,18 @@ def counted(
     own = {one.advice for one in remedies if one.advice in against and "" in one.why.sources}
     foreign = against - own
 
-    def without(advice: Iterable[str]) -> frozenset[tuple[str, bool]]:
-        return frozenset((one, False) for one in advice)
-
     rated = []
     for one in remedies:
         if one.silence or one.advice in harmful:
-            left_out = without(())
+            left_out = set[str]()
         elif one.advice in foreign:
-            left_out = without(harmful)
+            left_out = harmful
         elif one.advice in own:
-            left_out = without(harmful | foreign)
+            left_out = harmful | foreign
         else:
-            left_out = without(harmful | against)
-        rated.append(_rated(query, one, counts.of(counted_as(one), left_out), known, alone))
+            left_out = harmful | against
+        others = counts.of(counted_as(one), frozenset((advice, False) for advice in left_out))
+        rated.append(_rated(query, one, others, known, alone))
     rated.sort(
         key=lambda one: (
             one.silence is not None,

@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import chain, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -406,14 +406,11 @@ def _in_folder(action: RemedyAction) -> str:
     return f"run it in {code(action.target)}{_instead(action)}"
 
 
-def _with_command(verb: str) -> Callable[[RemedyAction], str]:
-    def described(action: RemedyAction) -> str:
-        command = next(iter(action.values_of("command")), "")
-        # The target says enough where the command does not fit whole.
-        example = f" ({code(command)})" if command and not is_cut(command) else ""
-        return f"{verb} {code(action.target)}{example}"
-
-    return described
+def _with_command(verb: str, action: RemedyAction) -> str:
+    command = next(iter(action.values_of("command")), "")
+    # The target says enough where the command does not fit whole.
+    example = f" ({code(command)})" if command and not is_cut(command) else ""
+    return f"{verb} {code(action.target)}{example}"
 
 
 def _installed(action: RemedyAction) -> str:
@@ -504,16 +501,16 @@ _CONCRETE: Mapping[RemedyKind, Callable[[RemedyAction], str]] = {
     RemedyKind.RUN: _run,
     RemedyKind.USE: _used,
     RemedyKind.CWD: _in_folder,
-    RemedyKind.SET_ENV: _with_command("set"),
+    RemedyKind.SET_ENV: partial(_with_command, "set"),
     RemedyKind.INSTALL: _installed,
-    RemedyKind.CREATE: _with_command("create"),
+    RemedyKind.CREATE: partial(_with_command, "create"),
     RemedyKind.OPEN: _opened,
     RemedyKind.SEARCH: _searched,
     RemedyKind.EDIT: _edit,
     RemedyKind.RESEND: _resent,
     RemedyKind.CONFIGURE: _edit,
-    RemedyKind.REVERT: _with_command("undo the changes of"),
-    RemedyKind.DELETE: _with_command("delete"),
+    RemedyKind.REVERT: partial(_with_command, "undo the changes of"),
+    RemedyKind.DELETE: partial(_with_command, "delete"),
     RemedyKind.RETRY: lambda _: _REPEAT,
     RemedyKind.OTHER: lambda action: f"run {code(action.target)}",
 }

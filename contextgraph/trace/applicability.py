@@ -57,6 +57,8 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
     Statements of one kind exclude each other, so that the circumstances of two failures can be
     compared.
     """
+    if not attempt:
+        return ()
     action = Action(tool="", text=attempt)
     reading = read_action(action, None, None)
     text = [line for line in new_text(action, reading) if line.strip()]
@@ -142,8 +144,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
         pattern.target.removeprefix(pattern.replaced)
     ):
         return False  # `git diff` instead of `git add` is another task
-    program = replaced_program(pattern)
-    return not (program and attempt) or names_program(program, attempt)
+    program = None if pattern.kind is RemedyKind.EDIT else _PROGRAM.match(pattern.replaced)
+    return not (program and attempt) or names_program(program[0], attempt)
 
 
 def _could_bind(construct: Construct, name: str, attempt: str, shown: str) -> bool:
@@ -170,12 +172,6 @@ _PATHS: Mapping[str, Callable[[Names, str], bool]] = {
         "/" in name.strip("/") for name in names.names or attempt.split()[1:]
     ),
 }
-
-
-def replaced_program(pattern: RemedyPattern) -> str:
-    """The program in place of which *pattern* runs something else; empty for none."""
-    program = None if pattern.kind is RemedyKind.EDIT else _PROGRAM.match(pattern.replaced)
-    return program[0] if program else ""
 
 
 def shows_cause(pattern: RemedyPattern, state: State) -> bool:
