@@ -521,7 +521,11 @@ def test_claude_code_is_advised_by_a_memory_elsewhere(
         # The start of a session copies what the hooks of the next one read.
         shown_to([[claude_code, "-p", "Hello"]], project, CLAUDE_CODE, [])
         copy = HookFiles(Settings(store=address)).store
-        while len(contextgraph("runs", "--store", copy, "--json").records) < 3:
+        deadline = time.monotonic() + 120
+        while len(copied := contextgraph("runs", "--store", copy, "--json").records) < 3:
+            if time.monotonic() > deadline:
+                stored = contextgraph("runs", "--store", address, "--json").records
+                pytest.fail(f"after 2 minutes the copy has {copied}, the memory {stored}")
             time.sleep(0.1)
         command: Command = [claude_code, "-p", TASK, "--allowedTools", "Bash"]
         first, second, third, fourth = shown_to([command], project, CLAUDE_CODE)
