@@ -306,12 +306,15 @@ def edges_deleted(table: Table) -> str:
 
 @lru_cache(100)
 def nodes_deleted(table: Table) -> str:
-    """Return the text that deletes nodes and returns their keys, and the edges that were there."""
+    """Return the text that deletes nodes and returns their keys, and the edges that were there.
+
+    Properties go first: later statements of the transaction may meet a node in an index else.
+    """
     return (
         f"UNWIND $keys AS key MATCH (n:{table.label} {{tenant: $tenant, id: key}}) "
         "WITH n, key, COLLECT { MATCH (n)-[r]-() WHERE r.id IS NOT NULL "
         "RETURN [type(r), r.id] } AS edges "
-        "DETACH DELETE n RETURN collect([key, edges]) AS found"
+        "SET n = {} DETACH DELETE n RETURN collect([key, edges]) AS found"
     )
 
 
