@@ -3,7 +3,6 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -24,7 +23,7 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.model.values import replace
-from contextgraph.text import regex
+from contextgraph.text import compiled, regex
 from contextgraph.trace.actions import ActionReading
 from contextgraph.trace.loops import LoopTracker, is_alarming, steady
 from contextgraph.trace.programs import plain, without_banners
@@ -388,7 +387,7 @@ class CourseTracker:
                 self._read.update(reading.targets)
 
     def _change(self, step: StepTrace) -> None:
-        """Note the files that a *step* changed, which runs what follows the change on its line."""
+        """Note the files that *step* changed; what follows on its line ran after the change."""
         reading = step.reading
         # A file that was read before exists, whatever writes into it.
         existing = self._read.difference(self._created).intersection(reading.changed)
@@ -671,11 +670,10 @@ class _Indicator(Struct, frozen=True):
         return False
 
 
-@cache
 def _pattern(words: str, leads: bool) -> re.Pattern[str]:
     lead = r"\A\W*(?:(?:please|we should|let'?s|can we|could you) )?" if leads else ""
     any_word = "|".join(words.split()).replace("_", " ")
-    return re.compile(rf"{lead}(?:{any_word})\b")
+    return compiled(rf"{lead}(?:{any_word})\b")
 
 
 def _is_in_word(letter: str) -> bool:

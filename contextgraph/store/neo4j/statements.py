@@ -308,7 +308,7 @@ def edges_deleted(table: Table) -> str:
 def nodes_deleted(table: Table) -> str:
     """Return the text that deletes nodes and returns their keys, and the edges that were there.
 
-    Properties go first: later statements of the transaction may meet a node in an index else.
+    Properties are removed first: an index may return a node that the transaction has deleted.
     """
     return (
         f"UNWIND $keys AS key MATCH (n:{table.label} {{tenant: $tenant, id: key}}) "
