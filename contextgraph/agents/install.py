@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -98,6 +99,8 @@ _OURS = regex(r"\bcontextgraph\b.*\bhook\b")
 _COMMAND_IN_MODULE = regex(r"^const command = (.+)$", re.MULTILINE)
 _CHECK_SECONDS = 20
 _TOOLS = regex(r'"contextgraph"\s*:|^\[mcp_servers\.contextgraph\]', re.MULTILINE)
+# Folders of agents that often come with the file of this product, and go with it.
+_OWN_FOLDERS = frozenset({"hooks", "plugins"})
 _INDENT = regex(r'^([ \t]+)"', re.MULTILINE)
 
 Config: TypeAlias = dict[str, Any]
@@ -235,6 +238,7 @@ AGENTS = {
             "hooks.json",
             {"sessionStart": "", "postToolUse": "Shell", "sessionEnd": ""},
             note="by the documentation of Cursor; not run with it",
+            tools_file="mcp.json",
             entry={"timeout": _SECONDS},
             version=1,
         ),
@@ -250,6 +254,7 @@ AGENTS = {
                 "PostToolUseFailure": "[Bb]ash",
             },
             home_variable="COPILOT_HOME",
+            tools_file="mcp-config.json",
             note="by the documentation of Copilot CLI; not run with it",
             entry={"type": "command", "timeoutSec": _SECONDS},
             key="bash",
@@ -261,6 +266,7 @@ AGENTS = {
             ".config/opencode",
             f"plugins/{_NAME}.js",
             {},
+            tools_file="opencode.json",
             in_project=f".opencode/plugins/{_NAME}.js",
         ),
     )
@@ -422,10 +428,7 @@ class SettingsFile:
         if not backup or backup["after"] != self._content():
             return False
         self._backup.unlink()
-        if backup["before"] is None:
-            self.path.unlink()
-        else:
-            _replace(self.path, backup["before"])
+        self._write(backup["before"])
         return True
 
     def uninstall(self) -> bool:
@@ -436,7 +439,7 @@ class SettingsFile:
         """
         now = self._content()
         if self._is_module:
-            self.path.unlink(missing_ok=True)
+            self._write(None)
             return now is not None
         config = self._config(now)
         rest = _without_ours(config)
@@ -445,11 +448,18 @@ class SettingsFile:
         backup = self._read_backup()
         before = backup.get("before") if backup.get("after") == now else _written(rest, now)
         self._backup.unlink(missing_ok=True)
-        if before is None:
-            self.path.unlink()
-        else:
-            _replace(self.path, before)
+        self._write(before)
         return True
+
+    def _write(self, content: str | None) -> None:
+        """Write *content*; None removes the file, and its folder where it was only for this."""
+        if content is not None:
+            _replace(self.path, content)
+            return
+        self.path.unlink(missing_ok=True)
+        if self.path.parent.name in _OWN_FOLDERS:
+            with suppress(OSError):  # it has other files
+                self.path.parent.rmdir()
 
     def _content(self) -> str | None:
         try:

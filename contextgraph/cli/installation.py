@@ -511,13 +511,11 @@ def integrations(
         if action == "install":
             changed = file.install(agent, command)
         else:
-            changed = action == "uninstall" and file.uninstall()
-            if action == "uninstall" and not project and agent.has_tools():
-                changed = _remove_tools(agent) or changed
+            changed = action == "uninstall" and _remove(agent, file, has_tools=not project)
         is_there, path = file.has_hooks(), str(file.path)
         record: dict[str, Json] = {"agent": agent.name, "path": path, "installed": is_there}
         record["changed"] = changed
-        state = "installed" if is_there else "not installed"
+        state = "installed" if is_there else "removed" if changed else "not installed"
         if action == "list" and not project:  # a folder may name any program
             record["works"], record["answer"] = works, answer = _tried(file)
             state = answer if works is False else state
@@ -526,6 +524,10 @@ def integrations(
             warn(agent.note)
     if action == "install":
         HookFiles(settings).mark_used()
+    if action == "uninstall" and not (project or common.as_json):
+        print_text(
+            ("the memory stays; to delete it: ", "dim"), shlex.join(["rm", "-r", data_folder()])
+        )
 
 
 def _export_plugin(common: Common, folders: Sequence[str]) -> None:
@@ -543,13 +545,20 @@ def _export_plugin(common: Common, folders: Sequence[str]) -> None:
     common.answer(exported, f"{folder}: a plug-in of Claude Code. Add it:\n  {add}\n  {install}")
 
 
+def _remove(agent: "Agent", file: "SettingsFile", *, has_tools: bool) -> bool:
+    """Take hooks out of the *file* of *agent*, and its tools; return whether anything changed."""
+    changed = file.uninstall()
+    return (has_tools and agent.has_tools() and _remove_tools(agent)) or changed
+
+
 def _remove_tools(agent: "Agent") -> bool:
     """Take the tools of the memory away from *agent*; return False where a person has to."""
     if settings_of(agent.tools_path()).undo():
         return True
     remove = agent.tools_removal()
     if not remove or which(remove[0]) is None:
-        warn(f"{agent.name}: remove the server of tools (MCP) contextgraph from its settings")
+        path = agent.tools_path()
+        warn(f"{agent.name}: remove the server of tools (MCP) contextgraph from {path}")
         return False
     done = subprocess.run(remove, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -558,11 +567,14 @@ def _remove_tools(agent: "Agent") -> bool:
 
 
 def _with_hooks(project: Path | None) -> list[str]:
-    """Return the agents that have hooks, all of which are to go where none is named."""
+    """Return the agents with hooks or tools, all of which are to go where none is named."""
     from contextgraph.agents.install import chosen_agents
 
-    known = chosen_agents([], all_known=True)
-    names = [agent.name for agent in known if hooks_of(agent, project).has_hooks()]
+    names = [
+        agent.name
+        for agent in chosen_agents([], all_known=True)
+        if hooks_of(agent, project).has_hooks() or (project is None and agent.has_tools())
+    ]
     return names or fail("no agent has hooks of ContextGraph here; `integrations` lists them")
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.config import load_settings
+from contextgraph.agents.install import AGENTS
+from contextgraph.config import data_folder, load_settings
 from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.model import LessonFacts, LessonKind, Origin, Quotation
 from tests.acceptance.command_line import contextgraph, write_runs
@@ -185,54 +186,69 @@ def test_what_is_never_to_be_learned_is_left_out(
 CLIENT = """#!{python}
 import json, os, sys
 name, file = sys.argv[2], os.path.join({home!r}, {file!r})
-try:
-    config = json.load(open(file))
-except FileNotFoundError:
-    config = {{}}
-servers = config.setdefault("mcpServers", {{}})
-if name == "add":
-    servers["contextgraph"] = {{"command": sys.argv[-1]}}
+text = open(file).read() if os.path.exists(file) else ""
+table = "[mcp_servers.contextgraph]\\n"
+if file.endswith(".toml"):
+    rest = text.partition(table)[0].rstrip() + "\\n"
+    text = rest + table + "command = %s\\n" % json.dumps(sys.argv[-1]) if name == "add" else rest
 else:
-    servers.pop("contextgraph", None)
-json.dump(config, open(file, "w"), indent=2)
+    config = json.loads(text or "{{}}")
+    servers = config.setdefault("mcpServers", {{}})
+    if name == "add":
+        servers["contextgraph"] = {{"command": sys.argv[-1]}}
+    else:
+        servers.pop("contextgraph", None)
+    text = json.dumps(config, indent=2)
+open(file, "w").write(text)
 """
+JSON = '{"numStartups":3,\n\t"theme": "dark"}'
+TOML = 'model = "o3"\n\n\n[tui]  # mine\nnotifications=true'
 
 
-@pytest.mark.parametrize(
-    ("program", "agent", "folder", "tools"),
-    [
-        ("claude", "claude-code", ".claude", ".claude.json"),
-        ("gemini", "gemini-cli", ".gemini", ".gemini/settings.json"),
-    ],
-)
-@pytest.mark.parametrize("before", ['{"numStartups":3,\n\t"theme": "dark"}', None])
-def test_uninstalling_leaves_no_byte_behind(
-    home: Path, program: str, agent: str, folder: str, tools: str, before: str | None
-) -> None:
-    (home / folder).mkdir(exist_ok=True)
-    names = {home / folder / "settings.json", home / tools}
-    for name in names if before else ():
-        name.write_text(before or "")
-    client = home.parent / program
-    client.write_text(CLIENT.format(python=sys.executable, home=str(home), file=tools))
-    client.chmod(0o700)
+def client(home: Path, program: str, file: str) -> None:
+    """Put a stand-in for the *program* of an agent on the path; it keeps its tools in *file*."""
+    path = home.parent / program
+    path.write_text(CLIENT.format(python=sys.executable, home=str(home), file=file))
+    path.chmod(0o700)
+
+
+def tree(home: Path) -> dict[str, bytes | None]:
+    """Return the content of files below *home*, but for the memory; None for a folder."""
+    return {
+        str(path.relative_to(home)): path.read_bytes() if path.is_file() else None
+        for path in home.rglob("*")
+        if not f"{path}/".startswith(str(Path(data_folder()).parents[1]))
+    }
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("is_used", [True, False])
+def test_uninstalling_leaves_no_byte_behind(home: Path, agent: str, is_used: bool) -> None:
+    known = AGENTS[agent]
+    (home / known.home).mkdir(parents=True, exist_ok=True)
+    tools = known.tools_path()
+    for path in (
+        {known.settings_file(), tools} - {home / known.home} if is_used and known.events else ()
+    ):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(TOML if path.suffix == ".toml" else JSON)
+    if known.tools:
+        client(home, known.tools[0], str(tools.relative_to(home)))
+    before = tree(home)
     result = contextgraph("setup", "--yes", "--json")
     assert result.code == 0, result.err
     connected = next(one for one in result.records[0]["agents"] if one["agent"] == agent)
-    assert (connected["hooks"], connected["tools"]) == (True, "installed")
-    assert "contextgraph" in (home / tools).read_text()
+    assert (connected["hooks"], connected["tools"] == "installed") == (True, bool(known.tools))
+    assert not known.tools or "contextgraph" in tools.read_text()
 
-    assert contextgraph("integrations", "uninstall", agent).code == 0
-    assert [name.read_text() if name.exists() else None for name in sorted(names)] == [
-        before for _ in names
-    ]
+    removed = contextgraph("integrations", "uninstall", agent)
+    assert (removed.code, f"{agent}: removed" in removed.out) == (0, True)
+    assert tree(home) == before
 
 
 def test_what_the_client_wrote_since_stays_without_the_tools(home: Path) -> None:
     file = home / ".claude.json"
-    client = home.parent / "claude"
-    client.write_text(CLIENT.format(python=sys.executable, home=str(home), file=".claude.json"))
-    client.chmod(0o700)
+    client(home, "claude", ".claude.json")
     contextgraph("setup", "--yes")
     file.write_text(json.dumps({**json.loads(file.read_text()), "numStartups": 4}))
     assert contextgraph("integrations", "uninstall", "claude-code").code == 0
