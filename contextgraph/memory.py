@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -802,9 +802,10 @@ class AgentMemory:
         """Learn one finished run, all runs at a path, or several runs; return receipts once stored.
 
         A path is read as by `readers.read`, and a dict as a record of such a file: several dicts
-        may be the rows of a `datasets.Dataset`. Of several runs, those that cannot be read or
-        learned are logged and left out. Raises `ReadError` for a single dict that holds no run and
-        for a path where nothing is, and `ValueError` for a generator that is used up.
+        may be the rows of a `datasets.Dataset`, or of each split of a `DatasetDict`. Of several
+        runs, those that cannot be read or learned are logged and left out. Raises `ReadError` for
+        a single dict that holds no run and for a path where nothing is, and `ValueError` for a
+        generator that is used up.
 
         *source* names who supplies the runs (default: the setting `source`); see docs/security.md.
         Learning a run again changes nothing, except an outcome that was unknown. After every 16
@@ -821,8 +822,10 @@ class AgentMemory:
             _expect(trajectory, Iterable, _TAKES)
             if isinstance(trajectory, GeneratorType) and trajectory.gi_frame is None:
                 raise ValueError("learn got a generator that is used up: make a new one")
-            if isinstance(trajectory, Mapping):
+            if isinstance(trajectory, Mapping) and not _is_of_splits(trajectory):
                 return [*self.learn_many([trajectory], source=source, on_error=_raise)]
+            if isinstance(trajectory, Mapping):
+                trajectory = chain.from_iterable(trajectory.values())
             return [*self.learn_many(trajectory, source=source, on_error=_leave_out)]
         self.note_exposures()
         trajectory = self._admitted(trajectory)
@@ -1433,6 +1436,12 @@ def _expect_path(path: str) -> None:
 
 def _raise(error: ReadError) -> None:
     raise error
+
+
+def _is_of_splits(value: Mapping[str, Any]) -> bool:
+    """Return True for a data set of several splits, whose values are no values of JSON."""
+    json = (str, int, float, Mapping, Sequence, type(None))
+    return bool(value) and not any(isinstance(part, json) for part in value.values())
 
 
 def _leave_out(error: ReadError) -> None:

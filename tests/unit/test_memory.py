@@ -416,6 +416,26 @@ def test_rows_of_a_data_set_are_learned_as_dicts(memory, caplog):
         memory.learn({"instance_id": "a__b-1", "other": 1})
 
 
+class Split:
+    """Rows that are no list and no mapping, as a split of a `DatasetDict`."""
+
+    def __init__(self, *rows):
+        self._rows = rows
+
+    def __iter__(self):
+        return iter(self._rows)
+
+
+def test_each_split_of_a_data_set_is_learned(memory):
+    turns = [{"role": "user", "text": "ISSUE:\nx"}, {"role": "ai", "text": "```\nls\n```"}]
+    rows = [
+        {"instance_id": f"teapot__kettle-{number}", "target": True, "trajectory": turns}
+        for number in range(3)
+    ]
+    receipts = memory.learn({"train": Split(*rows[:2]), "test": Split(rows[2])})
+    assert [receipt.status for receipt in receipts] == ["created"] * 3
+
+
 def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
     with AgentMemory.open(":memory:") as memory:
         receipts = memory.learn_many(map(recovering_run, range(20)))
