@@ -342,7 +342,7 @@ def trust(
     trusted again. Tokens and passwords are only sent to servers that you named
     yourself. Lessons count as those of the repository, for it alone, as long as it is trusted.
 
-    With --histories it is about what agents kept in the folders and below: in a git checkout, which
+    With --histories it is about what agents kept in the folders and below: in a checkout, which
     others may have written, it is learned for that repository alone, as one source, and not by
     `setup`. Where these are your own sessions, this lets them count as such.
 
@@ -637,7 +637,7 @@ def setup(
 
     Asks before each step; nothing is written without a yes, and nothing leaves this machine. The
     newest sessions are learned first: Ctrl-C ends learning, and what is learned stays. Run it
-    again at any time: only what is new is learned. Histories in git checkouts are left out and
+    again at any time: only what is new is learned. Histories in checkouts are left out and
     named: others may have written them.
 
     \b

@@ -335,7 +335,7 @@ def warn_of_checkouts(found: "Discovered") -> None:
     rest = f" (and {number_of(more, 'more folder')}; `setup --json` lists all)" if more > 0 else ""
     files = number_of(sum(found.in_checkouts.values()), "file")
     warn(
-        f"left out: {files} of histories in git checkouts, which others may have written; if they"
+        f"left out: {files} of histories in checkouts, which others may have written; if they"
         " are yours, first `contextgraph trust --histories FOLDER...`; else they count for their"
         f" repositories alone: contextgraph learn {named}{rest}"
     )
@@ -361,8 +361,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     discover: Annotated[
         bool,
         flag(
-            "Learn what coding agents have recorded on this machine, but in git checkouts; asks"
-            " first."
+            "Learn what coding agents have recorded on this machine, but in checkouts; asks first."
         ),
     ] = False,
     queued: Annotated[

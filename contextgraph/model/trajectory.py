@@ -14,7 +14,7 @@ from contextgraph.text import regex
 
 Value = TypeVar("Value")
 
-# With which the name of a source begins that is a history in a git checkout, which anybody wrote.
+# With which the name of a source begins that is a history in a checkout, which anybody wrote.
 CLONE = "clone:"
 
 

@@ -1,6 +1,7 @@
 """Who vouches for a run: decided by where it was read, never by what it says."""
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -8,18 +9,32 @@ from pathlib import Path
 from contextgraph.model import CLONE, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.readers.repository import GitFolder, remote_name
-from contextgraph.text import is_id
+from contextgraph.text import is_id, regex
 
 # Formats of the clients that people use, whose histories projects are known to commit. What a
 # benchmark wrote into a checkout is data that the caller names.
 _BENCHMARKS = frozenset({"openhands", "mini-swe-agent"})
+# At the top of a working tree; in a worktree or submodule of git `.git` is a file.
+_TOPS = (".git", ".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", "_darcs", "CVS")
+_TOPS_OF_FOSSIL = (".fslckout", "_FOSSIL_")
+_BARE = ("HEAD", "objects", "refs")  # of git; it can hold other files, too
+_NOT_IN_IDS = regex(r"[^\w.:/-]+", re.ASCII)
+_NAME_CHARS = 100
 
 
-def clone_name(root: str) -> str:
-    """Return the repository of the checkout at *root*, with its host where it has a remote."""
+def clone_name(root: str, inner: str = "") -> str:
+    """Return the repository of the checkout at *root*, with its host where it has a remote.
+
+    A repository *inner* in it, such as a submodule, is neither this one nor the one that its own
+    remote names, which the outer one chose: its name is that of the outer one and its folder.
+    """
     found = GitFolder.around(root)
-    named = remote_name(found.remote(), with_host=True) if found else ""
-    return named or f"local/{Path(root).name}"
+    is_its_own = found and found.root == os.path.abspath(root)
+    named = remote_name(found.remote(), with_host=True) if found and is_its_own else ""
+    named = named or f"local/{Path(root).name}"
+    if inner:
+        named += ":" + os.path.relpath(inner, root).replace(os.sep, ".")
+    return _NOT_IN_IDS.sub("-", named)[:_NAME_CHARS]
 
 
 def confined(run: RawTrajectory) -> RawTrajectory:
@@ -38,8 +53,26 @@ def confined(run: RawTrajectory) -> RawTrajectory:
 
 @cache
 def _is_checkout(folder: str) -> bool:
-    """Return True for the top of a git work tree; in a worktree or submodule `.git` is a file."""
-    return os.path.lexists(os.path.join(folder, ".git"))
+    """Return True for the top of what a program for versions checked out, or a bare repository."""
+    tops = (os.path.join(folder, name) for name in (*_TOPS, *_TOPS_OF_FOSSIL))
+    bare = (os.path.join(folder, name) for name in _BARE)
+    return any(map(os.path.lexists, tops)) or all(map(os.path.lexists, bare))
+
+
+def _inner(root: str, file: str) -> str:
+    """Return the top of another repository in *root* that *file* is in; empty without one.
+
+    A working tree of the same repository is no other.
+    """
+    path = os.path.abspath(file)
+    path = path if path.startswith(root + os.sep) else os.path.realpath(file)  # through a link
+    folder = os.path.dirname(path)
+    while len(folder) > len(root) and not _is_checkout(folder):
+        folder = os.path.dirname(folder)
+    if len(folder) <= len(root):
+        return ""
+    outer, inner = GitFolder.around(root), GitFolder.around(folder)
+    return "" if outer and inner and outer.common == inner.common else folder
 
 
 class Origins:
@@ -64,7 +97,8 @@ class Origins:
     def clone(self, file: "os.PathLike[str] | str") -> str:
         """Return the top of the checkout of another that *file* is in; empty where it is in none.
 
-        Of a submodule that is the outermost one. Both the path and what its links lead to count.
+        Of a submodule that is the outermost one, whose owner vouches for all of it. Both the path
+        and what its links lead to count.
         """
         real = Path(file).resolve()
         if any(real.is_relative_to(folder) for folder in self._trusted):
@@ -92,6 +126,6 @@ class Origins:
             return run
         if run.session and self._has_session(run.session):
             return None
-        named = clone_name(root)
+        named = clone_name(root, _inner(root, file))
         repo = remote_name(named) or named
         return replace(run, origin=f"{CLONE}{named}", repo=repo, folder=root)

@@ -464,7 +464,7 @@ class History(Struct, frozen=True):
 class Discovered(Struct, frozen=True):
     """The histories on a machine, and how many files of each folder *in_checkouts* are in none.
 
-    A history in a git checkout comes with a clone or a pull, and may be anyone's words: it is
+    A history in a checkout comes with a clone or a pull, and may be anyone's words: it is
     learned where its folder is named.
     """
 
@@ -480,7 +480,7 @@ def discover(
 ) -> Discovered:
     """Return the histories on this machine, without files that match a pattern in *exclude*.
 
-    Files in a git checkout are counted apart, unless in a *trusted* folder. A checkout that also
+    Files in a checkout are counted apart, unless in a *trusted* folder. A checkout that also
     holds *home*, or the folder in
     *home* where an agent keeps its sessions by default, is the user's own, such as one of settings.
 

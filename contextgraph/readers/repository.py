@@ -95,8 +95,8 @@ def repository_name(
 def remote_name(url: str, *, with_host: bool = False) -> str:
     """``owner/name`` of a git remote's URL; empty for a path or anything else.
 
-    The host is left out of GitHub's names, as in instance ids, and of those that no dot shows to be
-    a host; with *with_host* of none. Names of other hosts have it, and all owners.
+    The host is left out of GitHub's names, as in instance ids, unless *with_host*. Names of other
+    hosts have it, and all owners.
     The three forms of a URL that Azure DevOps has for one repository give one name. A host of ssh
     may be an alias, of this user's settings or such as github.com-work.
     """
@@ -116,9 +116,8 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
         organisation = host.partition(".")[0] if in_host else next(iter(before), "")
         is_named_as_project = not before or (before[-1:] == before[:1] and not in_host)
         host, owners = _AZURE, [organisation, name if is_named_as_project else before[-1]]
-    elif host.casefold() in _GITHUB or "." not in host:
-        owners = owners[-1:]
-        return "/".join((_GITHUB[0] if "." in host else host, *owners, name)[not with_host :])
+    elif host.casefold() in _GITHUB:
+        return "/".join((_GITHUB[0], owners[-1], name)[not with_host :])
     return "/".join((host.casefold(), *owners, name))
 
 

@@ -147,8 +147,8 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     result = contextgraph(*command, "--store", store)
 
     assert result.code == 0
-    (line,) = [line for line in result.err.splitlines() if "in git checkouts" in line]
-    assert "9 files of histories in git checkouts" in line
+    (line,) = [line for line in result.err.splitlines() if "in checkouts" in line]
+    assert "9 files of histories in checkouts" in line
     asked = line.partition("contextgraph learn ")[2].split()
     assert sorted(asked) == sorted(str(clone / ".specstory" / "history") for clone in clones)
     assert agents_in(store) == {"claude-code"}
@@ -175,6 +175,44 @@ def test_a_clone_speaks_for_its_own_repository_whatever_it_says(
     assert {(run["contributor"], run["repo"]) for run in runs} == {
         ("clone:evil.example/acme/shop", "evil.example/acme/shop")
     }
+
+
+def test_a_submodule_is_neither_its_outer_repository_nor_the_one_that_its_remote_names(
+    clones: list[Path], store: Path
+) -> None:
+    inner = clones[2]
+    git(inner.parent, "remote", "add", "origin", "https://github.com/acme/shop")
+    git(inner, "remote", "set-url", "origin", "https://github.com/acme/lib")
+    assert contextgraph("learn", inner, "--store", store).code == 0
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert {(run["contributor"], run["repo"]) for run in runs} == {
+        ("clone:github.com/acme/shop:inner", "acme/shop:inner")
+    }
+
+
+@pytest.mark.parametrize(
+    "top", [".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", "_darcs", "CVS", ".fslckout", "bare"]
+)
+def test_histories_in_checkouts_of_any_program_are_not_learned(
+    home: Path, store: Path, top: str
+) -> None:
+    folder = home / "work" / "clone of evil"
+    plant(folder)
+    git(home, "init", "--quiet")
+    git(home, "remote", "add", "origin", "https://github.com/acme/shop")
+    if top == "bare":
+        git(folder, "init", "--quiet", "--bare", ".")
+    else:
+        (folder / top).mkdir()
+
+    found = contextgraph("learn", "--discover", "--yes", "--store", store)
+
+    assert "3 files of histories in checkouts" in found.err
+    assert agents_in(store) == {"claude-code"}
+    contextgraph("learn", folder, "--store", store)
+    runs = contextgraph("runs", "--store", store, "--json").records
+    named = {(run["contributor"], run["repo"]) for run in runs if run["agent"] != "claude-code"}
+    assert named == {("clone:local/clone-of-evil", "local/clone-of-evil")}
 
 
 def test_histories_in_a_trusted_folder_are_of_the_owner(

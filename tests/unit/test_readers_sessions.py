@@ -373,8 +373,9 @@ def test_a_fork_of_codex_that_names_its_parent_alone_begins_with_no_request(tmp_
     ("url", "name"),
     [
         ("git@github.com-work:acme/kettle.git", "acme/kettle"),
-        ("work:acme/kettle.git", "acme/kettle"),
-        ("https://git/acme/kettle", "acme/kettle"),
+        ("work:acme/kettle.git", "work/acme/kettle"),
+        ("https://git/acme/kettle", "git/acme/kettle"),
+        ("http://localhost/acme/kettle", "localhost/acme/kettle"),
         ("git@ssh.dev.azure.com:v3/acme/tea/kettle", "dev.azure.com/acme/tea/kettle"),
         ("https://acme@dev.azure.com/acme/tea/_git/kettle", "dev.azure.com/acme/tea/kettle"),
         ("https://acme.visualstudio.com/tea/_git/kettle", "dev.azure.com/acme/tea/kettle"),
@@ -415,8 +416,8 @@ def test_aliases_of_ssh_are_those_of_its_settings(tmp_path, monkeypatch):
         "gh:acme/kettle": "acme/kettle",
         "me.gh:acme/kettle": "acme/kettle",
         "git@work:acme/kettle.git": "acme/kettle",
-        "git@lab-old:acme/kettle.git": "acme/kettle",
-        "https://lab/acme/kettle": "acme/kettle",
+        "git@lab-old:acme/kettle.git": "lab-old/acme/kettle",
+        "https://lab/acme/kettle": "lab/acme/kettle",
     }
     assert {url: remote_name(url) for url in names} == names
 
