@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 import click
 from msgspec import Struct, field
 
-from contextgraph.text import (
-    mask_secrets,
-    neutral,
-    number_of,
-    one_line,
-    plain,
-    regex,
-    terminal_json,
-)
+from contextgraph.text import mask_secrets, neutral, number_of, one_line, regex, terminal_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +51,7 @@ def emit(record: "Mapping[str, Json]") -> None:
 
 def warn(message: str) -> None:
     """Print one line on stderr, after the name of the program; it may quote what was read."""
-    print(f"contextgraph: {plain(mask_secrets(message))}", file=sys.stderr, flush=True)
+    print(f"contextgraph: {neutral(mask_secrets(message))}", file=sys.stderr, flush=True)
 
 
 def fail(message: str) -> NoReturn:
@@ -148,7 +140,7 @@ def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
             made.append_text(part)
         else:
             text, style = (part, "") if isinstance(part, str) else part
-            made.append(plain(neutral(text)), style)
+            made.append(neutral(text), style)
     return made
 
 
@@ -157,7 +149,7 @@ def print_text(*parts: str | tuple[str, str], indent: int = 0) -> None:
     bare = "".join(part if isinstance(part, str) else part[0] for part in parts)
     if bare.isascii() and not sys.stdout.isatty():
         # Without rich, which takes longer to load than a query to answer.
-        print(*_wrapped(plain(neutral(bare)), indent), sep="\n")
+        print(*_wrapped(neutral(bare), indent), sep="\n")
         return
     from rich.padding import Padding
 

@@ -204,10 +204,11 @@ _ATTRIBUTE_ID = regex(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
 def neutral(text: str) -> str:
     """Return *text* as it is shown to an agent: it can end no frame, and begin none.
 
-    Characters that hide or reverse text are removed. Markers of our fence, and what looks like one,
-    lose their hyphen; a space breaks tags of the frames of clients and delimiters of turns.
+    Control characters and those that hide or reverse text are removed first: where one stood in a
+    tag, the tag is whole once it is gone. Markers of our fence, and what looks like one, lose their
+    hyphen; a space breaks tags of the frames of clients and delimiters of turns.
     """
-    data = visible(text)
+    data = _TERMINAL.sub("", visible(text))
     if not data.isascii():
         folded = normalize("NFKC", data)
         data = folded if _FRAME.search(folded) or _TURN.search(folded) else data
@@ -284,14 +285,24 @@ def plain(text: str) -> str:
 _UNSAFE_IN_JSON = regex(rf"[\x7f-\x9f]|{_INVISIBLE.pattern}")
 
 
+_BEGINNING = regex(r"[<\uff1c\ufe64]")
+
+
 def terminal_json(line: str) -> str:
-    r"""Return JSON of the same value, with `\uXXXX` for characters that `plain` removes."""
+    r"""Return JSON of the same value, with `\uXXXX` for characters that `plain` removes.
+
+    So is what begins the tags that `neutral` breaks: agents read what programs print.
+    """
 
     def escaped(found: re.Match[str]) -> str:
         units = found[0].encode("utf-16-be").hex()
         return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
-    return _UNSAFE_IN_JSON.sub(escaped, line)  # JSON escapes those below U+0020 itself
+    line = _UNSAFE_IN_JSON.sub(escaped, line)  # JSON escapes those below U+0020 itself
+    folded = normalize("NFKC", line)
+    if _FRAME.search(folded) or "<|" in folded or "<<" in folded:
+        line = _BEGINNING.sub(escaped, line)
+    return _TURN.sub(lambda found: f"\\u{ord(found[0][0]):04x}{found[0][1:]}", line)
 
 
 def one_line(text: str, width: int) -> str:

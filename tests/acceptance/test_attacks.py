@@ -85,15 +85,18 @@ def test_nothing_that_a_memory_writes_or_says_has_the_frame_of_a_client(tmp_path
     ],
     ids=" ".join,
 )
-def test_json_has_no_character_that_steers_a_terminal(
+def test_json_has_no_character_that_steers_a_terminal_and_no_frame(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    bad = f"{HIDDEN}\x1b]0;owned\x07\x7f\x9b\U000e0041"
+    bad = f"{FRAMES} {HIDDEN}\x1b]0;owned\x07\x7f\x9b\U000e0041"
     store = tmp_path / "memory.db"
     with AgentMemory.open(store) as memory:
         memory.learn(replace(recovering_run(1, task=f"Totals are wrong {bad}"), model=bad))
         memory.notes.remember(f"CI uses tox {bad}", repo="acme/shop")
     shown = contextgraph(*command, "--store", store).out
     assert "\\u202e" in shown
+    assert "\\u003csystem-reminder" in shown
+    assert not any(mark in shown for mark in MARKS)
+    assert FRAMES in str([json.loads(line) for line in shown.splitlines()])
     assert not any(mark in shown for mark in bad if not mark.isprintable())
     assert [json.loads(line) for line in shown.splitlines()]

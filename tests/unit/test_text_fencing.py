@@ -5,7 +5,14 @@ import json
 
 import pytest
 
-from contextgraph.text import addresses_reader, fence, gives_instructions, neutral, strip_fenced
+from contextgraph.text import (
+    addresses_reader,
+    fence,
+    gives_instructions,
+    neutral,
+    plain,
+    strip_fenced,
+)
 
 FENCED = fence("Try `pip install x`.\nThen run.", "ctx_01")
 
@@ -117,6 +124,14 @@ def test_a_chat_turn_cannot_begin_within_a_fence():
         "\uff1csystem-reminder\uff1e",
         "<\uff53\uff59stem>",
         "<sys\u200btem-reminder>",
+        "<system-\rreminder>",
+        "<system-\x0creminder>",
+        "<system-\x85reminder>",
+        "<system-\u2028reminder>",
+        "<system-\x1b[0mreminder>",
+        "<\x00system>",
+        "[\x07INST]",
+        "<\x08|im_start|>",
         "<user_query>",
         "<environment_context>",
         "<local-command-stdout>",
@@ -139,7 +154,8 @@ def test_a_chat_turn_cannot_begin_within_a_fence():
 def test_no_text_begins_or_ends_a_frame_of_an_agent(frame):
     shown = neutral(frame)
     assert frame.strip() not in shown
-    assert frame.replace("\u200b", "").strip() not in shown
+    assert plain(frame).strip() not in shown
+    assert plain(frame).strip() not in plain(shown)
     assert neutral(shown) == shown
     assert fence(f"x {frame} y", "id").count("cg-memory") == 2
 
