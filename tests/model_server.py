@@ -136,11 +136,13 @@ class Handler(BaseHTTPRequestHandler):
 
 def embeddings(state: Server, body: Body) -> dict[str, Any]:
     """The embeddings route; answers in reverse order, as a server may."""
+    given = body["input"]
+    texts = [given] if isinstance(given, str) else given
     rows = [
         {"object": "embedding", "index": index, "embedding": list(state.embed(text))}
-        for index, text in enumerate(body["input"])
+        for index, text in enumerate(texts)
     ]
-    tokens = sum(map(count_tokens, body["input"]))
+    tokens = sum(map(count_tokens, texts))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": rows[::-1], "model": body["model"], "usage": usage}
 

@@ -178,6 +178,7 @@ _MAX_BATCH_TOKENS = 60_000
 _PARALLEL_REQUESTS = 4
 # No model has a context this small: a server that refuses such a text refuses something else.
 _SHORT_TOKENS = 16
+_TEXTS = "input"  # the argument with the texts of a request
 # Statuses with which servers refuse too many texts, too long ones, and unknown arguments; servers
 # of llama.cpp fail where a text exceeds their batch.
 _REFUSALS = {
@@ -192,11 +193,12 @@ class Accepted(Struct):
     """The form of request that a server accepts: changed where it refuses more.
 
     *texts* of one request, *tokens* of one text, and the names of optional arguments that it
-    refused.
+    refused. Without *lists* it takes one text, as a string.
     """
 
     texts: int = _MAX_BATCH_TEXTS
     tokens: int = MAX_TOKENS
+    lists: bool = True
     refused: frozenset[str] = frozenset()
 
 
@@ -313,16 +315,17 @@ class RemoteEmbedder:
         from openai import APIStatusError
 
         try:
-            return self._send(client, texts, self._optional())
+            return self._send(client, texts, self._optional(), listed=self.accepted.lists)
         except APIStatusError as error:
-            if error.status_code not in _REFUSALS or not self._adapted(client, texts):
+            if error.status_code not in _REFUSALS or not self._adapted(client, texts, error):
                 raise
             return None
 
-    def _adapted(self, client: Any, texts: Sequence[str]) -> bool:
+    def _adapted(self, client: Any, texts: Sequence[str], error: Exception) -> bool:
         """Find a form in which the server accepts *texts*, which it refused; False: there is none.
 
-        A single text, a short one, and one without optional arguments show what it refuses.
+        A single text, a short one, one that is not in a list where the *error* names that argument,
+        and one without optional arguments show what it refuses.
         """
         import logging  # not for each query
 
@@ -341,6 +344,11 @@ class RemoteEmbedder:
             accepted.tokens = min(accepted.tokens, tokens)
             log.warning("%s: texts are cut at about %d tokens", self.endpoint.name, tokens)
             return True
+        is_named = _TEXTS in str(error)
+        if accepted.lists and is_named and self._accepts(once, short, listed=False):
+            accepted.lists, accepted.texts = False, 1
+            log.info("%s accepts one text a request, as a string", self.endpoint.name)
+            return True
         for name in self._optional():
             if self._accepts(once, short, without=name):
                 accepted.refused |= {name}
@@ -348,14 +356,14 @@ class RemoteEmbedder:
                 return True
         return False
 
-    def _accepts(self, client: Any, text: str, without: str = "") -> bool:
+    def _accepts(self, client: Any, text: str, *, without: str = "", listed: bool = True) -> bool:
         """Return True where the server answers a request for *text* alone."""
         from openai import APIStatusError
 
         arguments = self._optional()
         arguments.pop(without, None)
         try:
-            self._send(client, [text], arguments)
+            self._send(client, [text], arguments, listed=listed and self.accepted.lists)
         except APIStatusError as error:
             if error.status_code not in _REFUSALS:
                 raise
@@ -373,11 +381,14 @@ class RemoteEmbedder:
     def _without_retries(self, client: Any) -> Any:
         return client.with_options(max_retries=0)
 
-    def _send(self, client: Any, texts: Sequence[str], arguments: Mapping[str, object]) -> "_Rows":
+    def _send(
+        self, client: Any, texts: Sequence[str], arguments: Mapping[str, object], *, listed: bool
+    ) -> "_Rows":
         """The vectors of *texts*; the client's own method always names an encoding."""
         from httpx2 import Response
 
-        body = {"input": [*texts], "model": self.model.name, **arguments}
+        given = [*texts] if listed else texts[0]
+        body = {_TEXTS: given, "model": self.model.name, **arguments}
         response = client.post("/embeddings", cast_to=Response, body=body)
         return answer_in(response.content, len(texts), self.space)
 
@@ -466,10 +477,10 @@ class _Client(Struct, frozen=True):
     timeout: float | None = None
     retries: int = 0
 
-    def embed(self, model: str, texts: Sequence[str], arguments: Mapping[str, object]) -> Any:
+    def embed(self, model: str, given: str | list[str], arguments: Mapping[str, object]) -> Any:
         """The answer, in the form of OpenAI."""
         limits = {"timeout": self.timeout, "max_retries": self.retries}
-        return self.library.embedding(model, [*texts], **arguments, **limits)
+        return self.library.embedding(model, given, **arguments, **limits)
 
     def close(self) -> None:
         """Do nothing: the library keeps its connections."""
@@ -513,6 +524,9 @@ class LitellmEmbedder(RemoteEmbedder):
     def _without_retries(self, client: _Client) -> _Client:
         return replace(client, retries=0)
 
-    def _send(self, client: Any, texts: Sequence[str], arguments: Mapping[str, object]) -> _Rows:
-        answer = client.embed(self.model.name, texts, arguments)
+    def _send(
+        self, client: Any, texts: Sequence[str], arguments: Mapping[str, object], *, listed: bool
+    ) -> _Rows:
+        given = [*texts] if listed else texts[0]
+        answer = client.embed(self.model.name, given, arguments)
         return answer_in(orjson.dumps(answer.model_dump()), len(texts), self.space)

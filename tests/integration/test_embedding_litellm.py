@@ -36,6 +36,20 @@ def test_a_memory_is_embedded_by_a_provider_of_litellm(
         assert server.requests[0]["model"] == "hashed"
 
 
+def test_a_server_behind_litellm_that_takes_no_lists_is_sent_strings(
+    litellm_python: Path, tmp_path: Path
+) -> None:
+    def refuse(number: int, handler: Handler) -> Reply | None:
+        is_list = isinstance(server.requests[number]["input"], list)
+        return error(400, "input has to be a string") if is_list else None
+
+    with serving() as server:
+        server.fault = refuse
+        to_embed, frozen, *_ = run(litellm_python, server, tmp_path)
+        assert (to_embed, frozen) == ("False", "False")
+        assert "tox" in [request["input"] for request in server.requests]
+
+
 def test_a_provider_that_refuses_its_key_is_named(litellm_python: Path, tmp_path: Path) -> None:
     def refuse(number: int, handler: Handler) -> Reply:
         return error(401, "no such key")

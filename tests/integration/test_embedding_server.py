@@ -375,6 +375,16 @@ def test_a_server_that_takes_few_texts_is_sent_few(server: Server, status: int) 
     assert sum(sizes) == len(more)
 
 
+def test_a_server_that_takes_only_a_string_is_sent_one_text_at_a_time(server: Server) -> None:
+    server.fault = refusing(lambda body: not isinstance(body["input"], str), "input: not a string")
+    remote = embedder(server)
+    assert remote.embed(TEXTS).vectors == expected(TEXTS)
+    asked = len(server.requests)
+    more = [f"{text} again" for text in TEXTS]
+    assert remote.calibrated(0.5).embed(more).vectors == expected(more)
+    assert [body["input"] for body in server.requests[asked:]] == more
+
+
 def test_a_text_beyond_the_context_of_a_server_is_cut_once(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
