@@ -186,8 +186,8 @@ def _check(work: Work, lesson: Lesson) -> Broken | None:
 
 def _name(work: Work, lesson: Lesson) -> Broken | None:
     about = lesson.about
-    for name in names_ruled_out(lesson.text, (*about.symbols, *about.programs)):
-        pattern = _pattern_of(name)
+    for name, is_plain in names_ruled_out(lesson.text, (*about.symbols, *about.programs)):
+        pattern = _import_of(name) if is_plain else _pattern_of(name)
         for change in work.changes:
             if os.path.splitext(change.file)[1] in _TEXTS or not _is_meant(change.file, lesson):
                 continue
@@ -202,6 +202,14 @@ def _pattern_of(name: str) -> re.Pattern[str]:
     parts = r"\s+".join(map(re.escape, name.removesuffix("()").split()))
     call = r"\s*\(" if name.endswith("()") else ""
     return re.compile(rf"(?<![\w.-]){parts}{call}(?![\w-])")
+
+
+def _import_of(name: str) -> re.Pattern[str]:
+    """The pattern of a line that imports the module *name*, or a part of it."""
+    return re.compile(
+        rf"^\s*(?:import|from|use|using|extern\s+crate)\s+(?:[\w.]+\s*,\s*)*{name}(?![\w-])"
+        rf"|(?:\b(?:from|import|require)|#\s*include)\s*\(?\s*[\"'<]{name}[/\"'>.]"
+    )
 
 
 def _is_meant(file: str, lesson: Lesson) -> bool:

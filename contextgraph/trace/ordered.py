@@ -68,6 +68,7 @@ _PUTTING = (
         "put putting rely relying create creating bring bringing".split()
     )
 )
+_LISTING = frozenset({",", "or", "and", "nor"})
 _CHANGING = frozenset(
     {stem(word) for word in "edit touch change modify alter rewrite reformat update".split()}
 )
@@ -230,28 +231,49 @@ def _is_forbidden(one: _Word, command: Command) -> bool:
     return not one.following or one.following.casefold() in _ALONE
 
 
-def names_ruled_out(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the names that *text* forbids to use, whenever and wherever something is written.
+class RuledOut(NamedTuple):
+    """A *name* that must not be used; *is_plain*: a word of small letters, maybe of a module."""
+
+    name: str
+    is_plain: bool
+
+
+def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
+    """Yield the names that *text* forbids to use, whenever and wherever something is written.
 
     Those in code spans, or that look like names, or are *known* as such: "never import `yaml`",
-    "use the logger instead of print()".
+    "use the logger instead of print()". Plain words, too: "use httpx, never requests".
     """
     if _is_bound(text):
-        return ()
-    found, meant, is_list = list[str](), False, False
+        return
+    is_meant, is_next = False, False
+    last: RuledOut | None = None
     for token in _TOKEN.findall(_CALL.sub(r"`\1()`", text.replace("’", "'"))):
         word = token.casefold()
         # A word in small letters is a word of the sentence, whatever else it names.
         is_known = token in known and not token.islower()
         is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or is_known
         if word in _NOT:
-            meant, is_list = True, False
-        elif meant and is_name:
-            found.append(token.strip("`"))
-            is_list = True
-        elif not (word in _FILLERS or (is_list and word in {",", "or", "and", "nor"})):
-            meant = meant and not is_list and word in _PUTTING
-    return tuple(dict.fromkeys(found))
+            is_meant, last = True, None
+        elif is_meant and is_name and not (last and last.is_plain):
+            last = RuledOut(token.strip("`"), is_plain=False)
+            yield last
+        elif word in _FILLERS:
+            continue
+        elif last and word in _LISTING:
+            is_next = True
+            continue
+        elif is_meant and word not in _PUTTING and token.islower() and _continues(last, is_next):
+            last = RuledOut(token, is_plain=True)
+            yield last
+        else:
+            is_meant = is_meant and not last and word in _PUTTING
+        is_next = False
+
+
+def _continues(last: RuledOut | None, is_next: bool) -> bool:
+    """Return whether a plain word may be ruled out: the first one, or the next of a list."""
+    return last is None or (last.is_plain and is_next)
 
 
 class LeftAlone(NamedTuple):

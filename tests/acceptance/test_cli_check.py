@@ -18,6 +18,7 @@ from tests.acceptance.test_cli_team import SHOP, git, keep
 BATCH = "An export batch in shop/export.py never holds more than 640 rows."
 NAME = "Never use `print` in the shop: write to the logger."
 ALONE = "Leave shop/generated alone: it is made by the build."
+HTTP = "We use httpx for HTTP, never requests or urllib3."
 LINT = "Run `ruff check .` after every change of Python code."
 TOGETHER = "`shop/cli.py` is changed together with `docs/cli.md`."
 
@@ -28,6 +29,7 @@ def store(tmp_path: Path) -> Path:
     with AgentMemory.open(path) as memory:
         keep(memory, BATCH, LessonKind.DECISION, ("shop/export.py",))
         keep(memory, NAME)
+        keep(memory, HTTP)
         keep(memory, ALONE, LessonKind.DECISION, ("shop/generated",))
         keep(memory, LINT)
         keep(memory, TOGETHER, LessonKind.CHECKLIST, ("shop/cli.py",), Origin.COUNTED)
@@ -65,6 +67,31 @@ def findings(store: Path, *arguments: str | Path) -> list[Mapping[str, Any]]:
     [
         ("shop/export.py", "import log\n\nBATCH_ROWS = 900\nRATE = 3\n", "value", 3),
         ("shop/export.py", "import log\n\nBATCH_ROWS = 640\nprint(3)\nRATE = 3\n", "name", 4),
+        ("shop/export.py", "import os, requests\nBATCH_ROWS = 640\nRATE = 3\n", "name", 1),
+        (
+            "shop/export.py",
+            "from urllib3.util import Retry\nBATCH_ROWS = 640\nRATE = 3\n",
+            "name",
+            1,
+        ),
+        (
+            "shop/export.py",
+            "const get = require('requests/get')\nBATCH_ROWS = 640\nRATE = 3\n",
+            "name",
+            1,
+        ),
+        (
+            "shop/export.py",
+            "from shop import requests\nrequests = []\nBATCH_ROWS = 640\nRATE = 3\n",
+            "",
+            0,
+        ),
+        (
+            "shop/export.py",
+            "import httpx\nimport requests_mock\nBATCH_ROWS = 640\nRATE = 3\n",
+            "",
+            0,
+        ),
         ("shop/generated/api.py", "VERSION = 2\n", "file", 1),
         ("shop/cli.py", "NAME = 'other'\n", "checklist", 1),
         ("shop/export.py", "import log\n\nBATCH_ROWS = 640\nRATE = 4\n", "", 0),
