@@ -1,7 +1,7 @@
 """Hand-written runs of an agent with a windowed editor, step by step."""
 
 from contextgraph.model import Action, RawTrajectory, Step
-from contextgraph.trace import StepTrace, read_steps
+from contextgraph.trace import Recovery, StepTrace, read_steps, trace
 
 HOME = "/shop"
 
@@ -54,6 +54,12 @@ class Session:
 
     def read(self) -> tuple[StepTrace, ...]:
         return tuple(read_steps(self.raw()))
+
+    def recoveries(self) -> list[Recovery]:
+        """Return how errors were cleared or left behind, in the order of the errors."""
+        read = trace(self.raw())
+        ends = (*read.recoveries, *read.left_behind)
+        return sorted(ends, key=lambda end: (end.error_step, end.cleared_step))
 
 
 def edit(first: int, last: int, lines: tuple[str, ...]) -> str:

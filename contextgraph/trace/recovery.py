@@ -9,6 +9,7 @@ from msgspec import Struct
 from contextgraph.model import (
     ActionKind,
     Cause,
+    Course,
     ErrorSignature,
     LoopInfo,
     Loss,
@@ -38,7 +39,7 @@ from contextgraph.trace.run import (
     RUNS,
     Cleared,
     OpenError,
-    OpenErrors,
+    followed,
     installs_missing,
     task_type_of,
 )
@@ -173,14 +174,11 @@ class Recovery(Struct, frozen=True):
     detour: int = 0
 
 
-def recoveries_of(steps: Sequence[StepTrace], repo: str = "") -> tuple[Recovery, ...]:
-    """The recoveries of a run in *repo*, in the order of their errors."""
-    errors = OpenErrors()
-    cleared = [end for step in steps for end in errors.push(step)]
-    cleared += errors.finish()
-    cleared.sort(key=lambda end: (end.opened.first.index, end.by.index))
+def _recoveries(ends: Sequence[Cleared], steps: Sequence[StepTrace], repo: str) -> list[Recovery]:
+    """Return the recoveries of a run in *repo*, in the order of their errors."""
+    ordered = sorted(ends, key=lambda end: (end.opened.first.index, end.by.index))
     repo_name = repo.rpartition("/")[2]
-    return tuple(_recovery(end, steps, repo_name) for end in cleared)
+    return [_recovery(end, steps, repo_name) for end in ordered]
 
 
 def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recovery:
@@ -448,21 +446,23 @@ class Trace(Struct, frozen=True):
     loops: tuple[LoopInfo, ...]
     recoveries: tuple[Recovery, ...]
     task_type: TaskType
+    course: Course
     left_behind: tuple[Recovery, ...] = ()
 
 
 def trace(raw: RawTrajectory) -> Trace:
     """The trace of *raw*."""
     steps = tuple(read_steps(raw))
-    if raw.is_talk:
-        return Trace(raw, steps, (), (), task_type_of(raw.task))
-    ends = recoveries_of(steps, raw.repo)
+    loops = () if raw.is_talk else loops_of(steps)
+    course, cleared = followed(raw, steps, loops)
+    ends = () if raw.is_talk else _recoveries(cleared, steps, raw.repo)
     return Trace(
         raw,
         steps,
-        loops_of(steps),
+        loops,
         recoveries=tuple(end for end in ends if end.actions),
         task_type=task_type_of(raw.task),
+        course=course,
         left_behind=tuple(end for end in ends if not end.actions),
     )
 

@@ -358,12 +358,12 @@ class CourseTracker:
         self._is_stuck = False
         self._was_stuck = False
 
-    def push(self, step: StepTrace, loop: LoopInfo | None) -> None:
-        """Add the next step, and the loop that it continues; a submission itself shows nothing."""
+    def push(self, step: StepTrace, loop: LoopInfo | None) -> tuple[Cleared, ...]:
+        """Add the next step, and the loop that it continues; return the errors that it clears."""
         self._steps += 1
-        self.errors.push(step)
-        if step.reading.kind is ActionKind.SUBMIT:
-            return
+        cleared = self.errors.push(step)
+        if step.reading.kind is ActionKind.SUBMIT:  # which shows nothing itself
+            return cleared
         self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
         self._was_stuck |= self._is_stuck
         if loop is not None and is_alarming(loop):
@@ -385,6 +385,7 @@ class CourseTracker:
             self._change(step)
             if reading.kind is ActionKind.VIEW:
                 self._read.update(reading.targets)
+        return cleared
 
     def _change(self, step: StepTrace) -> None:
         """Note the files that *step* changed; what follows on its line ran after the change."""
@@ -440,15 +441,17 @@ class CourseTracker:
         )
 
 
-def course_of(raw: RawTrajectory, steps: Iterable[StepTrace], loops: Sequence[LoopInfo]) -> Course:
-    """Return the course of a whole run, whose *loops* are in order."""
-    tracker, waiting = CourseTracker(), deque(loops)
+def followed(
+    raw: RawTrajectory, steps: Iterable[StepTrace], loops: Sequence[LoopInfo]
+) -> tuple[Course, list[Cleared]]:
+    """Return the course of a whole run, whose *loops* are in order, and the errors that ended."""
+    tracker, waiting, ends = CourseTracker(), deque(loops), list[Cleared]()
     for step in steps:
         while waiting and waiting[0].end < step.index:
             waiting.popleft()
         is_in = waiting and waiting[0].start <= step.index
-        tracker.push(step, waiting[0] if is_in else None)
-    return tracker.course(raw.exit_status)
+        ends += tracker.push(step, waiting[0] if is_in else None)
+    return tracker.course(raw.exit_status), [*ends, *tracker.errors.finish()]
 
 
 class StateTracker:

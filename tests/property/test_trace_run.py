@@ -18,7 +18,6 @@ from contextgraph.trace import (
     loop_in,
     loops_of,
     read_steps,
-    recoveries_of,
     run as following,
     signature_of,
     state_at,
@@ -92,7 +91,7 @@ def sessions(draw: st.DrawFn) -> Session:
 @given(sessions())
 def test_a_recovery_lies_within_its_run_and_ends_after_its_error(session: Session) -> None:
     steps = session.read()
-    for one in recoveries_of(steps):
+    for one in session.recoveries():
         assert 0 <= one.error_step < one.cleared_step < len(steps)
         assert steps[one.error_step].error == one.error
         assert steps[one.cleared_step].step.observation is not None
@@ -103,7 +102,7 @@ def test_a_recovery_lies_within_its_run_and_ends_after_its_error(session: Sessio
 
 @given(sessions())
 def test_every_error_starts_at_most_one_recovery(session: Session) -> None:
-    starts = Counter(one.error_step for one in recoveries_of(session.read()))
+    starts = Counter(one.error_step for one in session.recoveries())
     assert max(starts.values(), default=1) == 1
 
 

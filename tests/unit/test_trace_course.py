@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import Condition, RawTrajectory
-from contextgraph.trace import course_of, trace
+from contextgraph.trace import trace
 from tests.builders import NO_MODULE, run
 
 NO_EDIT, NOT_RUN, NOT_TESTED = Condition.NO_EDIT, Condition.NOT_RUN, Condition.NOT_TESTED
@@ -30,8 +30,7 @@ GONE = ("sed -i 's/1/2/' gone.py", "sed: can't read gone.py: No such file or dir
 
 
 def conditions_of(raw: RawTrajectory) -> tuple[Condition, ...]:
-    read = trace(raw)
-    return course_of(raw, read.steps, read.loops).conditions
+    return trace(raw).course.conditions
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model.values import replace
-from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
+from contextgraph.trace import Recovery, command_lines, describe_remedy, trace
 from tests.builders import run
 from tests.sessions import Session, refusal, traceback, window
 
@@ -12,7 +12,7 @@ INDENT = "E999 IndentationError: unexpected indent"
 
 
 def the_recovery(session: Session) -> Recovery:
-    found = recoveries_of(session.read())
+    found = session.recoveries()
     assert len(found) == 1
     return found[0]
 
@@ -22,7 +22,7 @@ def remedy(session: Session) -> str:
 
 
 def ends(session: Session) -> list[tuple[int, int]]:
-    return [(one.error_step, one.cleared_step) for one in recoveries_of(session.read())]
+    return [(one.error_step, one.cleared_step) for one in session.recoveries()]
 
 
 def test_a_missing_import_that_was_added_first_is_named() -> None:
@@ -107,7 +107,7 @@ def test_what_a_refused_edit_shows_is_not_taken_for_the_file() -> None:
     )
     session.do("edit 2:2\nc = (\nend_of_edit", shown)
     session.edited(2, 2, "c = 3").worked("python core.py")
-    found = [describe_remedy(one.actions) for one in recoveries_of(session.read())]
+    found = [describe_remedy(one.actions) for one in session.recoveries()]
     assert "change `b = 2` to `c = 3` in core.py" in found
 
 
@@ -161,7 +161,7 @@ def test_success_after_several_errors_is_where_the_goal_is_reached() -> None:
     session = Session("core.py").failed("python core.py", "TypeError: bad", at=3)
     session.edited(3, 3, "good()").failed("python core.py", "KeyError: 'vat'", at=9)
     session.edited(9, 9, "vat = 1").worked("python core.py")
-    first, second = recoveries_of(session.read())
+    first, second = session.recoveries()
     assert (first.error_step, first.cleared_step) == (1, 5)
     assert "`good()`" in describe_remedy(first.actions)
     assert "vat" not in describe_remedy(first.actions)
@@ -249,7 +249,7 @@ def test_a_search_for_another_class_clears_nothing(wanted: str, ends: list[int])
         session.do(f"search_class --class_name {name}", f"class {name}")
         action = replace(session.steps[-1].action, arguments={"class_name": name})
         session.steps[-1] = replace(session.steps[-1], action=action, is_error=is_error)
-    assert [one.cleared_step for one in recoveries_of(session.read())] == ends
+    assert [one.cleared_step for one in session.recoveries()] == ends
 
 
 def test_a_search_for_the_same_by_another_command_is_the_same_look() -> None:

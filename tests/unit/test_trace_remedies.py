@@ -3,14 +3,7 @@
 import pytest
 
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace import (
-    command_lines,
-    describe_pattern,
-    describe_remedy,
-    is_retry,
-    names_in,
-    recoveries_of,
-)
+from contextgraph.trace import command_lines, describe_pattern, describe_remedy, is_retry, names_in
 from tests.sessions import Session, traceback
 
 NO_NAME = "F821 undefined name 'Decimal'"
@@ -18,7 +11,7 @@ BAD_ARGUMENT = "TypeError: total() got an unexpected keyword argument 'kg'"
 
 
 def actions(session: Session) -> tuple[RemedyAction, ...]:
-    return recoveries_of(session.read(), "acme/shop")[-1].actions
+    return session.recoveries()[-1].actions
 
 
 def patterns(session: Session) -> list[tuple[RemedyKind, str]]:

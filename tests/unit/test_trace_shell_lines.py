@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import Action, RemedyAction, RemedyKind
-from contextgraph.trace import command_lines, describe_remedy, read_action, recoveries_of
+from contextgraph.trace import command_lines, describe_remedy, read_action
 from contextgraph.trace.actions import shell_line
 from contextgraph.trace.shell import commands_in
 from tests.sessions import Session, traceback
@@ -68,7 +68,7 @@ def test_an_unclosed_quote_does_not_hold_up_the_reading() -> None:
 
 
 def actions(session: Session) -> tuple[RemedyAction, ...]:
-    return recoveries_of(session.read())[0].actions
+    return session.recoveries()[0].actions
 
 
 def test_a_fix_on_the_line_of_the_rerun_is_the_remedy() -> None:
@@ -81,7 +81,7 @@ def test_a_change_that_was_undone_is_not_part_of_the_remedy() -> None:
     session = Session().do(RUN, FAILURE)
     session.do(f"sed -i 's/kg/lb/' core.py && {RUN}", traceback("KeyError: 'lb'"))
     session.do(f"git checkout core.py && {FIX} && {RUN}", "OK")
-    assert "kg/lb" not in describe_remedy(recoveries_of(session.read())[-1].actions)
+    assert "kg/lb" not in describe_remedy(session.recoveries()[-1].actions)
 
 
 def test_an_edit_that_was_reverted_is_a_remedy() -> None:
