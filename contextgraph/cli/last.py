@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from contextgraph.cli.commands import Common, argument, common_options, repository_here
+from contextgraph.cli.commands import Common, argument, common_options, described, repository_here
+from contextgraph.cli.notes import Opening
 from contextgraph.cli.output import console, emit, fail, print_text
 from contextgraph.model import duration_text
 from contextgraph.service.records import record_of
@@ -23,15 +24,19 @@ def last(
     repo: Annotated[
         str | None, argument("[REPO]", "owner/repo, or all; without it, that of the folder.")
     ] = None,
+    *,
+    is_opened: Annotated[
+        bool, described("--open", help="Go on with it in its client, or open the reader.")
+    ] = False,
 ) -> None:
     """Show the last session of a repository: where you were.
 
-    Its task, what it changed, how tests ended, what is open, what was decided, the last words, and
-    the command that opens it again.
+    Its task, what was done, what is open, how tests ended, what was decided, and the last words.
 
     \b
     Example:
       contextgraph last
+      contextgraph last --open
       contextgraph last acme/shop --json
     """
     where = None if repo == _ALL else repo or repository_here()
@@ -41,21 +46,24 @@ def last(
         )
     with common.open(read_only=True) as memory:
         found = memory.last_session(where)
-    if found is None:
-        fail(f"no session of {where or 'any repository'} is known; `last all` looks in all")
-    if common.as_json:
+        if found is None:
+            fail(f"no session of {where or 'any repository'} is known; `last all` looks in all")
+        if is_opened:
+            opening = Opening.of_run(common, memory, found.id)
+            opening.show(common, memory)
+    if is_opened:
+        opening.enter()
+    elif common.as_json:
         emit(record_of(found))
     else:
         _print(found)
 
 
 def _print(session: "LastSession") -> None:
-    when = f"{session.time:%Y-%m-%d %H:%M}"
     outcome = f"{session.outcome}{'?' if session.is_guess else ''}"
-    time = "" if session.seconds is None else duration_text(session.seconds)
-    size = number_of(session.steps, "step")
-    facts = (session.repo, when, session.agent or "agent", outcome, size, time)
-    print_text((" · ".join(filter(None, facts)), "bold"))
+    steps = number_of(session.steps, "step")
+    time = "" if session.seconds is None else f" in {duration_text(session.seconds)}"
+    changed = ", ".join(session.changed) or "no file changed"
     tests = "none ran"
     if session.tests:
         ended = "passed" if session.tests.passed else "failed"
@@ -64,16 +72,14 @@ def _print(session: "LastSession") -> None:
     more = f" ({len(session.decided) - 1} more)" if len(session.decided) > 1 else ""
     speaker = {"user": "you: ", "agent": "agent: "}.get(session.speaker, "")
     rows = (
-        ("task", session.task),
-        ("changed", ", ".join(session.changed) or "no file"),
-        ("tests", tests),
+        ("task", f"{session.time:%Y-%m-%d %H:%M} {session.repo}: {session.task}"),
+        ("done", f"{session.agent or 'agent'}, {steps}{time}, {outcome}: {changed}"),
         ("open", session.open or "nothing that stands in the way"),
+        ("tests", tests),
         ("decided", f"{session.decided[0]}{more}" if session.decided else "nothing"),
-        ("then", f"{speaker}{session.words}" if session.words else "nothing was written"),
-        ("again", session.resume),
+        ("next", f"{speaker}{session.words}" if session.words else "nothing was written"),
     )
     for name, text in rows:
-        if text and not gives_instructions(text):
-            lines = 2 if name == "then" else 1
-            most = lines * max(_WIDTH, console().width) - 9
-            print_text((f"{name:<8} ", "dim"), one_line(text, most))
+        shown = "(an instruction to the reader)" if gives_instructions(text) else text
+        most = max(_WIDTH, console().width) - 9
+        print_text((f"{name:<8} ", "dim"), one_line(shown, most))

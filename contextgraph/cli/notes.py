@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import webbrowser
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated
@@ -77,41 +77,37 @@ def search(
       contextgraph search "what did we decide about imports last month" --open
       contextgraph search "what do we know about export.py" --file export.py
     """
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not common.as_json
+    is_terminal = _in_terminal(common)
     with common.open(read_only=True) as memory:
-        found = opened_by(
-            common,
-            memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file),
-        )
+        found = [
+            replace(one, command=command_with_store(common, one.command))
+            for one in memory.search(
+                question, repo, limit=limit, strategy=strategy, agent=agent, file=file
+            )
+        ]
         waiting = 0 if memory.is_service else memory.spaces.waiting_passages()
         if waiting:
             found_by_words = number_of(waiting, "passage")
             warn(f"{found_by_words} found by words alone until `contextgraph call embed`")
         listed = [hits[0] for group in _by_likelihood(found) for hits in group]
         if open_number is None:
-            _print_all(common, found, has_commands=not is_terminal)
+            if common.as_json:
+                for one in found:
+                    emit(record_of(one))
+            else:
+                print_found(found, has_commands=not is_terminal)
             open_number = _asked(len(listed)) if is_terminal and listed else None
         if open_number is None:
             return
         if open_number > len(listed):
             raise click.BadParameter(f"--open {open_number}: {number_of(len(listed), 'result')}")
-        chosen = Opening.of(memory, listed[open_number - 1])
-        if not (is_terminal and chosen.program):
-            _open_here(common, memory, chosen, is_terminal=is_terminal)
-            return
-    # The memory is closed: the client takes the place of this process, and of its terminal.
-    print_text((chosen.command, "dim"))
-    sys.stdout.flush()
-    os.chdir(chosen.folder)
-    os.execvp(chosen.program[0], chosen.program)
+        opening = Opening.of_found(common, memory, listed[open_number - 1])
+        opening.show(common, memory)
+    opening.enter()
 
 
-def _print_all(common: Common, found: "Sequence[Found]", *, has_commands: bool) -> None:
-    if common.as_json:
-        for one in found:
-            emit(record_of(one))
-    else:
-        print_found(found, has_commands=has_commands)
+def _in_terminal(common: Common) -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and not common.as_json
 
 
 def _asked(count: int) -> int | None:
@@ -125,24 +121,39 @@ def _asked(count: int) -> int | None:
     return choice or None
 
 
-class Opening(Struct, frozen=True):
-    """Return how to open *found*: by the *program* of its client in a *folder*, else by *command*.
+class Opening(Struct, frozen=True, kw_only=True):
+    """How a *run*, or the item *id*, is opened: in its client where it is kept, else to read.
 
-    The command is one line for a shell, which does the same as the program.
+    *program* is that of the client, for a terminal; *command* is one line for a shell, which does
+    the same in *folder*. A run is read at its *step*, if any.
     """
 
-    found: "Found"
+    run: str
     command: str
+    id: str = ""
+    step: int = -1
     program: tuple[str, ...] = ()
     folder: str = ""
 
     @classmethod
-    def of(cls, memory: "AgentMemory", found: "Found") -> "Opening":
+    def of_found(cls, common: Common, memory: "AgentMemory", found: "Found") -> "Opening":
         """Return how *found* is opened on this machine."""
+        return cls(run=found.run, command=found.command, id=found.id, step=found.step).at_client(
+            common, memory
+        )
+
+    @classmethod
+    def of_run(cls, common: Common, memory: "AgentMemory", run: str) -> "Opening":
+        """Return how *run* is opened on this machine."""
+        command = command_with_store(common, f"contextgraph inspect {run}")
+        return cls(run=run, command=command).at_client(common, memory)
+
+    def at_client(self, common: Common, memory: "AgentMemory") -> "Opening":
+        """Return it with the client that keeps the run on this machine, if one does."""
         from contextgraph.model import resume_arguments
         from contextgraph.readers import is_kept
 
-        raw = None if memory.is_service or not found.run else memory.store.runs.raw(found.run)
+        raw = None if memory.is_service or not self.run else memory.store.runs.raw(self.run)
         program = resume_arguments(raw.agent, raw.session, raw.origin) if raw else ()
         if (
             raw is None
@@ -151,63 +162,71 @@ class Opening(Struct, frozen=True):
             or not Path(raw.folder or ".").is_dir()
             or not is_kept(raw.source_format, raw.source)
         ):
-            return cls(found, found.command)
+            return self
         folder = raw.folder or "."
         command = f"cd {quote(folder)} && {join(program)}" if raw.folder else join(program)
-        return cls(found, command, program, folder)
+        program = program if _in_terminal(common) else ()
+        return replace(self, command=command, program=program, folder=folder)
+
+    def show(self, common: Common, memory: "AgentMemory") -> None:
+        """Print how it is opened, or read it in a terminal; nothing where a client takes over."""
+        if self.program:
+            return
+        if common.as_json:
+            emit({"run": self.run, "folder": self.folder, "command": self.command})
+        elif not _in_terminal(common):
+            print(plain(self.command))
+        elif memory.is_service:
+            webbrowser.open(f"{common.settings().address}{self._place()}")
+        elif self.run:
+            self._read(memory)
+        else:
+            _explain(memory, self.id)
+
+    def enter(self) -> None:
+        """Put the client, if any, in the place of this process and its terminal.
+
+        The memory is closed before.
+        """
+        if self.program:
+            print_text((self.command, "dim"))
+            sys.stdout.flush()
+            os.chdir(self.folder)
+            os.execvp(self.program[0], self.program)
+
+    def _place(self) -> str:
+        """Return its page of the console."""
+        step = f"#s1-{self.step}" if self.step >= 0 else ""
+        return f"/pages/runs/{self.run}{step}" if self.run else f"/pages/graph/{self.id}"
+
+    def _read(self, memory: "AgentMemory") -> None:
+        """Open the run in a browser as the reader shows it; without a browser, print it."""
+        from contextgraph.cli.runs import show_timeline
+        from contextgraph.config import data_folder
+        from contextgraph.console.page import advice_in, run_view, write_page
+
+        raw = memory.store.runs.raw(self.run)
+        if raw is None:
+            warn(f"the run {self.run} is not kept in this memory")
+            raise click.exceptions.Exit(FAILED)
+        inspection = memory.inspect(raw)
+        page = Path(data_folder()) / "session.html"
+        page.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        view = run_view(inspection, advice_in(memory.store, raw))
+        write_page(page, "run.html", views=[view], comparing=False)
+        step = f"#s1-{self.step}" if self.step >= 0 else ""
+        if webbrowser.open(f"{page.as_uri()}{step}"):
+            print(page)
+        else:
+            show_timeline(inspection)
 
 
-def _open_here(
-    common: Common, memory: "AgentMemory", chosen: Opening, *, is_terminal: bool
-) -> None:
-    """Open what no client opens: the page of a run in a browser, all else as text."""
-    found = chosen.found
-    if common.as_json:
-        emit({"run": found.run, "folder": chosen.folder, "command": chosen.command})
-    elif not is_terminal:
-        print(plain(chosen.command))
-    elif memory.is_service:
-        webbrowser.open(f"{common.settings().address}{_place(found)}")
-    elif found.run:
-        _read(memory, found)
-    else:
-        _explain(memory, found)
-
-
-def _place(found: "Found") -> str:
-    """Return the page of the console about *found*."""
-    step = f"#s1-{found.step}" if found.step >= 0 else ""
-    return f"/pages/runs/{found.run}{step}" if found.run else f"/pages/graph/{found.id}"
-
-
-def _read(memory: "AgentMemory", found: "Found") -> None:
-    """Open the run in a browser as the reader shows it; without a browser, print it."""
-    from contextgraph.cli.runs import show_timeline
-    from contextgraph.config import data_folder
-    from contextgraph.console.page import advice_in, run_view, write_page
-
-    raw = memory.store.runs.raw(found.run)
-    if raw is None:
-        warn(f"the run {found.run} is not kept in this memory")
-        raise click.exceptions.Exit(FAILED)
-    inspection = memory.inspect(raw)
-    page = Path(data_folder()) / "session.html"
-    page.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    view = run_view(inspection, advice_in(memory.store, raw))
-    write_page(page, "run.html", views=[view], comparing=False)
-    step = f"#s1-{found.step}" if found.step >= 0 else ""
-    if webbrowser.open(f"{page.as_uri()}{step}"):
-        print(page)
-    else:
-        show_timeline(inspection)
-
-
-def _explain(memory: "AgentMemory", found: "Found") -> None:
+def _explain(memory: "AgentMemory", item: str) -> None:
     """Print all that is known of a note, page, entity or remedy."""
-    node = memory.explain(found.id.partition("#")[0])
+    node = memory.explain(item.partition("#")[0])
     if node is None:
-        print_text(found.text)
-        return
+        warn(f"{item} is not in this memory")
+        raise click.exceptions.Exit(FAILED)
     print_text((node.name, "bold"))
     for name, value in node.facts.items():
         if value not in (None, ""):
@@ -249,13 +268,9 @@ def _shown(text: str, width: int) -> str:
     return one_line(neutral(text), width)
 
 
-def opened_by(common: Common, found: "Iterable[Found]") -> "list[Found]":
-    """Return *found*, whose commands that read the memory have the one that was named."""
+def command_with_store(common: Common, command: str) -> str:
+    """Return *command*, if it is one of ours, with the memory that was named."""
+    if not command.startswith("contextgraph "):
+        return command
     given = (("--store", common.store), ("--tenant", common.tenant))
-    named = [f"{name} {quote(value)}" for name, value in given if value]
-    return [
-        replace(one, command=" ".join((one.command, *named)))
-        if one.command.startswith("contextgraph call ")
-        else one
-        for one in found
-    ]
+    return " ".join((command, *(f"{name} {quote(value)}" for name, value in given if value)))

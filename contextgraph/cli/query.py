@@ -25,7 +25,7 @@ from contextgraph.cli.commands import (
     repository_here,
     time_option,
 )
-from contextgraph.cli.notes import opened_by, print_found
+from contextgraph.cli.notes import command_with_store, print_found
 from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
@@ -289,7 +289,10 @@ def _answer(
     """Print the answer; False where nothing could answer."""
     context = bounds.query(memory, question.state)
     asks = question.may_ask and not (context or context.error)
-    found = opened_by(common, bounds.search(memory, question.state)) if asks else []
+    found = [
+        replace(one, command=command_with_store(common, one.command))
+        for one in (bounds.search(memory, question.state) if asks else ())
+    ]
     text = memory.render(context)  # recorded as shown
     if memory.withholds(context):
         context = replace(context, notes=())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,6 +19,7 @@ from contextgraph.cli.commands import (
     option,
     time_option,
 )
+from contextgraph.cli.notes import Opening
 from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
 from contextgraph.console.page import error_line, loop_line, recovery_line
 from contextgraph.model import Outcome, SessionFilter, is_subagent
@@ -26,18 +27,19 @@ from contextgraph.service.records import record_of
 from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Sequence
 
     from rich.text import Text
 
     from contextgraph.cli.learn import Intake
     from contextgraph.learning import Inspection
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Fragment, Json, Trajectory
+    from contextgraph.model import Fragment, Json, RawTrajectory, Session, Trajectory
     from contextgraph.store.protocols import RunStore
     from contextgraph.trace import Recovery, StepTrace
 
 
+_RUN = "trj_"  # begins the id of a run
 _PHASE_WIDTH = 15
 # Of a loop, the first and the last steps are shown; `--json` has all.
 _LOOP_HEAD, _LOOP_TAIL = 9, 2
@@ -47,7 +49,7 @@ _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 Instances = Annotated[list[str] | None, option("ID", "Only runs of this instance (repeatable).")]
 
 
-@common_options("max_run_size", without=("store", "tenant"))
+@common_options("max_run_size")
 def inspect(
     common: Common,
     paths: Paths,
@@ -64,7 +66,7 @@ def inspect(
 ) -> None:
     """Show how runs are read: phases, errors, loops, recoveries.
 
-    Learns nothing and needs no memory.
+    Learns nothing; files need no memory. PATH may be the id of a run in the memory, trj_...
 
     \b
     Example:
@@ -74,20 +76,23 @@ def inspect(
     """
     from contextgraph.cli.learn import Intake
 
-    intake = Intake(paths, common.settings(), git=git, follow_links=follow_links)
+    ids = [path for path in paths if path.startswith(_RUN) and not Path(path).exists()]
+    files = [path for path in paths if path not in ids]
+    intake = Intake(files, common.settings(), git=git, follow_links=follow_links)
+    stored = _stored_runs(common, ids) if ids else []
     if html:
         from contextgraph.console.page import run_view, write_page
 
         runs = count()  # zip takes no number after the last run
         views = (
             run_view(inspection, {})
-            for inspection, _ in zip(_inspected(intake, instance), runs, strict=False)
+            for inspection, _ in zip(_inspected(stored, intake, instance), runs, strict=False)
         )
         write_page(html, "run.html", views=views, comparing=False)
         print(f"{html}: {number_of(next(runs), 'run')}")
         raise click.exceptions.Exit(intake.exit_code)
     is_shown, shown = common.as_json or step is None, set[str]()
-    for inspection in _inspected(intake, instance):
+    for inspection in _inspected(stored, intake, instance):
         raw = inspection.trace.raw
         if common.as_json:
             emit(inspection_record(inspection))
@@ -101,12 +106,29 @@ def inspect(
     raise click.exceptions.Exit(intake.exit_code if is_shown else FAILED)
 
 
-def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspection]":
-    """Each run of *intake*, or of these *instances*; exits where there is none of them."""
+def _stored_runs(common: Common, ids: "Sequence[str]") -> "list[RawTrajectory]":
+    """Return the runs of the memory with these *ids*; exits where one is not there."""
+    with common.open(read_only=True) as memory:
+        if memory.is_service:
+            address = common.settings().address
+            raise click.BadParameter(
+                f"a run is read from a memory itself; {address}/pages/runs/{ids[0]} shows it"
+            )
+        found = [memory.store.runs.raw(one) for one in ids]
+    for one, raw in zip(ids, found, strict=True):
+        if raw is None:
+            fail(f"no run {one} in this memory; `contextgraph runs --json` has the ids")
+    return [raw for raw in found if raw]
+
+
+def _inspected(
+    stored: "Iterable[RawTrajectory]", intake: "Intake", instances: list[str] | None
+) -> "Iterator[Inspection]":
+    """Each run, of these *instances* where some are named; exits where there is none of them."""
     from contextgraph.memory import AgentMemory
 
     matched = False
-    for raw in intake:
+    for raw in chain(stored, intake):
         if not instances or raw.instance_id in instances:
             matched = True
             yield AgentMemory.inspect(raw)
@@ -262,17 +284,31 @@ def sessions(
         datetime | None, time_option("Only those before then (ISO 8601, UTC).")
     ] = None,
     limit: Annotated[int, described(metavar="N", min=1, help="At most N.")] = 20,
+    open_id: Annotated[
+        str | None,
+        described(
+            "--open",
+            metavar="[ID]",
+            is_flag=False,
+            flag_value="",
+            help="Open the session ID, or the newest: in its client, or the reader.",
+        ),
+    ] = None,
 ) -> None:
-    """List the sessions in the memory, the newest first.
+    """List the sessions in the memory, the newest first, and open one.
 
     Sub-agents are within their session. An outcome with "?" is guessed by how the session ended;
-    --json says by what.
+    --json says by what. --open goes on with a session in its client, in its folder, where that is
+    here and keeps it; else it opens the reader. Outside of a terminal it prints the command.
 
     \b
     Example:
       contextgraph sessions --repo owner/repo --since 2026-01-01
       contextgraph sessions --outcome failed --json
+      contextgraph sessions --open trj_3f9dab0652f816cc921c9992
     """
+    if open_id is not None and common.settings().is_service:
+        raise click.BadParameter("--open: sessions are opened from a memory itself")
     wanted = SessionFilter(repo, agent, Outcome(outcome) if outcome else None, since, until)
     with common.open(read_only=True) as memory:
         shown = memory.sessions(wanted, limit)
@@ -283,18 +319,32 @@ def sessions(
                 f"no session of {plain(repo)} in this memory of {everywhere}; "
                 "`contextgraph sessions` lists those there are"
             )
-    if common.as_json:
+        if open_id is not None:
+            session = memory.session(open_id) if open_id else next(iter(shown), None)
+            if session is None:
+                fail(f"no session {plain(open_id)}; `contextgraph sessions` lists their ids")
+            opening = Opening.of_run(common, memory, session.id)
+            opening.show(common, memory)
+    if open_id is not None:
+        opening.enter()
+    elif common.as_json:
         for session in shown:
             emit(record_of(session))
-        return
+    else:
+        _print_sessions(shown, total)
+
+
+def _print_sessions(shown: "Sequence[Session]", total: int) -> None:
     of_all = f" of {total:,}" if len(shown) < total else ""
     print_text((f"{number_of(len(shown), 'session')}{of_all}", "bold"))
     for session in shown:
         print_text((f"{session.started_at:%Y-%m-%d %H:%M}  ", "dim"), one_line(session.title, 200))
         helpers = number_of(len(session.agents), "sub-agent") if session.agents else ""
         change = "" if session.change == "unknown" else f"change {session.change}"
-        more = (session.repo, *session.facts, helpers, change)
+        more = (session.id, session.repo, *session.facts, helpers, change)
         print_text((" · ".join(filter(None, more)), "dim"), indent=2)
+    if shown:
+        print_text(("open one: contextgraph sessions --open ID", "dim"))
 
 
 _RUNS_AT_ONCE = 500

@@ -42,8 +42,8 @@ class LastSession(Struct, frozen=True):
 
     *open* is the message of the error that still stood in the way, else why the *outcome* is not
     solved; *words* are those with which it ended, of the *speaker* ("user" or "agent"). *decided*
-    are the lessons said in it. *resume* is the command that opens it again, empty where its client
-    has none.
+    are the lessons said in it that agents are shown, the surest first. *resume* is the command that
+    opens it again, empty where its client has none.
     """
 
     id: str
@@ -89,12 +89,14 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
         still_open = still_open if still_open.last.index > tested[-1].index else None
     times = [step.timestamp for step in raw.steps if step.timestamp]
     words, speaker = _last_words(raw)
-    decided = [lesson for lesson in lessons if run.id in {quote.run for quote in lesson.evidence}]
-    decided.sort(
-        key=lambda lesson: (
-            lesson.status is not LessonStatus.ACTIVE, -lesson.probability, lesson.id,
-        )
-    )  # fmt: skip
+    decided = [
+        lesson
+        for lesson in lessons
+        if lesson.status is LessonStatus.ACTIVE
+        and run.id in {quote.run for quote in lesson.evidence}
+        and not run.title.startswith(line_of(lesson.text))  # the task is said above
+    ]
+    decided.sort(key=lambda lesson: (-lesson.probability, lesson.id))
     is_unsolved = run.ending.outcome is Outcome.FAILED
     reason = run.ending.reason if is_unsolved else ""
     return LastSession(
@@ -104,7 +106,7 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
         time=run.seen_at,
         steps=len(raw.steps),
         seconds=(max(times) - min(times)).total_seconds() if len(times) > 1 else None,
-        task=line_of(raw.task) or run.title,
+        task=run.title,
         changed=_changed(run, steps),
         tests=_tests(tested, steps),
         open=line_of(still_open.error.message) if still_open else reason,

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
-from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
@@ -462,13 +461,9 @@ def _remedies(
 
 
 def _opening(run: Trajectory, step: int = -1) -> str:
-    """The command that shows a run, or a *step* of it: from its file, where that is still there."""
-    path = run.source.rpartition(":")[0] if ":" in run.source else run.source
-    for file in filter(None, (run.source, path)):
-        if Path(file).is_file():
-            at = f"{_AT_STEP}{min(step, run.total_steps - 1)}" if step >= 0 else ""
-            return f"contextgraph inspect {quote(file)} --instance {quote(run.instance_id)}{at}"
-    return f"contextgraph call explain identity={run.id}"
+    """Return the command that shows a run, or a *step* of it."""
+    at = f"{_AT_STEP}{min(step, run.total_steps - 1)}" if step >= 0 else ""
+    return f"contextgraph inspect {run.id}{at}"
 
 
 def _score(one: Recollection, score: float, best: float) -> float:

@@ -39,6 +39,18 @@ def runs(tmp_path: Path) -> Path:
     return write_runs(tmp_path / "runs.jsonl", [recovering_run(), looping_run()])
 
 
+def test_a_run_of_the_memory_is_shown_without_its_file(runs: Path, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    learned, _, _ = contextgraph("learn", runs, "--store", store, "--json").records
+    read, _ = contextgraph("inspect", runs, "--json").records
+    runs.unlink()
+
+    (shown,) = contextgraph("inspect", learned["trajectory_id"], "--store", store, "--json").records
+    assert shown["steps"] == read["steps"]
+    unknown = contextgraph("inspect", "trj_none", "--store", store)
+    assert (unknown.code, "no run trj_none in this memory" in unknown.err) == (1, True)
+
+
 def test_inspect_prints_one_json_line_for_each_run(runs: Path) -> None:
     result = contextgraph("inspect", runs, "--json")
 

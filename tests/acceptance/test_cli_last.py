@@ -74,18 +74,28 @@ def test_plans_outside_and_points_of_a_list_are_not_what_was_done(tmp_path: Path
     assert found["task"] == "session-1"
 
 
-def test_a_person_reads_it_in_a_few_lines(store: Path) -> None:
+def test_a_person_reads_it_in_six_lines(store: Path) -> None:
     lines = contextgraph("last", "all", "--store", store).out.splitlines()
-    assert lines[0].startswith("acme/shop · ")
-    assert [line.split()[0] for line in lines[1:]] == [
-        "task",
-        "changed",
-        "tests",
-        "open",
-        "decided",
-        "then",
-        "again",
-    ]
+    names = [line.split()[0] for line in lines]
+    assert names == ["task", "done", "open", "tests", "decided", "next"]
+    assert "acme/shop: Mend the totals of day 2." in lines[0]
+    assert "4 steps in 3 min, failed?: shop/tariff.py" in lines[1]
+
+
+def test_the_task_is_the_line_that_says_something_and_no_decision(tmp_path: Path) -> None:
+    rule = "Always keep totals in cents, never in euros."
+    said = "No: never round before the discount, always after it."
+    run = session(1, edit(0), replace(step(1, "git status"), user_message=said))
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        memory.learn([replace(run, task=f"## \n\n{rule}\nMend the totals.")])
+    (found,) = contextgraph("last", "acme/shop", "--store", tmp_path / "m.db", "--json").records
+    assert (found["task"], found["decided"]) == (rule, [said])
+
+
+def test_it_is_opened_at_once(store: Path) -> None:
+    (found,) = contextgraph("last", "acme/shop", "--store", store, "--json").records
+    opened = contextgraph("last", "acme/shop", "--open", "--store", store).out
+    assert opened == f"contextgraph inspect {found['id']} --store {store}\n"
 
 
 def test_an_unknown_repository_is_named(store: Path) -> None:

@@ -70,7 +70,14 @@ def test_people_read_titles_and_how_sessions_ended(store: Path) -> None:
     first, title, facts, *_ = result.out.splitlines()
     assert first == "2 sessions of 3"
     assert title.startswith("2026-03-03 12:00  ")
-    assert facts == "  acme/shop · unknown · ann · 3 steps"
+    identity, said = facts.split(maxsplit=1)
+    assert said == "· acme/shop · unknown · ann · 3 steps"
+    opened = contextgraph("sessions", "--open", identity, "--store", store).out
+    assert opened == contextgraph("sessions", "--open", "--store", store).out
+    shown = contextgraph(*opened.split()[1:])
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "acme__shop-2")
+    unknown = contextgraph("sessions", "--open", "trj_none", "--store", store)
+    assert (unknown.code, "no session trj_none" in unknown.err) == (1, True)
     assert contextgraph("sessions", "--store", store, "--agent", "x").out == "0 sessions\n"
 
 

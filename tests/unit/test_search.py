@@ -265,7 +265,7 @@ def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
     assert (first.kind, first.session) == ("reply", "talk")
     assert first.text == f"agent {now - timedelta(days=100):%Y-%m-%d}: {reply}"
     assert first.probability >= 0.5
-    assert first.command == f"contextgraph call explain identity={learned.trajectory_id}"
+    assert first.command == f"contextgraph inspect {learned.trajectory_id} --step 2"
     assert not any(reply in one.text for one in memory.lessons.of(SHOP))
     assert not any(reply in one.note.content for one in memory.notes.recall("totals drift"))
     memory.forget([learned.trajectory_id])
