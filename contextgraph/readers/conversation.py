@@ -651,7 +651,10 @@ def call_in(row: Row, time: datetime | None = None) -> Call:
 
 
 def _first(row: Row, names: Sequence[str]) -> str:
-    return next(filter(None, (text(row, name) for name in names)), "")
+    for name in names:
+        if found := text(row, name):
+            return found
+    return ""
 
 
 def _call(block: Row, time: datetime | None) -> Call:
@@ -660,7 +663,7 @@ def _call(block: Row, time: datetime | None) -> Call:
     elif "toolCall" in block:  # Goose, where a call may be an error of the model
         call = call_in(row_at(row_at(block, "toolCall"), "value"), time)
     else:
-        call = call_in(block, time)
+        return call_in(block, time)
     return replace(call, id=_first(block, _IDS) or call.id)
 
 

@@ -91,8 +91,9 @@ _CLAUDE_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 # What stands in the place of an output of more than 50,000 characters.
+_PERSISTED_TAG = "<persisted-output>"
 _PERSISTED = regex(
-    r"<persisted-output>\n.*?saved to: (?P<path>[^\n]+)\n"
+    _PERSISTED_TAG + r"\n.*?saved to: (?P<path>[^\n]+)\n"
     r"(?:\s*Preview [^\n]*\n)?(?P<preview>.*?)(?:\n\.\.\.)?\n?</persisted-output>",
     re.DOTALL,
 )
@@ -142,32 +143,36 @@ class _ClaudeSession(Struct):
     """Common fields of the lines of one agent; *agent* is empty for the main one.
 
     *queued* are prompts that were typed while the agent worked, and of which no line says yet how
-    they reached it. *origin* is the session that it forks.
+    they reached it. *usages* are the tokens of each reply. *origin* is the session that it forks.
     """
 
     id: str
     agent: str = ""
     turns: list[Turn] = field(default_factory=list)
     queued: list[UserMessage] = field(default_factory=list)
+    usages: dict[str, Row] = field(default_factory=dict)
     model: str = ""
     folder: str = ""
     ending: str = ""
     origin: "_ClaudeSession | None" = None
 
-    def add(self, row: Row, turns: Sequence[Turn]) -> None:
-        """Take in a line and its *turns*."""
-        if row.get("type") == "queue-operation":
+    def add(self, kind: str, row: Row, message: Row, turns: Sequence[Turn]) -> None:
+        """Take in a line of a *kind*, its *message* and its *turns*."""
+        if kind == "queue-operation":
             self._queue(row)
         if self.queued:
             for turn in turns:
                 if isinstance(turn, UserMessage):
                     self._unqueue(turn.text)
         self.turns += turns
-        if not self.model:
-            model = text(row_at(row, "message"), "model")
-            self.model = "" if model == _CLAUDE_ITSELF else model
+        by_model = text(message, "model") != _CLAUDE_ITSELF
+        if by_model and kind == "assistant" and isinstance(usage := message.get("usage"), dict):
+            # Each line of a reply repeats it.
+            self.usages[loose_text(message, "id") or f"{len(self.usages)}"] = usage
+        if by_model and not self.model:
+            self.model = text(message, "model")
         self.folder = self.folder or text(row, "cwd")
-        if row.get("type") == "result":
+        if kind == "result":
             self.ending = text(row, "subtype")
 
     def forget_repeated_request(self) -> None:
@@ -226,15 +231,15 @@ def claude_runs(
                 versions.update({text(row, "version"): None})
             return
         session = _claude_session(sessions, row, _claude_agent(row, roots))
-        row, is_repeated = _new_in(row, seen)
-        if is_repeated:
+        id_ = text(row, "uuid")
+        message = _new_in(row_at(row, "message"), id_, seen)
+        if message is None:
             session.forget_repeated_request()
             return
-        id_ = text(row, "uuid")
         # The id of a reply outlasts those of its lines.
-        reply = loose_text(row_at(row, "message"), "id") or id_
-        turns = list(of_message(_claude_turns(row, place), reply))
-        session.add(row, turns)
+        reply = loose_text(message, "id") or id_
+        turns = list(of_message(_claude_turns(kind, row, message, place), reply))
+        session.add(kind, row, message, turns)
         tree = trees.get(session.agent) or trees.setdefault(session.agent, Tree())
         # What was compacted hangs together by a parent of its own.
         parent = text(row, "parentUuid") or loose_text(row, "logicalParentUuid")
@@ -269,27 +274,26 @@ def _claude_session(
     return origin
 
 
-def _new_in(row: Row, seen: set[str]) -> tuple[Row, bool]:
-    """The line without what was *seen* before, and whether all of it was.
+def _new_in(message: Row, id_: str, seen: set[str]) -> Row | None:
+    """Return the *message* of the line *id_* without what was *seen*; None where all of it was.
 
     A reply may be logged as it grows, with all of its blocks each time. Clients that append a
     history again give it new ids.
     """
-    id_, message = text(row, "uuid"), row_at(row, "message")
     if id_ in seen:
-        return row, True
+        return None
     seen.update([id_] if id_ else ())
     blocks, reply = message.get("content"), text(message, "id")
     if not isinstance(blocks, list):
-        return row, False
+        return message
     ids = [_block_id(block, reply) for block in blocks]
     is_new = seen.isdisjoint(ids)
     new = blocks if is_new else [b for b, id_ in zip(blocks, ids, strict=True) if id_ not in seen]
     seen.update(ids)
     seen.discard("")  # of a block without an id
     if is_new:
-        return row, False
-    return {**row, "message": {**message, "content": new}}, not new
+        return message
+    return {**message, "content": new} if new else None
 
 
 def _block_id(block: object, reply: str) -> str:
@@ -336,32 +340,30 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
         "session": session.id,
         "exit_status": session.ending,
     }
+    bills = (Bill(_claude_spent(usage), reply) for reply, usage in session.usages.items())
     try:
-        run = finished_run(name, session.turns, facts, place)
+        run = finished_run(name, [*session.turns, *bills], facts, place)
     except ReadError as error:
         return error
     return replace(run, inherited=inherited_of(session.origin.turns)) if session.origin else run
 
 
-def _claude_turns(row: Row, place: Place) -> Iterator[Turn]:
+def _claude_turns(kind: str, row: Row, message: Row, place: Place) -> Iterable[Turn]:
     if row.get("isMeta") or row.get("isCompactSummary") or row.get("isApiErrorMessage"):
-        return
-    message = row_at(row, "message")
-    if row.get("type") == "assistant":
-        yield from _claude_reply(row, message)
-    elif row.get("type") == "user":
-        content = message.get("content")
-        if isinstance(content, list):
-            for block in rows_at(message, "content"):
-                yield from _claude_answer(row, block, place)
-        else:
-            yield from _user_turns(text(message, "content"), time_in(row))
-    elif row.get("type") == "attachment":
+        return ()
+    if kind == "assistant":
+        return _claude_reply(row, message)
+    if kind == "user":
+        if isinstance(message.get("content"), list):
+            blocks = rows_at(message, "content")
+            return (turn for block in blocks for turn in _claude_answer(row, block, place))
+        return _user_turns(text(message, "content"), time_in(row))
+    if kind == "attachment":
         attachment = row_at(row, "attachment")
         if attachment.get("type") == "queued_command":
-            yield from _queued_command(attachment, time_in(row))
-        else:
-            yield from _hook_context(attachment)
+            return _queued_command(attachment, time_in(row))
+        return _hook_context(attachment)
+    return ()
 
 
 def _queued_command(attachment: Row, time: datetime | None) -> Iterator[UserMessage]:
@@ -378,16 +380,13 @@ def _hook_context(attachment: Row) -> Iterator[Prompt]:
         yield from map(Prompt, filter(may_be_fenced, parts))
 
 
-def _claude_reply(row: Row, message: Row) -> Iterator[Turn]:
+def _claude_reply(row: Row, message: Row) -> Iterable[Turn]:
     if text(message, "model") == _CLAUDE_ITSELF:
-        return
+        return ()
     time = time_in(row)
     if isinstance(message.get("content"), str):
-        yield Thought(text(message, "content"), time)
-    else:
-        yield from block_turns(rows_at(message, "content"), is_agent=True, time=time)
-    if isinstance(usage := message.get("usage"), dict):  # each line of a reply repeats it
-        yield Bill(_claude_spent(usage), loose_text(message, "id"))
+        return (Thought(text(message, "content"), time),)
+    return block_turns(rows_at(message, "content"), is_agent=True, time=time)
 
 
 def _claude_spent(usage: Row) -> Spent:
@@ -459,7 +458,7 @@ def _whole_output(output: str, place: Place) -> str:
     The file is found by its name below the session's folder, wherever that was when it was
     written. Where it is gone the beginning is returned.
     """
-    persisted = _PERSISTED.search(output)
+    persisted = _PERSISTED.search(output) if _PERSISTED_TAG in output else None
     if not persisted:
         return output
     log = Path(place.file)
