@@ -52,7 +52,7 @@ _KILLED = (
 
 
 class _Job(Struct, frozen=True):
-    """Shared by all workers: how to read, the space of the memory, and its runs."""
+    """Shared by all workers: how to read, the space of the memory, its runs and who supplies."""
 
     given: GivenOutcomes | None
     max_run_size: int
@@ -62,6 +62,7 @@ class _Job(Struct, frozen=True):
     space: Space | None
     model: bytes | None
     known: frozenset[str]
+    source: str
 
     def reader(self) -> Reader:
         """Return what reads the runs."""
@@ -108,6 +109,7 @@ class WorkersReader:
             space=space,
             model=vectors.space_model(space.name) if space else None,
             known=frozenset(memory.store.runs.ids()),
+            source=memory.source,
         )
         self._writer = memory.writer
         self._last: Prepared | None = None
@@ -160,7 +162,7 @@ class _Worker:
     """Does tasks."""
 
     def __init__(self, job: _Job) -> None:
-        self._known = job.known
+        self._known, self._source = job.known, job.source
         self._reader = job.reader()
         self._memory = AgentMemory.open(":memory:", embedder=job.embedder or None)
         if job.space is not None:
@@ -172,7 +174,7 @@ class _Worker:
         for record in _read_task(self._reader, task):
             if record.kind == "run":
                 try:
-                    prepared = self._memory.writer.prepared(record.value, self._known)
+                    prepared = self._memory.writer.prepared(record.value, self._known, self._source)
                 except ReadError as error:
                     yield _Found("error", error)
                 else:

@@ -86,7 +86,7 @@ class RunIds(Struct, frozen=True):
 
 
 def trajectory_id(raw: RawTrajectory) -> str:
-    """The id of a run: of its instance, its agent and the commands that it ran.
+    """The id of a run of the owner: of its instance, its agent and the commands that it ran.
 
     Neither the observations, the model nor the outcome take part, nor does a submission at the end:
     a run that was observed live has the id of its log. Secrets are masked first, so that a stored
@@ -96,8 +96,12 @@ def trajectory_id(raw: RawTrajectory) -> str:
     return run_ids(raw).id
 
 
-def run_ids(raw: RawTrajectory) -> RunIds:
-    """The id of *raw*, and those by which it may be known already."""
+def run_ids(raw: RawTrajectory, source: str = "") -> RunIds:
+    """The id of *raw* as *source* supplies it, and those by which it may be known already.
+
+    Named sources have copies of their own: what one of them says of a run, or takes back, changes
+    nothing of another's.
+    """
     acted, said = _commands(raw)
     instance_id, agent, *texts = masked_texts((raw.instance_id, raw.agent, *acted, *said))
     texts = [" ".join(text.split()) for text in texts]
@@ -105,6 +109,8 @@ def run_ids(raw: RawTrajectory) -> RunIds:
     said = [words for words in texts[len(acted) :] if words]
     # One digest that grows by a command at a time.
     growing, ids = blake2b(digest_size=12), list[str]()
+    if source:
+        growing.update(_encoded((source,)) + _SEPARATOR)
     if commands:
         growing.update(_encoded((instance_id, agent)))
     else:

@@ -57,11 +57,15 @@ class _Matched(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """A run that was read elsewhere, its ids, and what it teaches; None where that is known."""
+    """A run that was read elsewhere, its ids as one of *source*, and what it teaches.
+
+    That is None where it is known.
+    """
 
     raw: RawTrajectory
     ids: RunIds
     made: Bundle | None
+    source: str = ""
 
 
 class MemoryWriter:
@@ -86,17 +90,18 @@ class MemoryWriter:
         self._embedder = embedder
         self._prepared: dict[int, Prepared] = {}
 
-    def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
-        """Prepare *raw* for `take` in another process; a *known* run is not traced.
+    def prepared(self, raw: RawTrajectory, known: Container[str], source: str = "") -> Prepared:
+        """Prepare *raw*, of *source*, for `take` in another process; a *known* run is not traced.
 
         Secrets are masked, except in a known run. It has its vector, unless that needs a server.
         """
-        ids = run_ids(raw)
+        source = raw.origin or source
+        ids = run_ids(raw, source)
         if ids.id in known:
-            return Prepared(raw, ids, None)
+            return Prepared(raw, ids, None, source)
         bundle = bundle_of(raw, self._now(), ids.id)
         (made,) = embedded([bundle], False, self._embedder)
-        return Prepared(made.bundle.raw, ids, made.bundle)
+        return Prepared(made.bundle.raw, ids, made.bundle, source)
 
     def take(self, prepared: Prepared) -> RawTrajectory:
         """Register a *prepared* run and return it; write this same object later."""
@@ -133,7 +138,7 @@ class MemoryWriter:
         if len(raws) > 1 and (begun_alike or is_repeated):
             for raw, known, result in zip(raws, matched, results, strict=True):
                 if isinstance(result, Bundle):
-                    self._prepared[id(raw)] = Prepared(raw, known.ids, result)
+                    self._prepared[id(raw)] = Prepared(raw, known.ids, result, known.source)
             return [self.write(raw, source) for raw in raws]
         if begun_alike:
             self._prepared.pop(id(raws[0]), None)
@@ -184,25 +189,35 @@ class MemoryWriter:
         return source
 
     def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
-        """Return what the memory holds of each run, by its id or that of its beginning."""
-        runs = [self._ids(raw) for raw in raws]
+        """Return what the memory holds of each run, by its id or that of its beginning.
+
+        Of a named source also what the owner has.
+        """
+        suppliers = [self.supplier(raw, source) for raw in raws]
+        runs = [self._ids(raw, by) for raw, by in zip(raws, suppliers, strict=True)]
+        owners = [run_ids(raw).id if by else "" for raw, by in zip(raws, suppliers, strict=True)]
+        asked = [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
         with self._store.snapshot():
-            learned = self._store.runs.learned(
-                [run_id for ids in runs for run_id in (ids.id, *ids.beginnings)]
-            )
+            learned = self._store.runs.learned([*asked, *filter(None, owners)])
+            of_owner = self._of_owner(owners, learned) if any(owners) else learned
             return [
                 _Matched(
-                    ids,
-                    learned.get(ids.id),
-                    _beginning(ids, learned),
-                    self.supplier(raw, source),
+                    ids, learned.get(ids.id) or of_owner.get(own), _beginning(ids, learned), by
                 )
-                for ids, raw in zip(runs, raws, strict=True)
+                for ids, own, by in zip(runs, owners, suppliers, strict=True)
             ]
 
-    def _ids(self, raw: RawTrajectory) -> RunIds:
+    def _of_owner(self, ids: Iterable[str], learned: Mapping[str, Learned]) -> dict[str, Learned]:
+        """Return the *learned* runs with these *ids* that the owner supplied."""
+        runs = {learned[one].trajectory_id for one in ids if one in learned}
+        nodes = self._store.runs.trajectories(runs)
+        own = {run.id for run in nodes.values() if not run.contributor}
+        return {one: known for one, known in learned.items() if known.trajectory_id in own}
+
+    def _ids(self, raw: RawTrajectory, source: str) -> RunIds:
         prepared = self._prepared.get(id(raw))
-        return prepared.ids if prepared else run_ids(raw)
+        is_made = prepared is not None and prepared.source == source
+        return prepared.ids if prepared and is_made else run_ids(raw, source)
 
     def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
         prepared = self._prepared.get(id(raw))
@@ -215,9 +230,10 @@ class MemoryWriter:
         given = replace(
             bundle.trajectory, contributor=source, change=raw.change, learned_at=self._now()
         )
-        return replace(bundle, trajectory=given, is_searched=self._keeps_said)
+        owners_id = run_ids(raw).id if source else ""
+        return replace(bundle, trajectory=given, is_searched=self._keeps_said, owners_id=owners_id)
 
-    def _taught(self, raw: RawTrajectory, identity: str | None = None) -> Bundle:
+    def _taught(self, raw: RawTrajectory, identity: str) -> Bundle:
         """Return what *raw* teaches its repository, by the name that this has in the memory.
 
         The run itself keeps the name that was read, so that names can be split again.
@@ -227,6 +243,11 @@ class MemoryWriter:
             return bundle_of(raw, self._now(), identity)
         made = bundle_of(replace(raw, repo=joined.now), self._now(), identity)
         return replace(made, raw=replace(made.raw, repo=masked_name(raw.repo)))
+
+    def _reread(self, raw: RawTrajectory, before: Trajectory) -> Bundle:
+        """Return what the run *before* teaches now, as *raw*."""
+        identity = run_ids(raw, before.contributor).id
+        return renewed(self._taught(raw, identity), before)
 
     def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
@@ -327,7 +348,7 @@ class MemoryWriter:
             bundle = result
         before = self._store.runs.trajectories(left)
         corrected = {
-            run: renewed(self._taught(rest), before[run]) if rest else bundle
+            run: self._reread(rest, before[run]) if rest else bundle
             for run, rest in left.items()
             if run in before
         }
@@ -359,10 +380,12 @@ class MemoryWriter:
         own = runs.trajectories([identity])[identity]
         others = runs.trajectories(runs.ids(instance=own.instance_id)).values()
         for run in others:
-            if run.agent != own.agent or run.total_steps <= own.total_steps:
+            if (run.agent, run.contributor) != (own.agent, own.contributor):
+                continue
+            if run.total_steps <= own.total_steps:
                 continue
             stored = runs.raw(run.id) if not _of_other_tasks(run, own) else None
-            if stored and identity in run_ids(stored).beginnings:
+            if stored and identity in run_ids(stored, run.contributor).beginnings:
                 return renewed(self._taught(stored, run.id), run)
         return None
 
@@ -423,11 +446,7 @@ class MemoryWriter:
         """Let stored runs, by their ids, be *raws*: what is known of their outcomes stays."""
         before = self._store.runs.trajectories(raws)
         self._replaced(
-            {
-                run: renewed(self._taught(raw), before[run])
-                for run, raw in raws.items()
-                if run in before
-            }
+            {run: self._reread(raw, before[run]) for run, raw in raws.items() if run in before}
         )
 
     def _read_again(
@@ -448,7 +467,7 @@ class MemoryWriter:
             if not raw:
                 continue
             try:
-                bundles[identity] = renewed(self._taught(raw), before)
+                bundles[identity] = self._reread(raw, before)
             except ReadError as error:
                 damaged = DamagedRunError(f"run {identity}: {error.reason}")
                 if on_damaged is None:

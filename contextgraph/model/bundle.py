@@ -242,7 +242,8 @@ class Bundle(Struct, frozen=True, omit_defaults=True):
     *exposures* are the contexts whose texts were found in the run. *embedded* is None until its
     vector is computed. *met* says at how many steps an archived run met each error (by its id),
     also in fragments that were pruned since; else that is the number of steps in *caused*.
-    *is_searched*: what was said in it is kept as passages.
+    *is_searched*: what was said in it is kept as passages. *owners_id* is the id that the run has
+    where the owner supplies it; empty where that is its own.
     """
 
     trajectory: Trajectory
@@ -256,6 +257,7 @@ class Bundle(Struct, frozen=True, omit_defaults=True):
     embedded: EmbeddedRun | None = None
     met: Mapping[str, int] | None = field(default=None)
     is_searched: bool = True
+    owners_id: str = ""
 
 
 class EmbeddedBundle(Struct, frozen=True):

@@ -503,8 +503,8 @@ class MemoryRuns(_Part):
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
         asked = sorted({*trajectory_ids})
         former = dict(self._find(Question(tables.FORMER, [_keyed(asked)], wanted=(KEY, "run"))))
-        named = {one: former.get(one, one) for one in asked}
-        runs = _runs(self._port, named.values())
+        runs = _runs(self._port, {*asked, *former.values()})
+        named = {one: one if one in runs else former.get(one, one) for one in asked}
         counts = self._port.count(
             [
                 Count(tables.FRAGMENT, [_keyed(runs, "run")], ("run",)),

@@ -284,11 +284,12 @@ def _with_history(bundle: model.Bundle, known: Sequence[model.Trajectory]) -> mo
     """*bundle* with what does not depend on how a log is read: what was *known* of its run.
 
     That is an outcome that the one of *bundle* does not precede, a change where that of *bundle* is
-    unknown, and when it was learned first.
+    unknown, and when it was learned first. What another source says of it does not count.
     """
-    judged = [run for run in known if run.outcome is not model.Outcome.UNKNOWN]
+    own = [run for run in known if run.contributor == bundle.trajectory.contributor]
+    judged = [run for run in own if run.outcome is not model.Outcome.UNKNOWN]
     learned_at = min(run.learned_at for run in known)
-    changes = (run.change for run in (bundle.trajectory, *known))
+    changes = (run.change for run in (bundle.trajectory, *own))
     change = next(
         (status for status in changes if status is not model.ChangeStatus.UNKNOWN),
         model.ChangeStatus.UNKNOWN,

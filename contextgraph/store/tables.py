@@ -304,6 +304,8 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
     drawn = Drawn("HAS_RAW_RUN", RUN, run.id, incoming=True)
     yield Row(RAW, run.id, {}, packed.raw, shown={"name": "raw run"}, drawn=(drawn,))
     yield Row(FACTS, run.id, {}, packed.facts, shown={"name": "facts"})
+    if former := bundle.owners_id:
+        yield Row(FORMER, former, {"run": run.id}, shown={"name": former})
     if marks := Session(bundle.raw).marks:
         yield Row(OPENING, run.id, {"digests": marks}, shown={"name": "opening"})
     of_run: dict[str, Scalar] = {

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.poisoning import SCENARIOS, STATE, exposures, simulate
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render_playbook, render_warning
-from contextgraph.model import MemoryContext, Outcome, RemedyKind
+from contextgraph.model import LearnStatus, MemoryContext, Outcome, RemedyKind
 from contextgraph.model.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK, one_run
@@ -173,8 +173,61 @@ def test_a_source_changes_nothing_of_another(memory: AgentMemory) -> None:
     memory.learn(replace(given, outcome=Outcome.FAILED), source="eve")
     (known,) = memory.store.runs.trajectories([receipt.trajectory_id]).values()
     assert (known.outcome, known.contributor) == (Outcome.UNKNOWN, "ann")
-    assert not memory.set_outcome(given.instance_id, solved=False, only_of="eve")
-    assert memory.set_outcome(given.instance_id, solved=True, only_of="ann")
+    assert receipt.trajectory_id not in memory.set_outcome(
+        given.instance_id, solved=False, only_of="eve"
+    )
+    assert not memory.set_outcome(given.instance_id, solved=False, only_of="bob")
+    assert memory.set_outcome(given.instance_id, solved=True, only_of="ann") == [
+        receipt.trajectory_id
+    ]
+
+
+def outcomes(memory: AgentMemory) -> dict[str, Outcome]:
+    """Return who supplied the runs, with their outcomes."""
+    runs = memory.store.runs
+    return {run.contributor: run.outcome for run in runs.trajectories(runs.ids()).values()}
+
+
+@pytest.mark.parametrize("session", ["", "s1"])
+def test_each_source_has_a_copy_of_its_own_with_the_outcome_that_it_says(
+    memory: AgentMemory, session: str
+) -> None:
+    run = replace(recovering_run(1), session=session)
+    memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
+    memory.learn(replace(run, outcome=Outcome.SOLVED), source="ann")
+    assert memory.learn(run, source="ann").status is LearnStatus.UNCHANGED
+    assert outcomes(memory) == {"eve": Outcome.FAILED, "ann": Outcome.SOLVED}
+    held = memory.holdings(sources=["eve"])
+    assert memory.forget(sources=["eve"]) == len(held.runs) == 1
+    assert outcomes(memory) == {"ann": Outcome.SOLVED}
+    memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
+    assert [*memory.writer.rewrite_all()]
+    assert outcomes(memory) == {"eve": Outcome.FAILED, "ann": Outcome.SOLVED}
+
+
+@pytest.mark.parametrize("distrusted", ["ann", "eve"])
+def test_a_copy_of_a_distrusted_source_takes_that_of_another_not_with_it(
+    memory: AgentMemory, distrusted: str
+) -> None:
+    for number in (1, 2):
+        for source in ("ann", "eve"):
+            memory.learn(recovering_run(number), source=source)
+    assert memory.quarantine(f"source:{distrusted}")
+    assert memory.query(STATE).ranked
+    assert memory.query(STATE).similar_cases
+
+
+@pytest.mark.parametrize("session", ["", "s1"])
+def test_what_the_owner_has_is_the_owners_with_the_outcome_that_the_owner_says(
+    memory: AgentMemory, session: str
+) -> None:
+    run = replace(recovering_run(1), session=session)
+    memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
+    memory.learn(replace(run, outcome=Outcome.SOLVED))
+    assert outcomes(memory) == {"": Outcome.SOLVED}
+    memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
+    memory.learn(replace(run, outcome=Outcome.FAILED), source="bob")
+    assert outcomes(memory) == {"": Outcome.SOLVED}
 
 
 @pytest.mark.parametrize("source", ["clone:local/shop", "archive:team"])
