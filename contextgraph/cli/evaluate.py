@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -30,8 +31,16 @@ from contextgraph.cli.output import (
     print_text,
     warn,
 )
+from contextgraph.cli.stats import (
+    DEFAULT_PERIOD,
+    Since,
+    Until,
+    given_in,
+    period_record,
+    show_figures,
+)
 from contextgraph.model.values import replace
-from contextgraph.service.records import record_of
+from contextgraph.service.records import advice_record, record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -94,6 +103,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     figures: Annotated[
         bool, flag("Print every figure with its interval, and the configuration.")
     ] = False,
+    since: Since = None,
+    until: Until = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Measure the advice of a memory on recorded runs.
@@ -101,7 +112,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     Compares it with baselines, with 95 % intervals. Learns one part of the runs and judges by the
     other (--split, or --learn and --judge), or judges by each run before it learns it (--online).
     Ignores the judged run, its instance and later runs. Uses a temporary memory; one named by
-    --store must be empty.
+    --store must be empty. Without runs, --since and --until: what agents were shown in a period,
+    and what it saved, by the memory that has it, as `receipt` counts it.
 
     \b
     Example:
@@ -110,13 +122,18 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
       contextgraph evaluate runs.jsonl.gz --online --min-runs 3 --max-runs 200
       contextgraph evaluate --compare before.json after.json
       contextgraph evaluate runs.jsonl.gz --compare default no-semantic
+      contextgraph evaluate --since 4w --until 1w
     """
     from contextgraph.evaluation.measures import compare as compare_moments
     from contextgraph.evaluation.reports import moments_in, report_record
 
-    if not (paths or learn or judge or related):
+    has_runs = bool(paths or learn or judge or related)
+    if since or until:
+        _show_period(common, since, until, is_alone=not (has_runs or compare))
+        return
+    if not has_runs:
         if not compare:
-            raise click.BadParameter("name runs to judge by, --related, or --compare")
+            raise click.BadParameter("name runs to judge by, --related, --compare or --since")
         first, second = map(Path, compare)
         contrasts = compare_moments(moments_in(first), moments_in(second), seed)
         _show_contrasts(common, contrasts, first.name, second.name, {})
@@ -150,6 +167,18 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         common.answer(record, partial(show, report))
     if any(intake.counts.unread for intake in intakes):
         raise click.exceptions.Exit(PARTLY_DONE)
+
+
+def _show_period(
+    common: Common, since: datetime | None, until: datetime | None, *, is_alone: bool
+) -> None:
+    """Print the figures of what the memory showed in a period, as `receipt` does."""
+    if not is_alone:
+        raise click.BadParameter("--since and --until measure what was shown: leave out runs")
+    start = since or datetime.now(UTC) - DEFAULT_PERIOD
+    _, figures = given_in(common, start, until)
+    record = {**period_record(start, until), **advice_record(figures)}
+    common.answer(record, partial(show_figures, figures, start, until))
 
 
 def _show_summary(report: "Report") -> None:

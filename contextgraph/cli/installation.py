@@ -51,6 +51,8 @@ from contextgraph.system.processes import start_detached
 from contextgraph.text import gives_instructions, mask_secrets, number_of, one_line
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from contextgraph.advising.freshness import Stale
     from contextgraph.agents.install import Agent, SettingsFile
     from contextgraph.config import Settings
@@ -796,7 +798,7 @@ class _Card(Struct, frozen=True):
     """Summary of a memory, in a few lines; *message* is that of its first error in a run.
 
     *sessions* are counted without their *helpers*, the sub-agents. *decided* is the lesson that was
-    said in most sessions.
+    said in most sessions, of several one that two lines hold.
     """
 
     sessions: int
@@ -872,7 +874,10 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
 
 
 def _decided(memory: "AgentMemory") -> "Lesson | None":
-    """Return the lesson that people said in most sessions; None where none was said."""
+    """Return the lesson that people said in most sessions; None where none was said.
+
+    Of several the surest that two lines hold.
+    """
     said = [
         lesson
         for lesson in memory.lessons.of(None)
@@ -880,7 +885,11 @@ def _decided(memory: "AgentMemory") -> "Lesson | None":
         and lesson.evidence
         and not gives_instructions(lesson.text)
     ]
-    return max(said, key=lambda one: (one.sessions, one.probability, one.id), default=None)
+    return max(
+        said,
+        key=lambda one: (one.sessions, len(one.text) <= 2 * _WIDTH, one.probability, one.id),
+        default=None,
+    )
 
 
 def _message(memory: "AgentMemory", friction: "Friction") -> str:
@@ -892,24 +901,30 @@ def _message(memory: "AgentMemory", friction: "Friction") -> str:
 
 
 def _show_card(card: _Card) -> None:
+    from rich.padding import Padding
+
     helpers = f" with {number_of(card.helpers, 'sub-agent')}" if card.helpers else ""
     counts = (
         f"{number_of(card.sessions, 'session')}{helpers}",
         number_of(len(card.repositories), "repository"),
         number_of(card.steps, "step"),
     )
-    lines = [styled((", ".join(counts), "bold"))]
+    lines: list[Text | Padding] = [styled((", ".join(counts), "bold"))]
+
+    def add(text: str, more: str = "") -> None:
+        """Add *text* whole, with a margin."""
+        lines.append(Padding(styled((" ".join(text.split()), "green"), more), (0, 0, 0, 2)))
+
     for error in card.errors[:1]:
         steps = number_of(round(error.steps_lost or 0), "step")
         lost = f"Costliest: {number_of(error.tasks, 'task')} lost {steps} each to "
         lines.append(styled(lost, (one_line(error.error, _WIDTH), "yellow")))
-        agreed = f" ({number_of(error.remedies[0].tasks, 'task')})"
-        lines.append(styled("  ", (one_line(error.remedies[0].text, _WIDTH), "green"), agreed))
+        add(error.remedies[0].text, f" ({number_of(error.remedies[0].tasks, 'task')})")
     if card.decided:
         times = card.decided.sessions
         said = f"Said most, in {number_of(times, 'session')}:" if times > 1 else "Decided:"
         lines.append(styled(said))
-        lines.append(styled("  ", (one_line(card.decided.text, 2 * _WIDTH), "green")))
+        add(card.decided.text)
     lines.append(styled("From now on: agents see such things before they fail or forget"))
     lines.append(styled("  them, and you read one line each time; nothing leaves this machine."))
     print_box("What the memory knows", *lines)

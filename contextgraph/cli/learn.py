@@ -335,9 +335,8 @@ def warn_of_checkouts(found: "Discovered") -> None:
     rest = f" (and {number_of(more, 'more folder')}; `setup --json` lists all)" if more > 0 else ""
     files = number_of(sum(found.in_checkouts.values()), "file")
     warn(
-        f"left out: {files} of histories in checkouts, which others may have written; if they"
-        " are yours, first `contextgraph trust --histories FOLDER...`; else they count for their"
-        f" repositories alone: contextgraph learn {named}{rest}"
+        f"left out: {files} of histories in checkouts; if yours: "
+        f"contextgraph trust --histories {named}{rest}"
     )
 
 

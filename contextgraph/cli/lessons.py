@@ -164,6 +164,8 @@ def _print(
         print_text((f"{left} more: --page {page + 1}", "dim"))
     if waiting:
         print_text((f"{waiting} proposed, not shown to agents: --all lists them", "dim"))
+    if listed:
+        print_text(("review: contextgraph lessons --accept ID --reject ID ...", "dim"))
     if missing:
         named = number_of(len(missing), "lesson")
         print_text((f"{named} to review, for files that are gone: --gone", "dim"))

@@ -214,11 +214,12 @@ def _show_friction(frictions: "Sequence[Friction]") -> None:
 
 _PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
-_WEEK = timedelta(days=7)
+DEFAULT_PERIOD = timedelta(days=7)
 _SESSION_CHARS = 8
 
 
-def _since(text: str) -> datetime:
+def _time_or_period(text: str) -> datetime:
+    """Return the time that *text* names, or that is so long ago: 12h, 7d, 4w."""
     if not (period := _PERIOD.fullmatch(text)):
         try:
             return time_of(text)
@@ -265,13 +266,20 @@ class _Given(Struct, frozen=True):
     tokens: int = 0
 
 
+Since = Annotated[
+    datetime | None,
+    option("TIME", "Shown from then on: 12h, 7d, 4w or ISO.", "7d", parser=_time_or_period),
+]
+Until = Annotated[
+    datetime | None, option("TIME", "Shown before then.", "now", parser=_time_or_period)
+]
+
+
 @common_options()
 def receipt(
     common: Common,
-    since: Annotated[
-        datetime | None,
-        option("TIME", "From then on: 12h, 7d, 4w or an ISO time.", "7d", parser=_since),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, described(metavar="N", min=1, help="The newest N answers.")] = 10,
     html: Annotated[
         Path | None,
@@ -292,15 +300,15 @@ def receipt(
       contextgraph receipt --since 2026-01-31 --limit 50
       contextgraph receipt --since 4w --html receipt.html
     """
-    since = since or datetime.now(UTC) - _WEEK
+    since = since or datetime.now(UTC) - DEFAULT_PERIOD
     failures = HookFiles(common.settings()).failed()
-    given, figures = _given(common, since)
+    given, figures = given_in(common, since, until)
     counts = advice_record(figures)
     items: list[Json] = [
         record_of(one, "switches", off=any(switch.is_off for switch in one.switches))
         for one in given[-limit:]
     ]
-    record: dict[str, Json] = {"since": since.isoformat(), **counts, "items": items}
+    record: dict[str, Json] = {**period_record(since, until), **counts, "items": items}
     record["failures"] = [*failures]
     if html:
         from contextgraph.console.page import write_page
@@ -309,13 +317,15 @@ def receipt(
         write_page(html, "receipt.html", since=since, tiles=tiles, given=given[-limit:])
         print(f"{html}: {number_of(len(given[-limit:]), 'answer')}")
     else:
-        common.answer(record, partial(_show_receipt, given[-limit:], figures, since))
+        common.answer(record, partial(_show_receipt, given[-limit:], figures, since, until))
     if failures:
         warn(f"{number_of(len(failures), 'hook call')} failed, the last: {failures[-1]}")
 
 
-def _given(common: Common, since: datetime) -> "tuple[list[_Given], AdviceFigures]":
-    """Return what was shown from *since* on, oldest first, in whichever way, and its figures."""
+def given_in(
+    common: Common, since: datetime, until: datetime | None = None
+) -> "tuple[list[_Given], AdviceFigures]":
+    """Return what was shown from *since* to before *until*, oldest first, and its figures."""
     from contextgraph.agents.local_copy import shown_by_hooks
     from contextgraph.model import AdviceFigures, ShownTally
 
@@ -325,7 +335,11 @@ def _given(common: Common, since: datetime) -> "tuple[list[_Given], AdviceFigure
             known = {one.context_id: one for one in shown_by_hooks(common.settings())}
             known |= {one.context_id: one for one in memory.store.exposures.all()}
             exposures = [
-                one for one in known.values() if not one.is_withheld and one.shown_at >= since
+                one
+                for one in known.values()
+                if not one.is_withheld
+                and since <= one.shown_at
+                and (until is None or one.shown_at < until)
             ]
             figures = memory.stats.get_figures(ShownTally.of(exposures))
             advice = {item.advice for one in exposures for item in one.items}
@@ -371,17 +385,32 @@ def _in_words(items: "Sequence[ShownItem]") -> str:
     return "; ".join(dict.fromkeys(filter(None, map(describe_pattern, patterns))))
 
 
-def _show_receipt(given: "Sequence[_Given]", figures: "AdviceFigures", since: datetime) -> None:
+def period_record(since: datetime, until: datetime | None) -> "dict[str, Json]":
+    """Return the JSON form of a period: *until* None is now."""
+    return {"since": since.isoformat(), "until": until.isoformat() if until else None}
+
+
+def show_figures(figures: "AdviceFigures", since: datetime, until: datetime | None) -> None:
+    """Print the figures of what was shown in a period, in a sentence."""
     from contextgraph.model import steps_text
 
-    day = f"{since:%Y-%m-%d %H:%M}"
-    if not given:
-        print(f"no advice was given since {day}; `contextgraph setup` connects an agent")
+    day = f"since {since:%Y-%m-%d %H:%M}" + (f" until {until:%Y-%m-%d %H:%M}" if until else "")
+    if not figures.shown:
+        print(f"no advice was given {day}; `contextgraph setup` connects an agent")
         return
     counted = f"{figures.shown} shown, {figures.followed} followed, {figures.cleared} cleared"
-    most = steps_text(figures.ceiling) if figures.known else "not known yet"
-    said = f"{counted}, {figures.tokens:,} tokens; saved {figures.saved_text}, at most {most}"
-    print_text((f"Advice since {day}: {said}", "bold"))
+    known = f", at most {steps_text(figures.ceiling)}" if figures.known else ", no result known yet"
+    said = f"{counted}, {figures.tokens:,} tokens; saved {figures.saved_text}{known}"
+    print_text((f"Advice {day}: {said}", "bold"))
+
+
+def _show_receipt(
+    given: "Sequence[_Given]",
+    figures: "AdviceFigures",
+    since: datetime,
+    until: datetime | None,
+) -> None:
+    show_figures(figures, since, until)
     for one in reversed(given):
         fate = "cleared" if one.cleared else "followed" if one.followed else ""
         asked = one.agent or "asked for by query, MCP or a library"

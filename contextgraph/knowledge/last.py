@@ -23,6 +23,9 @@ from contextgraph.trace.steps import StepTrace, is_edit
 
 _MAX_TEXT = 300
 _FILES = 8
+# Of lessons that nobody has accepted yet, what is more likely one than not.
+_LIKELY = 0.5
+_STANDING = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
 _PARAGRAPH = regex(r"\n\s*\n")
 _IN_A_LIST = regex(r"[-*#|>`]|\d+[.)] ")
 
@@ -42,7 +45,7 @@ class LastSession(Struct, frozen=True):
 
     *open* is the message of the error that still stood in the way, else why the *outcome* is not
     solved; *words* are those with which it ended, of the *speaker* ("user" or "agent"). *decided*
-    are the lessons said in it that agents are shown, the surest first. *resume* is the command that
+    are the lessons said in it that are probably some, the surest first. *resume* is the command that
     opens it again, empty where its client has none.
     """
 
@@ -92,11 +95,16 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
     decided = [
         lesson
         for lesson in lessons
-        if lesson.status is LessonStatus.ACTIVE
+        if lesson.status in _STANDING
+        and lesson.probability >= _LIKELY
         and run.id in {quote.run for quote in lesson.evidence}
         and not run.title.startswith(line_of(lesson.text))  # the task is said above
     ]
-    decided.sort(key=lambda lesson: (-lesson.probability, lesson.id))
+    decided.sort(
+        key=lambda lesson: (
+            lesson.status is not LessonStatus.ACTIVE, -lesson.probability, lesson.id,
+        )
+    )  # fmt: skip
     is_unsolved = run.ending.outcome is Outcome.FAILED
     reason = run.ending.reason if is_unsolved else ""
     return LastSession(

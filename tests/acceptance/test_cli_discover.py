@@ -149,7 +149,7 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     assert result.code == 0
     (line,) = [line for line in result.err.splitlines() if "in checkouts" in line]
     assert "9 files of histories in checkouts" in line
-    asked = line.partition("contextgraph learn ")[2].split()
+    asked = line.partition("contextgraph trust --histories ")[2].split()
     assert sorted(asked) == sorted(str(clone / ".specstory" / "history") for clone in clones)
     assert agents_in(store) == {"claude-code"}
     assert b"evil.example" not in store.read_bytes()
@@ -277,7 +277,7 @@ def test_a_store_that_a_variable_puts_into_a_checkout_is_not_discovered(
     result = contextgraph("learn", "--discover", "--yes", "--store", store)
 
     assert result.code == 1
-    assert f"contextgraph learn {clone}/.claude/projects/-work-shop" in result.err
+    assert f"contextgraph trust --histories {clone}/.claude/projects/-work-shop" in result.err
     assert "no history" in result.err
 
 

@@ -60,9 +60,20 @@ def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
     for figures in (receipt, called, sent):
         assert expected.items() <= figures.items()
         assert figures["ceiling"] == 6
+    (evaluated,) = contextgraph("evaluate", "--since", "7d", "--store", store, "--json").records
+    assert {name: receipt[name] for name in evaluated if name != "since"} == {
+        name: evaluated[name] for name in evaluated if name != "since"
+    }
+    before = ("--since", "8w", "--until", "7d", "--store", store, "--json")
+    for command in ("receipt", "evaluate"):
+        (older,) = contextgraph(command, *before).records
+        assert (older["shown"], older["cleared"]) == (1, 1)
+    refused = contextgraph("evaluate", "runs.jsonl", "--since", "7d", "--store", store)
+    assert (refused.code, "leave out runs" in refused.err) == (2, True)
     words = contextgraph("receipt", "--store", store).out.replace("\n", " ")
+    said = contextgraph("evaluate", "--since", "7d", "--store", store).out.replace("\n", " ")
     page = unescape(signed_in(service, TokenScope.READ).get("/pages?days=7").text)
-    for surface in (words, page):
+    for surface in (words, said, page):
         assert f"{advice.saved_text}" in surface
         assert f"at most {steps_text(advice.ceiling)}" in surface
 

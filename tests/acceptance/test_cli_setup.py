@@ -164,6 +164,24 @@ def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
     assert "broken.jsonl" not in done.err
 
 
+def test_the_card_never_cuts_a_decision(home: Path) -> None:
+    long = "Round once, at the end; " * 8 + "never before the discount."
+    with AgentMemory.open(load_settings().address) as memory:
+        memory.learn(recovering_run(1))
+
+        def keep(text: str) -> None:
+            said = (Quotation(text, "trj_1", "s1", 0, NOON),)
+            facts = LessonFacts(LessonKind.DECISION, Origin.SAID, evidence=said, is_active=True)
+            memory.lessons.keep([NewLesson(text, facts)], "acme/shop")
+
+        keep(long)
+        shown = contextgraph("setup", "--yes", "--no-agents").out
+        assert long in " ".join(shown.split())
+        assert "…" not in shown
+        keep("Ship on Mondays.")
+        assert "Decided:\n  Ship on Mondays." in contextgraph("setup", "--yes", "--no-agents").out
+
+
 def test_no_agents_only_learns(home: Path, tmp_path: Path) -> None:
     store = str(tmp_path / "m.db")
     (record,) = contextgraph("setup", "--yes", "--no-agents", "--json", "--store", store).records

@@ -930,7 +930,7 @@ def test_a_search_finds_statements_sessions_and_notes_with_the_command_that_open
     first, *others = memory.search("why does an export batch have a limit of rows", SHOP, limit=5)
     assert first.kind == "lesson"
     assert "640 rows" in first.text
-    assert first.command.startswith("contextgraph call explain ")
+    assert first.command.startswith("contextgraph inspect ")
     assert {"reply", "lesson"} <= {one.kind for one in (first, *others)}
     assert memory.search("Crane importer")[0].kind == "note"
     assert "lesson" in {one.kind for one in memory.search("what do we know of export.py")[:2]}
