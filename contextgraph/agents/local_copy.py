@@ -6,7 +6,7 @@ Run as a program in the background, with the address, tenant and repository, it 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
-from contextgraph.model import Exposure, NoteKind, NoteScope, Scope, Trajectory
+from contextgraph.model import Exposure, NoteKind, NoteScope, RunFilter, Scope, Trajectory
 from contextgraph.model.values import replace
 from contextgraph.store.protocols import ALL, ExposureStore
 from contextgraph.wiring import Parts, build
@@ -22,9 +22,9 @@ from contextgraph.wiring import Parts, build
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
 
-# Of a repository: its solved runs, then the newest, and its newest notes; of what hooks showed the
-# newest, which the remote memory may lack.
-_RUNS, _NOTES, _EXPOSURES = 200, 2_000, 1_000
+# Of a repository: its solved runs, then others, its newest runs and notes; of what hooks
+# showed the newest, which the remote memory may lack.
+_RUNS, _NEWEST, _NOTES, _EXPOSURES = 200, 20, 2_000, 1_000
 
 
 @contextmanager
@@ -110,11 +110,14 @@ def copy_repository(source: "AgentMemory", copy: "AgentMemory", repo: str) -> No
     call. Raises `StoreError`.
     """
     runs, scope = source.store.runs, Scope(repo)
-    wanted = {run.id: run for run in runs.for_task(None, scope, _RUNS)}
+    newest = runs.listed(RunFilter(repo=repo), _NEWEST)
+    wanted = {run.id: run for run in (*runs.for_task(None, scope, _RUNS), *newest)}
     known = {run.id: run for run in copy.store.runs.for_task(None, scope, ALL)}
     new = [run for run in wanted.values() if not _is_same(run, known.get(run.id))]
     copy.forget({*known} - {*wanted} | {run.id for run in new})
-    for contributor, group in groupby(sorted(new, key=_contributor), _contributor):
+    # Oldest first: a run whose log has no time gets that at which it is learned.
+    new.sort(key=lambda run: (_contributor(run), run.seen_at))
+    for contributor, group in groupby(new, _contributor):
         raws = (replace(raw, outcome=run.outcome) for run in group if (raw := runs.raw(run.id)))
         for _ in copy.learn_many(raws, source=contributor, on_error=lambda error: None):
             pass
@@ -134,16 +137,22 @@ def _is_same(run: Trajectory, copied: Trajectory | None) -> bool:
     return copied is not None and copied.outcome == run.outcome
 
 
-def main(address: str, tenant: str, repo: str) -> None:
-    """Renew the copy of *repo* for the hooks of this machine."""
+def renewed(settings: Settings, repo: str) -> "AgentMemory":
+    """Open the copy of *repo* in the remote memory of *settings*, brought up to date.
+
+    Raises `StoreUnavailableError` where the remote memory does not answer.
+    """
     from contextgraph.memory import AgentMemory
 
-    settings = load_settings(store=address, tenant=tenant)
-    copied = AgentMemory.of(build(_of_copy(settings), with_models=False))
-    with AgentMemory.of_settings(settings, create=False) as memory, copied as copy:
+    with AgentMemory.of_settings(settings, create=False) as memory, ExitStack() as stack:
+        copy = AgentMemory.of(build(_of_copy(settings), with_models=False))
+        stack.callback(copy.close)
         note_shown(memory, settings)
         copy_repository(memory, copy, repo)
+        stack.pop_all()
+    return copy
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    _address, _tenant, _repo = sys.argv[1:]
+    renewed(load_settings(store=_address, tenant=_tenant), _repo).close()

@@ -81,9 +81,8 @@ def check(
     from contextgraph.knowledge.check import Checked
     from contextgraph.knowledge.entries import questions_in
     from contextgraph.knowledge.team import root_of
+    from contextgraph.readers.repository import repository_name
 
-    if common.settings().is_service:
-        raise click.BadParameter("a change is checked on the machine of the memory itself")
     root = root_of(Path.cwd())
     patch = _patch(diff or _HEAD, root, staged=staged) if diff or staged else None
     questions, damaged = questions_in(root) if LESSONS.has(root) else ([], {})
@@ -91,7 +90,7 @@ def check(
         warn(str(error))
     found = Checked((), 0)
     try:
-        with common.open(read_only=True) as memory:
+        with common.open_repository(repository_name(root)) as memory:
             checker = memory.checker(root)
             if ask:
                 _save(common, root, checker, ask)

@@ -205,6 +205,15 @@ class Common(Struct, frozen=True):
             raise click.BadParameter(f"{named}: {settings.address} has its own; leave this out")
         return AgentMemory.of_settings(settings, read_only=read_only, create=create)
 
+    def open_repository(self, repo: str) -> "AgentMemory":
+        """The memory that is named, to be read; of a service its copy of *repo*, renewed."""
+        settings = self.settings()
+        if not settings.is_service:
+            return self.open(read_only=True)
+        from contextgraph.agents.local_copy import renewed
+
+        return renewed(settings, repo)
+
     def keyed(self) -> "KeyedMemory":
         """The keyed files beside the memory that is named."""
         from contextgraph.wiring import keyed_memory

@@ -40,11 +40,9 @@ def last(
       contextgraph last acme/shop --json
     """
     where = None if repo == _ALL else repo or repository_here()
-    if common.settings().is_service:
-        raise click.BadParameter(
-            "the last session is read from a memory itself, not from a service"
-        )
-    with common.open(read_only=True) as memory:
+    if not where and common.settings().is_service:
+        raise click.BadParameter("all: of a service one repository is read; name it")
+    with common.open_repository(where or "") as memory:
         found = memory.last_session(where)
         if found is None:
             fail(f"no session of {where or 'any repository'} is known; `last all` looks in all")

@@ -59,8 +59,8 @@ def team(
     from contextgraph.knowledge.entries import entries_in
     from contextgraph.knowledge.team import root_of
 
-    if common.settings().is_service:
-        raise click.BadParameter("lessons of a folder are read on the machine of the memory itself")
+    if action == "sync" and common.settings().is_service:
+        raise click.BadParameter("sync runs on the machine of the memory itself")
     if action != "propose" and (ids or every or patch):
         raise click.BadParameter("lessons, --all and --patch belong to propose")
     root = root_of(Path.cwd())
@@ -89,7 +89,7 @@ def _lessons(common: Common, root: str) -> "Sequence[Lesson]":
     from contextgraph.readers.repository import repository_name
 
     try:
-        with common.open(read_only=True) as memory:
+        with common.open_repository(repository_name(root)) as memory:
             return memory.lessons.of(repository_name(root), status=[*LessonStatus])
     except MemoryNotFoundError:
         return ()

@@ -14,6 +14,7 @@ from contextgraph.config import LESSONS
 from contextgraph.model import Action, LessonKind, Origin, RawTrajectory, Step
 from tests.acceptance.command_line import Result, contextgraph
 from tests.acceptance.test_cli_team import SHOP, git, keep
+from tests.served import serving
 
 BATCH = "An export batch in shop/export.py never holds more than 640 rows."
 NAME = "Never use `print` in the shop: write to the logger."
@@ -53,11 +54,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def check(store: Path, *arguments: str | Path) -> Result:
+def check(store: Path | str, *arguments: str | Path) -> Result:
     return contextgraph("check", *arguments, "--store", store)
 
 
-def findings(store: Path, *arguments: str | Path) -> list[Mapping[str, Any]]:
+def findings(store: Path | str, *arguments: str | Path) -> list[Mapping[str, Any]]:
     (record,) = check(store, *(arguments or ("--diff",)), "--json").records
     return [one for one in record["findings"] if one["rule"] != "touched"]
 
@@ -232,3 +233,21 @@ def test_a_hook_of_git_stops_a_change_that_breaks_a_decision(store: Path, checko
     assert "shop/export.py:3" in refused.stdout + refused.stderr
     (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 640\nRATE = 5\n")
     assert commit().returncode == 0
+
+
+def test_of_a_service_a_copy_of_the_repository_is_read(store: Path, checkout: Path) -> None:
+    with AgentMemory.open(store) as memory:
+        step = Step(0, "", Action("bash", "make"), "ok")
+        memory.learn(RawTrajectory("claude-code", "s2", SHOP, "Round the totals", (step,)))
+    (checkout / "shop" / "export.py").write_text("import requests\nBATCH_ROWS = 640\nRATE = 3\n")
+    with serving(store) as running:
+        address = str(running.client.base_url).rstrip("/")
+        found = findings(address, "--diff")
+        (last,) = contextgraph("last", "--json", "--store", address).records
+        proposed = contextgraph("team", "propose", "--all", "--patch", "-", "--store", address)
+        refused = contextgraph("team", "sync", "--store", address)
+    assert [(one["rule"], one["file"]) for one in found] == [("name", "shop/export.py")]
+    assert last["task"] == "Round the totals"
+    assert HTTP in proposed.out
+    assert refused.code == 2
+    assert "on the machine of the memory itself" in refused.err
