@@ -21,6 +21,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.rules import scored_words
+from contextgraph.trace import describe_remedy
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -144,7 +145,9 @@ def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> R
     """Return the candidate that a store has for a recovery of *run*."""
     return RecoveryCandidate(
         **asdict(recovered),
-        words=scored_words(recovered.message, recovered.actions),
+        words=scored_words(
+            recovered.message, describe_remedy(recovered.actions), recovered.actions
+        ),
         family=error.family,
         error_type=error.error_type,
         template=error.template,

@@ -18,7 +18,7 @@ from contextgraph.model.values import replace
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import Process, has_ended, load
 from contextgraph.text import TASK_CHARS, words
-from contextgraph.trace import command_lines, describe_remedy, passages_of, remedy_key
+from contextgraph.trace import command_lines, passages_of, remedy_key
 
 # How many of the newest runs an error tally names.
 TALLY_RUNS = 10
@@ -364,14 +364,12 @@ def note_of(text: str) -> model.Note:
     return from_json(model.Note, text)
 
 
-def recovery_text(message: str, actions: Sequence[model.RemedyAction]) -> str:
-    """The text in which the words of a recovery are searched."""
-    return f"{message}\n{describe_remedy(actions)}"
+def scored_words(message: str, remedy: str, actions: Sequence[model.RemedyAction]) -> str:
+    """The words by which a recovery is compared with an error: see `RecoveryCandidate`.
 
-
-def scored_words(message: str, actions: Sequence[model.RemedyAction]) -> str:
-    """The words by which a recovery is compared with an error: see `RecoveryCandidate`."""
-    lines = (recovery_text(message, actions), *command_lines(actions))
+    *remedy* is the description of its *actions*.
+    """
+    lines = (message, remedy, *command_lines(actions))
     return " ".join(words("\n".join(lines)[:TASK_CHARS]))
 
 

@@ -415,9 +415,10 @@ def _recovered_row(
     run: model.Trajectory,
     of_run: Mapping[str, Scalar],
 ) -> Row:
+    remedy = describe_remedy(done.actions)
     candidate = model.RecoveryCandidate(
         *_recovered_fields(done),
-        rules.scored_words(done.message, done.actions),
+        rules.scored_words(done.message, remedy, done.actions),
         error.family,
         error.error_type,
         error.template,
@@ -428,7 +429,6 @@ def _recovered_row(
         run.agent,
         run.seen_at,
     )
-    text = rules.recovery_text(done.message, done.actions)
     return Row(
         RECOVERED,
         f"{done.fragment_id} {done.error_id} {done.error_step:08}",
@@ -438,18 +438,24 @@ def _recovered_row(
             "error_step": done.error_step,
         },
         text_of(candidate, f"run {run.id}"),
-        words(text),
+        words(f"{done.message}\n{remedy}"),
         source=done.fragment_id,
         target=done.error_id,
-        shown=_recovered_shown(done),
+        shown=_recovered_shown(done, remedy),
     )  # fmt: skip
 
 
-def _recovered_shown(done: model.Recovered | model.RecoveryCandidate) -> Mapping[str, Scalar]:
+def _recovered_shown(
+    done: model.Recovered | model.RecoveryCandidate, remedy: str
+) -> Mapping[str, Scalar]:
     return {
         "cleared_step": done.cleared_step, "message": done.message, "location": done.location,
-        "description": describe_remedy(done.actions), "workaround": done.workaround,
+        "description": remedy, "workaround": done.workaround,
     }  # fmt: skip
+
+
+def _candidate_shown(found: model.RecoveryCandidate) -> Mapping[str, Scalar]:
+    return _recovered_shown(found, describe_remedy(found.actions))
 
 
 def _recovered_fields(
@@ -695,7 +701,7 @@ _SHOWN: Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Scalar]]] =
     NOTE.name: lambda text, _: _note_shown(rules.note_of(text)),
     MET.name: lambda text, _: _met_shown(value_of(model.ErrorPattern, text)),
     CAUSED.name: lambda text, _: _caused_shown(value_of(model.CausedError, text)),
-    RECOVERED.name: lambda text, _: _recovered_shown(candidate_of(text)),
+    RECOVERED.name: lambda text, _: _candidate_shown(candidate_of(text)),
     RESOLVED.name: lambda text, _: _resolved_shown(value_of(model.ResolvedBy, text)),
     SIMILAR.name: lambda text, _: {"weight": value_of(model.SimilarTo, text).weight},
 }
