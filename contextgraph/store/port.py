@@ -72,7 +72,8 @@ class Table(Struct, frozen=True, eq=False):
     of an edge table are put after those at their ends, or with them.
 
     For people who read the graph: *draws* says that rows have relations in `Row.drawn`, *listed*
-    that each text of a column is a node of its own.
+    that each text of one of `Row.columns` is a node of its own; no question names one that is not
+    among *columns*.
     """
 
     name: str

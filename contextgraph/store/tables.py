@@ -92,7 +92,7 @@ FRAGMENT = Table(
     "Fragment",
     {
         "run": str, "repo": str, "instance_id": str, "seen_at": datetime, "place": int,
-        "phase": str, "kind": str, "loop_command": str, "file_names": tuple, "files": tuple,
+        "phase": str, "kind": str, "loop_command": str, "file_names": tuple,
     },
     (("run", "place"), ("repo", "phase", "seen_at"), ("loop_command", "seen_at")),
     part_of=("run", "run"),

@@ -586,7 +586,7 @@ def _batches(rows: Sequence[Some], size: int) -> Iterator[Sequence[Some]]:
 
 
 def _texts(row: Row, column: str) -> Sequence[str]:
-    texts: Any = row.columns[column]
+    texts: Any = row.columns.get(column, ())
     return texts  # type: ignore[no-any-return]
 
 

@@ -130,10 +130,7 @@ class Schema:
             ]
             ends = ["source TEXT NOT NULL", "target TEXT NOT NULL"] if table.ends else []
             columns = ", ".join(["tenant INTEGER NOT NULL", "key TEXT NOT NULL", *ends, *own])
-            yield (
-                f"CREATE TABLE {table.name} (rowid INTEGER PRIMARY KEY AUTOINCREMENT, {columns}, "
-                "value)"
-            )
+            yield (f"CREATE TABLE {table.name} (rowid INTEGER PRIMARY KEY, {columns}, value)")
             yield f"CREATE UNIQUE INDEX {table.name}_by_key ON {table.name} (tenant, key)"
             for index in table.indexes:
                 listed = ", ".join(map(ordered, index))
