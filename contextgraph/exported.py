@@ -1,7 +1,7 @@
 """The files that were exported from a memory: what it forgets goes from them, too."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,21 +17,27 @@ from contextgraph.model.values import replace
 from contextgraph.system.processes import replacing
 from contextgraph.wiring import build
 
-Form = Literal["archive", "backup", "graphml", "json", "atif", "requests", "agents-md"]
-# Those that the memory writes as a whole.
-_WHOLE = ("graphml", "json", "agents-md")
+_File = Literal["archive", "backup", "graphml", "json", "atif", "requests", "agents-md"]
+Form = _File | Literal["lessons", "patch", "branch"]
+# Those that the memory writes as a whole, and the rules of a repository in its AGENTS.md.
+_WHOLE = ("graphml", "json", "agents-md", "lessons")
+# Lessons by their ids, each with the session and the step of what was said of it.
+Said = Mapping[str, Collection[tuple[str, int]]]
 
 
 class Export(Struct, frozen=True, omit_defaults=True):
     """A file or folder at *path*; *repo* is that of an AGENTS.md.
 
-    *is_stale*: it has what the memory has forgotten, and could not be changed.
+    Of lessons *path* is the top of their repository, of a branch its file in the folder of git;
+    *lessons* are those proposed there. *is_stale*: it has what the memory has forgotten, and could
+    not be changed.
     """
 
     path: str
     form: Form
     repo: str = ""
     is_stale: bool = False
+    lessons: tuple[str, ...] = ()
 
 
 class Exports:
@@ -41,12 +47,14 @@ class Exports:
         self._settings = settings
         self._record = Path(f"{settings.companion}.exports.json")
 
-    def add(self, path: Path, form: Form, repo: str = "") -> None:
-        """Note that *path* holds what is in the memory."""
+    def add(self, path: Path, form: Form, repo: str = "", lessons: Sequence[str] = ()) -> None:
+        """Note that *path* holds what is in the memory, or *lessons* of it."""
         if self._settings.is_in_memory:
             return
-        new = Export(str(path.absolute()), form, repo)
-        known = [one for one in self.there() if one.path != new.path]
+        named, there = str(path.absolute()), self.there()
+        before = (one.lessons for one in there if (one.path, one.form) == (named, form))
+        new = Export(named, form, repo, lessons=(*next(before, ()), *lessons))
+        known = [one for one in there if (one.path, one.form) != (named, form)]
         with suppress(OSError):  # where nothing can be written, nothing can be forgotten
             self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._write(known, [*known, new])
@@ -59,14 +67,16 @@ class Exports:
             return []
         return [one for one in known if os.path.exists(one.path)]
 
-    def remove(self, held: Holdings) -> None:
+    def remove(self, held: Holdings, said: Said) -> None:
         """Remove *held*, which the memory is about to forget, from archives, backups and folders.
 
+        So is what was *said* in these runs from lessons that a repository has or was proposed; what
+        git has already is only named.
         What the memory writes as a whole, graphs and AGENTS.md, is stale until it is written again,
         also where the process ends before that.
         """
         known = self.there()
-        self._write(known, [self._without(one, held) for one in known])
+        self._write(known, [self._without(one, held, said) for one in known])
 
     def rewrite(self, write: Callable[[Export], bool]) -> None:
         """Let *write* write each file again that is stale; it returns False for one that stays so.
@@ -92,13 +102,20 @@ class Exports:
         with replacing(self._record) as part:
             part.write_bytes(msgspec.json.encode(exports))
 
-    def _without(self, export: Export, held: Holdings) -> Export:
+    def _without(self, export: Export, held: Holdings, said: Said) -> Export:
         path = Path(export.path)
+        is_there = any(lesson in said for lesson in export.lessons)
         try:
             if export.form == "archive":
                 self._from_archive(path, held)
             elif export.form == "backup":
                 self._from_memory(path, held)
+            elif export.form == "lessons":
+                return replace(export, is_stale=export.is_stale or _is_unsaid(path, said))
+            elif export.form == "patch" and is_there:
+                path.unlink()
+            elif export.form in ("patch", "branch"):
+                return replace(export, is_stale=export.is_stale or is_there)
             elif export.form in _WHOLE:
                 return replace(export, is_stale=True)
             else:
@@ -133,3 +150,22 @@ class Exports:
                 import_memory(store, path, vectors=header.vectors)
                 parts.forgetting.forget(held)
                 export_memory(store, path, header.tenant, vectors=header.vectors)
+
+
+def _is_unsaid(root: Path, said: Said) -> bool:
+    """Remove what was *said* from the lessons in the repository at *root*; False where none is.
+
+    A lesson goes with the last that was said of it.
+    """
+    from contextgraph.knowledge.entries import entries_in, written
+
+    changed = [entry for entry in entries_in(str(root)).listed if entry.lesson in said]
+    for entry in changed:
+        gone = said[entry.lesson]
+        rest = tuple(one for one in entry.evidence if (one.session, one.step) not in gone)
+        if rest:
+            with replacing(root / entry.path) as part:
+                part.write_text(written(replace(entry, evidence=rest)), encoding="utf-8")
+        else:
+            (root / entry.path).unlink()
+    return bool(changed)

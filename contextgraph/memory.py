@@ -1125,7 +1125,7 @@ class AgentMemory:
         held = self.holdings(sessions=sessions, sources=sources, repos=repos)
         held = replace(held, runs=(*trajectory_ids, *held.runs), notes=tuple({*notes, *held.notes}))
         # By the runs, which go last, an interrupted call that is repeated finds what is left.
-        self._exports.remove(held)
+        self._exports.remove(held, self.lessons.said_in(held.runs))
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:

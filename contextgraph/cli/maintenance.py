@@ -164,13 +164,15 @@ def _remove_beside(
 
     DistilLog(common.settings()).forget(runs)
     if memory.is_service:  # which knows its own files alone
-        Exports(common.settings()).remove(Holdings(runs, tuple(notes)))
+        Exports(common.settings()).remove(Holdings(runs, tuple(notes)), {})
 
 
 def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
     """Write exports again that hold what is forgotten; return those that keep it."""
     from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
+    from contextgraph.cli.team import rules_written
     from contextgraph.exported import Exports
+    from contextgraph.knowledge.entries import entries_in
 
     def write(export: "Export") -> bool:
         if export.form == "agents-md":
@@ -178,6 +180,8 @@ def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
             write_agents_md(Path(export.path), export.repo, tasks, entries)
         elif export.form == "graphml" or export.form == "json":  # noqa: PLR1714  (for mypy)
             memory.export_graph(Path(export.path), export.form)
+        elif export.form == "lessons":
+            rules_written(export.path, entries_in(export.path))
         return True
 
     exports = Exports(common.settings())

@@ -118,6 +118,7 @@ def _propose(
     branch: str,
     patch: Path | None,
 ) -> None:
+    from contextgraph.exported import Exports
     from contextgraph.knowledge.team import files_of
     from contextgraph.readers.repository import GitFolder, identity
 
@@ -135,7 +136,11 @@ def _propose(
     if not commit:
         fail(f"git cannot write the branch {branch}")
     record: dict[str, Json] = {"commit": commit, "files": [*files]}
+    ids = [lesson.id for lesson in lessons]
+    exports = Exports(common.settings())
+    exports.add(Path(root), "lessons", lessons=ids)
     if patch is None:
+        exports.add(Path(git.common, "refs", "heads", branch), "branch", lessons=ids)
         text = f"{count} on the branch {branch}; to review: git diff HEAD...{branch}"
         common.answer({"branch": branch, **record}, text)
         return
@@ -144,23 +149,21 @@ def _propose(
         print(made, end="")
         return
     patch.write_text(made, encoding="utf-8")
+    exports.add(patch, "patch", lessons=ids)
     common.answer(
         {"patch": str(patch), **record}, f"{count} in {patch}; to take them: git am {patch}"
     )
 
 
 def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> None:
-    from contextgraph.agents.agents_md import text_beside_rules, write_team_rules
-    from contextgraph.knowledge.team import rules_for_agents
+    from contextgraph.exported import Exports
 
     if not LESSONS.has(root):
         fail(f"the lessons of {root} are not read before: contextgraph trust {root}")
     taken = None if dry_run else learn_team(common, Path(root))
-    changes = dict[str, str]()
-    for path in _instruction_files(Path(root)):
-        rules = rules_for_agents(entries, text_beside_rules(path).splitlines())
-        if change := write_team_rules(path, rules, dry_run=dry_run):
-            changes[path.name] = change
+    if not dry_run:
+        Exports(common.settings()).add(Path(root), "lessons")
+    changes = rules_written(root, entries, dry_run=dry_run)
     if common.as_json:
         emit({"taken": record_of(taken) if taken else None, "changes": {**changes}})
         return
@@ -170,6 +173,19 @@ def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> No
             f" {taken.removed} gone"
         )
     print("".join(changes.values()), end="")
+
+
+def rules_written(root: str, entries: "Entries", *, dry_run: bool = False) -> dict[str, str]:
+    """Write the rules of *entries* for agents; return the changes by the name of the file."""
+    from contextgraph.agents.agents_md import text_beside_rules, write_team_rules
+    from contextgraph.knowledge.team import rules_for_agents
+
+    changes = dict[str, str]()
+    for path in _instruction_files(Path(root)):
+        rules = rules_for_agents(entries, text_beside_rules(path).splitlines())
+        if change := write_team_rules(path, rules, dry_run=dry_run):
+            changes[path.name] = change
+    return changes
 
 
 def _instruction_files(root: Path) -> list[Path]:

@@ -269,12 +269,33 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join(parts), tuple(ids)
 
 
-_PRIVATE = regex(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
+_PRIVATE = regex(
+    rf"{_LESS}\s{{0,8}}(?P<close>\\{{0,8}}/\s{{0,8}})?private(?![\w-])"
+    rf"(?:(?!{_MORE})[^\n<>]){{0,300}}{_MORE}",
+    re.IGNORECASE,
+)
+_HALF_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)} | {0xFE64: "<", 0xFE65: ">"}
 
 
 def without_private(text: str) -> str:
-    """Return *text* without what its author put between ``<private>`` and ``</private>``."""
-    return _PRIVATE.sub("", text) if "<" in text and "<private>" in text.lower() else text
+    """Return *text* without what its author put between ``<private>`` and ``</private>``.
+
+    The marks may have attributes and spaces, be escaped, nested, or of full width. What is not
+    closed reaches to the end.
+    """
+    shown = text if text.isascii() else visible(text)
+    folded = shown.translate(_HALF_WIDTH)  # of the same length
+    if "private" not in folded.lower():
+        return text
+    parts, depth, end = list[str](), 0, 0
+    for mark in _PRIVATE.finditer(folded):
+        if depth == 0:
+            parts.append(shown[end : mark.start() if not mark["close"] else mark.end()])
+        depth = max(0, depth - 1) if mark["close"] else depth + 1
+        end = mark.end()
+    if not parts:
+        return text
+    return "".join((*parts, shown[end:] if depth == 0 else ""))
 
 
 def plain(text: str) -> str:

@@ -70,12 +70,17 @@ def keep(
     kind: LessonKind = LessonKind.RULE,
     paths: tuple[str, ...] = (),
     origin: Origin = Origin.DISTILLED,
+    session: str = "s",
 ) -> str:
     """Keep an active lesson that a model wrote down, and return its id."""
-    said = RawTrajectory("claude-code", "s", SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),))
+    said = RawTrajectory(
+        "claude-code", session, SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),)
+    )
     run = memory.learn(said).trajectory_id
     about = About(paths)
-    facts = LessonFacts(kind, origin, about, (Quotation(text, run, "s", -1, AT),), is_active=True)
+    facts = LessonFacts(
+        kind, origin, about, (Quotation(text, run, session, -1, AT),), is_active=True
+    )
     (id_,), _ = memory.lessons.keep([NewLesson(text, facts)], SHOP)
     return id_
 
@@ -123,6 +128,31 @@ def test_a_patch_is_taken_by_git(store: Path, checkout: Path, tmp_path: Path) ->
     git(checkout, "am", "-q", str(patch))
     assert status(store)["entries"] == 2
     assert git(checkout, "branch", "--list").split() == ["*", "main"]
+
+
+def test_what_is_forgotten_is_in_no_lesson_patch_or_rule_and_the_branch_is_named(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    patch, other = tmp_path / "l.patch", "Totals are rounded once, at the end."
+    assert team(store, "propose", "--all", "--patch", patch).code == 0
+    proposed(store, checkout)
+    contextgraph("trust", ".", "--yes", "--store", store)
+    assert team(store, "sync").code == 0
+    assert RULE in (checkout / "AGENTS.md").read_text()
+    with AgentMemory.open(store) as memory:
+        first = keep(memory, other, session="s2")
+    assert team(store, "propose", first, "--branch", "b").code == 0
+    git(checkout, "merge", "-q", "b")
+
+    done = contextgraph("forget", "--session", "s", "--yes", "--store", store)
+
+    assert f"exported before, and not changed: {checkout}/.git/refs/heads/contextgraph/" in done.err
+    assert "heads/b" not in done.err
+    assert not patch.exists()
+    (left,) = (checkout / LESSONS_FOLDER).iterdir()
+    assert other in left.read_text()
+    assert "The person decides" not in (checkout / "AGENTS.md").read_text()
+    assert other in (checkout / "AGENTS.md").read_text()
 
 
 def test_what_holds_a_secret_is_not_written(store: Path, checkout: Path) -> None:

@@ -23,7 +23,7 @@ from contextgraph.errors import (
 from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
 from contextgraph.model.values import replace
 from contextgraph.readers import read, write_jsonl
-from contextgraph.text import strip_fenced
+from contextgraph.text import strip_fenced, without_private
 from contextgraph.trace import states_of
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
@@ -490,6 +490,38 @@ def test_what_is_said_in_private_is_not_kept(tmp_path):
     text = (tmp_path / "all.jsonl").read_text()
     assert "Always use tabs" in text
     assert not _files_with(tmp_path, "zqmarker")
+
+
+@pytest.mark.parametrize(
+    "private",
+    [
+        "<private reason='family'>zqmarker</private>",
+        "< private >zqmarker</ private >",
+        "&lt;private&gt;zqmarker&lt;/private&gt;",
+        "\\u003cprivate\\u003ezqmarker\\u003c/private\\u003e",
+        "\uff1cprivate\uff1ezqmarker\uff1c\uff0fprivate\uff1e",
+        "<\uff50\uff52ivate>zqmarker</private>",
+        "<pri\u200bvate>zqmarker</private>",
+        "<private>a <private>b</private> zqmarker</private>",
+        "<private>\nzqmarker\n</private>",
+    ],
+)
+def test_marks_of_what_is_private_have_many_forms(tmp_path, private):
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        memory.notes.remember(f"CI uses tox {private} and ruff")
+        (note,) = memory.store.notes.all()
+    assert note.content.split() == ["CI", "uses", "tox", "and", "ruff"]
+    assert not _files_with(tmp_path, "zqmarker")
+
+
+def test_what_is_not_private_is_kept_as_it_is():
+    for text in (
+        "a private key",
+        "class A { private: int x; }; vector<private_key> y",
+        "x </private> y",
+        "\uff1cb\uff1e private",
+    ):
+        assert without_private(text) == text
 
 
 @pytest.mark.parametrize(
