@@ -423,8 +423,14 @@ class Commands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "`contextgraph call --list`: others."
+            from contextgraph.cli.call import callable_operations
+
+            names = [*self.list_commands(ctx), *callable_operations()]
+            near = get_close_matches(args[0], names, n=1)
+            hint = "`contextgraph call --list`: others."
+            if near:
+                is_command = near[0] in self.homes
+                hint = f"Did you mean {near[0] if is_command else f'call {near[0]}'!r}?"
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
 
 

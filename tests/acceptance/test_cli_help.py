@@ -71,6 +71,7 @@ def test_a_misspelt_command_is_answered_with_the_nearest() -> None:
     result = contextgraph("qurey")
 
     assert (result.code, "Did you mean 'query'?" in result.err) == (2, True)
+    assert "Did you mean 'call remember'?" in contextgraph("remember", "x").err
     assert "contextgraph call --list" in contextgraph("zzz").err
 
 
