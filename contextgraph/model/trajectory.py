@@ -287,11 +287,12 @@ class Condition(StrEnum):
     """A condition that a run shows at its end, or so far, and under which runs fail more often.
 
     No edit: no file was changed that the run did not make itself. Not reproduced: no program ran
-    before the first edit. Not run: no program ran since the last edit. Not tested: no test of the
-    edited files ran since then. Tests red: the last test failed. Error open: an error was never
-    cleared. Looped: a loop lasted longer than such loops usually do. Stuck: the last step continues
-    one. Exhausted: its context, money, time or turns were used up. Wrong place: no file was changed
-    that a solved run of the same task changed.
+    before the first edit. Not run: no program ran since the last edit; a script that edits is the
+    edit. Not tested: no test ran since then, by a test runner or a program that reports tests; the
+    agent's own scripts are programs. Tests red: the last test failed. Error open: an error was
+    never cleared. Looped: a loop lasted longer than such loops usually do. Stuck: the last step
+    continues one. Exhausted: its context, money, time or turns were used up. Wrong place: no file
+    was changed that a solved run of the same task changed.
     """
 
     NO_EDIT = "no_edit"
@@ -315,7 +316,7 @@ _CONDITIONS = {
     Condition.NO_EDIT: "No existing file was changed",
     Condition.NOT_REPRODUCED: "Nothing was run before the first edit",
     Condition.NOT_RUN: "Nothing was run since the last edit",
-    Condition.NOT_TESTED: "No test of the edited files was run since the last edit",
+    Condition.NOT_TESTED: "No test was run since the last edit",
     Condition.TESTS_RED: "The last test failed",
     Condition.ERROR_OPEN: "An error was never cleared",
     Condition.LOOPED: "An attempt was repeated without a new outcome",

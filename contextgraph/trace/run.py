@@ -4,7 +4,6 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -38,6 +37,8 @@ from contextgraph.trace.steps import (
     ran_no_test,
     read_steps,
     runs_by_hand,
+    runs_program,
+    runs_tests,
     same_goal,
     same_run,
 )
@@ -338,6 +339,10 @@ def _rank(error: ErrorSignature) -> int:
 # How harnesses name the end of a run that has used up its context, money, time or turns.
 _EXHAUSTED = regex(r"context|cost|limit|budget|exceeded|max_|timeout|too_many", re.IGNORECASE)
 
+# Actions that change no file that was there, unless one was read before: what they write, such as
+# `git diff > patch.txt`, the run made itself.
+_KEEPING = frozenset({ActionKind.CREATE, ActionKind.VCS, ActionKind.VIEW, ActionKind.SEARCH})
+
 
 class CourseTracker:
     """The course of a growing run, at constant cost per step."""
@@ -345,7 +350,6 @@ class CourseTracker:
     def __init__(self) -> None:
         self.errors = OpenErrors()
         self._created: set[str] = set()
-        self._edited: set[str] = set()
         self._read: set[str] = set()
         self._is_tested = False
         self._is_red = False
@@ -364,77 +368,65 @@ class CourseTracker:
         cleared = self.errors.push(step)
         if step.reading.kind is ActionKind.SUBMIT:  # which shows nothing itself
             return cleared
-        self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
-        self._was_stuck |= self._is_stuck
+        self._is_stuck = False
         if loop is not None and is_alarming(loop):
             # A loop that turns out to reach further takes the place of those that it overlaps.
             before = {start: end for start, end in self._loops.items() if end < loop.start}
             self._loops = before | {loop.start: loop.end}
+            self._is_stuck = loop.severity is LoopSeverity.STUCK
+        self._was_stuck |= self._is_stuck
         reading = step.reading
-        if reading.kind.runs:
-            self._is_unrun = False
-            self._is_reproduced |= self._first_edit is None
-        if reading.kind is ActionKind.TEST:
-            self._is_red = not step.succeeded
-            self._passed = step.index if step.succeeded else self._passed
-            # A test command chose no tests, or some that name an edited module.
-            self._is_tested |= not reading.targets or any(
-                module in step.step.action.text for module in self._edited
-            )
         if step.succeeded:
             self._change(step)
             if reading.kind is ActionKind.VIEW:
                 self._read.update(reading.targets)
+        # A program follows the edit on its line; a script that makes an edit is that edit.
+        if runs_program(step) and not reading.scripted:
+            self._is_unrun = False
+            self._is_reproduced |= self._first_edit is None
+        if runs_tests(step):
+            self._is_tested = True
+            self._is_red = not step.succeeded
+            self._passed = step.index if step.succeeded else self._passed
         return cleared
 
     def _change(self, step: StepTrace) -> None:
-        """Note the files that *step* changed; what follows on its line ran after the change."""
+        """Note the files that *step* changed."""
         reading = step.reading
+        if reading.kind in _KEEPING:
+            self._created.update(file for file in reading.changed if file not in self._read)
         # A file that was read before exists, whatever writes into it.
         existing = self._read.difference(self._created).intersection(reading.changed)
         if not (is_edit(step) or reading.scripted or existing):
             return
         files = reading.scripted or reading.changed or reading.targets
-        self._is_unrun = bool(reading.scripted) or not reading.kind.runs
-        is_creation = reading.kind is ActionKind.CREATE
-        if is_creation:
-            self._created.update(file for file in files if file not in existing)
-        if existing or not (is_creation or (files and self._created.issuperset(files))):
+        self._is_unrun = True
+        if existing or not (files and self._created.issuperset(files)):
             self._first_edit = step.index if self._first_edit is None else self._first_edit
-            self._edited.update(PurePosixPath(file).stem for file in files)
-            self._is_tested = reading.kind is ActionKind.TEST
+            self._is_tested = False
 
-    @property
-    def _open_error(self) -> OpenError | None:
-        """The error met last that still stands in the way: no passing test came after it."""
-        latest = self.errors.latest
-        return latest if latest and latest.last.index > self._passed else None
+    def course(self, exit_status: str | None = None) -> Course:
+        """Return the course after the steps pushed so far, of a run that ended so.
 
-    @property
-    def conditions(self) -> frozenset[Condition]:
-        """The conditions after the steps pushed so far: see `Condition`."""
+        Its error is the one met last that still stands in the way: no passing test came after it.
+        """
         has_edit = self._first_edit is not None
+        latest = self.errors.latest
+        error = latest if latest and latest.last.index > self._passed else None
         shown = {
             Condition.NO_EDIT: not has_edit,
             Condition.NOT_REPRODUCED: has_edit and not self._is_reproduced,
             Condition.NOT_RUN: self._is_unrun,
             Condition.NOT_TESTED: has_edit and not self._is_tested,
             Condition.TESTS_RED: self._is_red,
-            Condition.ERROR_OPEN: self._open_error is not None,
+            Condition.ERROR_OPEN: error is not None,
             Condition.LOOPED: self._was_stuck,
             Condition.STUCK: self._is_stuck,
+            Condition.EXHAUSTED: bool(exit_status and _EXHAUSTED.search(exit_status)),
         }
-        return frozenset(condition for condition, is_shown in shown.items() if is_shown)
-
-    def course(self, exit_status: str | None = None) -> Course:
-        """Return the course after the steps pushed so far, of a run that ended so."""
-        conditions = set(self.conditions)
-        if exit_status and _EXHAUSTED.search(exit_status):
-            conditions.add(Condition.EXHAUSTED)
-        error = self._open_error
         return Course(
             self._steps,
-            tuple(sorted(conditions)),
+            tuple(sorted(condition for condition, is_shown in shown.items() if is_shown)),
             self._first_edit,
             tuple(self._loops.items()),
             error.error.error_type if error else "",

@@ -191,6 +191,7 @@ class StepReader:
     def __init__(self) -> None:
         self._phases = PhaseTracker()
         self._scripts: dict[str, tuple[str, ...]] = {}
+        self._viewed: set[str] = set()
         self._actions = ActionReader()
 
     def push(self, step: Step) -> StepTrace:
@@ -203,14 +204,18 @@ class StepReader:
         return StepTrace(step, reading, phase, error, self._actions.cwd, self._actions.checkout)
 
     def _with_scripts(self, reading: ActionReading, new: Sequence[str]) -> ActionReading:
-        """*reading* with the files that scripts which the run wrote change when they are run.
+        """*reading* with the files that scripts and patches which the run wrote change.
 
         *new* are the lines that it puts in.
         """
+        if reading.kind is ActionKind.VIEW:
+            self._viewed.update(reading.targets)
         for script in reading.changed:
             if script.endswith(".py"):
                 self._scripts[script] = tuple(self._edited_by("\n".join(new)))
-        if not reading.kind.runs:
+            elif new and new[0].startswith(("--- ", "diff ")):
+                self._scripts[script] = files_changed("\n".join(new))
+        if not (reading.kind.runs or reading.verb == "patch" or "git apply" in reading.command):
             return reading
         files = dict.fromkeys(
             file for path in reading.targets for file in self._scripts.get(path, ())
@@ -218,10 +223,14 @@ class StepReader:
         return replace(reading, scripted=tuple(files)) if files else reading
 
     def _edited_by(self, program: str) -> Iterator[str]:
-        """The files of a repository that *program* reads and writes."""
+        """The files of a repository that *program* reads and writes.
+
+        One at its root counts where the run looked at it before: others may be data.
+        """
         for file in files_written_by(program) if ".read" in program else ():
             path = repository_path(file, self._actions.cwd)
-            if "/" in path and not path.startswith("/"):
+            is_known = "/" in path or path in self._viewed
+            if is_known and not path.startswith("/"):
                 yield repository_path(file, self._actions.cwd, self._actions.checkout)
 
 
@@ -666,6 +675,21 @@ def ran_no_test(failed: StepTrace) -> bool:
     return error is not None and (
         error.family in _MISTYPED or error.error_type.startswith("pytest: ")
     )
+
+
+def runs_program(step: StepTrace) -> bool:
+    """True where a program ran, the project's own among them: it was found, and typed right."""
+    kind = step.reading.kind
+    runs = kind.runs or (kind is ActionKind.OTHER and step.reading.verb not in _QUIET)
+    return runs and (step.error is None or step.error.family not in _MISTYPED)
+
+
+def runs_tests(step: StepTrace) -> bool:
+    """True for tests that could be started, by their runner or a program that reports them."""
+    shown = step.step.observation
+    if shown is None or step.reading.kind is ActionKind.TEST:
+        return shown is not None and not ran_no_test(step)
+    return step.reading.kind is ActionKind.RUN and _TESTS_RAN.search(shown) is not None
 
 
 def is_version(reading: ActionReading, other: ActionReading) -> bool:
