@@ -77,25 +77,6 @@ class Client(OfService):
         self._now = lambda: datetime.now(UTC)
         self._shown = deque(maxlen=MOST_SHOWN)
 
-    def search(
-        self,
-        question: str,
-        repo: str | None = None,
-        *,
-        limit: int = 10,
-        strategy: str = "hybrid",
-        agent: str = "",
-        file: str = "",
-    ) -> tuple[model.Found, ...]:
-        given = {"question": question, "limit": limit, "strategy": strategy}
-        chosen = {"repo": repo, "agent": agent, "file": file}
-        params = given | {name: value for name, value in chosen.items() if value}
-        answer = self.send("GET", "/v1/search", params=params)
-        return decoded(tuple[model.Found, ...], answer["found"])
-
-    def sources(self) -> list[model.KnownSource]:
-        return decoded(list[model.KnownSource], self.send("GET", "/v1/sources")["sources"])
-
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> model.ConsolidationReport:

@@ -203,9 +203,11 @@ class OfService(OverHttp, AgentMemory):
     quarantine = requested(AgentMemory.quarantine, "", ADMIN)
     release = requested(AgentMemory.release, "", ADMIN)
     retire = requested(AgentMemory.retire, "", ADMIN)
+    search = requested(AgentMemory.search, "", READ)
     session = requested(AgentMemory.session, "", READ)
     session_facets = requested(AgentMemory.session_facets, "", READ)
     sessions = requested(AgentMemory.sessions, "", READ)
+    sources = requested(AgentMemory.sources, "", READ)
 
 
 class RetrieverOfService(Part, MemoryRetriever):
