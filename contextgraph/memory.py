@@ -214,7 +214,7 @@ class AgentMemory:
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
-        """Build a memory from *parts*, for example with your own store."""
+        """Return a memory of *parts*, for example with your own store."""
         memory = cls.__new__(cls)
         memory._take(parts)
         return memory
@@ -949,10 +949,10 @@ class AgentMemory:
                 self.lessons.add(replace(rest, repo=run.repo), run.id, run.contributor)
 
     def learn_history(self, folder: str) -> int:
-        """Keep what commits, changelog and decision records of a git repository give as reasons.
+        """Store reasons in commits, changelog and decision records of the repository at *folder*.
 
-        That is the repository around *folder*, and they are lessons of it alone, in place of those
-        of an earlier reading. Returns how many there are; the caller has to trust who wrote them.
+        They become lessons of this repository, in place of those of an earlier call. Returns their
+        number. The caller has to trust the authors.
         """
         from contextgraph.readers import GitFolder, repository_name
 
@@ -1192,7 +1192,7 @@ class AgentMemory:
         return self._decide(advice, is_quarantined=True)
 
     def release(self, advice: str) -> bool:
-        """Show *advice* again, whatever was reported about it; return False if it is unknown."""
+        """Show *advice* again, despite reports against it; return False if it is unknown."""
         return self._decide(advice, is_quarantined=False)
 
     def _decide(self, advice: str, *, is_quarantined: bool) -> bool:

@@ -79,9 +79,10 @@ class ServiceConnection(Remote["httpx2.Client"]):
         accept: HTTPStatus | None = None,
         **content: Any,
     ) -> Any:
-        """The JSON value of the answer, retried within *policy*; also of one with status *accept*.
+        """Send a request, again within *policy*; return the JSON value of the answer.
 
-        *content* is as in `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
+        *content* is as in `httpx2.Client.request`; an answer of the status *accept* is one, too.
+        Raises `StoreUnavailableError` where there is no
         answer, `SettingsError` where the token does not allow it, `StoreError` for other errors.
         """
 

@@ -105,7 +105,7 @@ class TakenStep(BaseModel):
     exit_code: Annotated[int | None, Field(description="Its exit code.")] = None
 
     def at(self, index: int) -> Step:
-        """Convert to the step *index* of a run."""
+        """Return it as the step *index* of a run."""
         action = ToolAction("bash", self.action, {"command": self.action})
         return Step(index, "", action, self.observation, exit_code=self.exit_code)
 
@@ -163,7 +163,7 @@ def server_of(
     source: Callable[[], str] = str,
     writes: bool = True,
 ) -> MCPServer:
-    """An MCP server that is not yet running; without *writes* its tools only read.
+    """Return an MCP server that is not yet running; without *writes* its tools only read.
 
     *memory*, *session* (of the agent; without it the server has one) and *source* (who supplies
     runs and reports: see `AgentMemory.learn`) are called in the context of each call of a tool.

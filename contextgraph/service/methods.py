@@ -174,7 +174,7 @@ class OverHttp:
     _retries: RetryPolicy
 
     def send(self, method: str, path: str, **content: Any) -> Any:
-        """The answer of the service: see `ServiceConnection.send`."""
+        """Return the JSON value of an answer; see `ServiceConnection.send`."""
         return self._service.send(method, path, self._retries, **content)
 
     def __getattr__(self, name: str) -> NoReturn:

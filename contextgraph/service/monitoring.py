@@ -206,7 +206,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **members: Json,
 ) -> Response:
-    """A response with a problem object; *members* extend it."""
+    """Return a response with a problem object, extended by *members*."""
     record = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

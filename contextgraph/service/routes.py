@@ -159,7 +159,7 @@ class Caller(Struct, frozen=True):
 
 
 def allowed(scope: TokenScope) -> Callable[..., Awaitable[Caller]]:
-    """A dependency: the caller, whose token must have *scope*."""
+    """Return a dependency that gives the caller, whose token must have *scope*."""
 
     async def caller(request: Request) -> Caller:
         return await caller_of(request, scope)
@@ -427,7 +427,7 @@ def begin(
     model: Name = "",
     exclude_instances: Names = (),
 ) -> LiveRun:
-    """Begin a run; "id" names it in the other calls."""
+    """Begin a run; other calls name it by the "id" of the answer."""
     return memory.live(
         repo=repo,
         instance_id=instance_id,
@@ -600,7 +600,7 @@ async def job_events(caller: Writing, job: KnownJob) -> AsyncIterator[ServerSent
 
 @router.post("/v1/consolidate")
 async def consolidate(caller: Admin) -> Response:
-    """Bring methodologies up to date, as `contextgraph call consolidate`; may take minutes.
+    """Update the methodologies, as `contextgraph call consolidate`; may take minutes.
 
     409 where another process does so.
     """

@@ -79,7 +79,7 @@ class Job(Struct):
     done: threading.Event = field(default_factory=threading.Event)
 
     def record(self, *, complete: bool = False) -> dict[str, Json]:
-        """The JSON object of the job; *complete* with the receipts."""
+        """Return the JSON object of the job; if *complete*, with receipts."""
         records = [*self.records]
         statuses = [record["status"] for record in records]
         names = ("created", "unchanged", "updated", "failed", "skipped")
@@ -118,9 +118,9 @@ class Writer:
         source: str,
         unread: Sequence[dict[str, Json]] = (),
     ) -> Job:
-        """A job that learns *runs* of *source*, which are stored in files on return.
+        """Store *runs* of *source* in files; return the job that learns them.
 
-        The same job again is the one that is known. *unread* are records of what was no run.
+        For the same runs it is the job that there is. *unread* are records of lines without a run.
         """
         if (known := self.job(memory, identity)) and not known.done.is_set():
             return known
@@ -128,11 +128,11 @@ class Writer:
         return self._add(Job(identity, memory, deque(waiting), [*unread]))
 
     def recover(self, memory: AgentMemory, left: Iterable[WaitingRun]) -> Job:
-        """A job that learns what an earlier process *left*, which the thread reads."""
+        """Return a job that reads and learns the runs that an earlier process *left*."""
         return self._add(Job("recovery", memory, deque(), unread=left))
 
     def job(self, memory: AgentMemory, identity: str) -> Job | None:
-        """The job of this id and memory; None where it is unknown, or forgotten."""
+        """Return the job of this id and memory; None if it is unknown or forgotten."""
         with self._changed:
             return self._jobs.get((id(memory), identity))
 
@@ -265,7 +265,7 @@ class RateLimiter:
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait(self, key: str) -> float:
-        """Seconds until *key* may pass; 0 where it passes now."""
+        """Return the seconds until *key* may pass; 0 if it passes now."""
         left = self._tokens(key)
         self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, time.monotonic())
         return 0.0 if left >= 1 else (1 - left) / self._rate
@@ -320,7 +320,7 @@ class Journal:
             self._folder.rmdir()
 
     def abandoned(self) -> Iterator[WaitingRun]:
-        """The runs of processes that are gone; for one process at a time."""
+        """Yield runs of processes that ended, to one process at a time."""
         for lock in self._parent.glob(f"*.server/{_LOCK}"):
             with open(lock, "rb") as file:
                 try:
@@ -367,9 +367,9 @@ class OpenRun(Struct):
 
     @contextmanager
     def in_use(self) -> Iterator[LiveRun]:
-        """The run, for one thread; at the end the steps that it took are safe in a file.
+        """Yield the run, to one thread; at the end, its new steps are written to a file.
 
-        Raises ValueError where it is finished.
+        Raises ValueError if it is finished.
         """
         with self.lock:
             if not self.is_open:
@@ -450,7 +450,7 @@ class Service:
         return tenant if tenant is not None else await self.answer(self.tenant, name)
 
     def tenant(self, name: str) -> Tenant:
-        """The tenant of this name, whose memory is opened at first use."""
+        """Return the tenant of this name; its memory is opened at first use."""
         with self._opening:
             if name not in self._tenants:
                 tenant = Tenant(replace(self.settings, tenant=name))
@@ -461,7 +461,7 @@ class Service:
     async def answer(
         self, function: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs
     ) -> _R:
-        """Call *function* in a thread; raises TimeoutError where it takes too long."""
+        """Return the result of *function*, called in a thread; raises TimeoutError."""
         with fail_after(self.limits.seconds):
             return await run_sync(
                 partial(function, *args, **kwargs),
@@ -470,7 +470,7 @@ class Service:
             )
 
     async def read_upload(self, function: Callable[[], _R]) -> _R:
-        """Call *function* in one of two threads, however long it takes."""
+        """Return the result of *function*, called in one of two threads, without a time limit."""
         return await run_sync(function, limiter=self._uploads)
 
     async def parsed(self, parse: Callable[[], _R], size: int) -> _R:
@@ -478,11 +478,11 @@ class Service:
         return await self.read_upload(parse) if size > _LARGE else parse()
 
     async def maintain(self, function: Callable[[], _R]) -> _R:
-        """Call *function* in the one thread for it, however long it takes."""
+        """Return the result of *function*, called in the thread for maintenance."""
         return await run_sync(function, limiter=self._chores)
 
     def begin(self, tenant: Tenant, run: LiveRun, source: str) -> str:
-        """The id by which *run* goes on."""
+        """Register *run*; return the id that continues it."""
         if len(tenant.live) >= self.limits.live_runs:
             raise TooBusyError(f"{self.limits.live_runs} live runs are open; finish some of them")
         identity = f"live_{uuid4().hex[:16]}"
@@ -492,7 +492,7 @@ class Service:
     def end(
         self, tenant: Tenant, run: OpenRun, end: Callable[[LiveRun], RawTrajectory]
     ) -> Job | None:
-        """The job that learns the run that *end* returns; None where it has no steps."""
+        """Return the job that learns the run that *end* returns; None if it has no steps."""
         with run.lock:
             if not run.is_open:
                 return None

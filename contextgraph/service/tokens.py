@@ -60,12 +60,12 @@ class TokenFile:
 
     @classmethod
     def of(cls, settings: Settings) -> "TokenFile":
-        """The file beside the memory of *settings*, for all of its tenants."""
+        """Return the tokens in the file beside the memory of *settings*, for all of its tenants."""
         memory = replace(settings, tenant="default").companion
         return cls(Path(f"{memory}.tokens.json"))
 
     def create(self, scopes: Sequence[TokenScope], tenant: str, source: str) -> tuple[Token, str]:
-        """A new token, and the text that its user sends, which is kept nowhere.
+        """Create a token; return it with the text that its user sends, which is stored nowhere.
 
         Raises `SettingsError` for a *source* that cannot be one.
         """
@@ -91,19 +91,19 @@ class TokenFile:
         return removed
 
     def all(self) -> Sequence[Token]:
-        """The tokens, in the order of creation."""
+        """Return the tokens, in the order of creation."""
         with self._lock:
             self._reload()
             return [*self._tokens.values()]
 
     def verified(self, text: str) -> Token | None:
-        """The token whose text a caller sent, if `find` found it before; takes no time."""
+        """Return the token with this text if `find` has found it before; else None."""
         with self._lock:
             self._reload()
             return self._verified.get(_digest(text))
 
     def find(self, text: str) -> Token | None:
-        """The token whose text a caller sent; None for a wrong or revoked one."""
+        """Return the token with this text; None for a wrong or revoked one."""
         with self._lock:
             self._reload()
             prefix, _, rest = text.partition("_")

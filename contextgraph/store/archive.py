@@ -125,7 +125,7 @@ _NAMES = {**{kind: name for name, kind in _KINDS.items()}, Note: NoteKind.NOTE}
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that replaces *path* when it is complete; compressed for ``.zst``."""
+    """Open a file that replaces *path* when it is complete; compressed for ``.zst``."""
     import zstandard
 
     opened = zstandard.open if path.suffix == ".zst" else open
@@ -145,7 +145,7 @@ def write_line(file: IO[bytes], value: Header | Line) -> None:
 
 
 def read_header(path: Path) -> Header:
-    """The first line of *path*; raises `ReadError` for no archive, or one of a later version."""
+    """Return the first line of *path*; raises `ReadError` unless it is of a known version."""
     record = _parsed(path, 1, next(lines(path), b""))
     if record.get("format") != FORMAT:
         raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
@@ -160,7 +160,7 @@ def read_header(path: Path) -> Header:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """All lines after the first but the last.
+    """Yield all lines but the first and the last.
 
     Raises `ReadError` with the line that is damaged, or where the file was truncated.
     """
@@ -222,7 +222,7 @@ ReadAgain: TypeAlias = Callable[[RawTrajectory], Bundle]
 
 
 class Exported(Struct, frozen=True):
-    """How much was written."""
+    """Numbers of what was written."""
 
     runs: int
     methodologies: int
@@ -231,9 +231,10 @@ class Exported(Struct, frozen=True):
 
 
 class Imported(Struct):
-    """How much was read; *vectors_of* is a space whose vectors the memory could not take over.
+    """Numbers of what was read.
 
-    *left_out* are lines of a contribution that only an owner may bring.
+    *vectors_of* is a space whose vectors the memory could not take over, *left_out* the number of
+    lines that only an owner may import.
     """
 
     created: int = 0

@@ -63,8 +63,8 @@ class Table(Struct, frozen=True, eq=False):
     *label* is that of nodes in a graph, or the type of relations where *ends* names the tables that
     they lead from and to. *columns* can be filtered and sorted by; their types are str, int, float,
     bool, datetime, and tuple for several texts. Each of *indexes* serves a frequent question: the
-    columns that it compares, then those of its order (``-``: descending); but for the first, and
-    wherever rows are ordered by a column, all rows have a value there. Words of rows are
+    columns that it compares, then those of its order (``-``: descending); all rows
+    have a value in each but the first, and in columns that rows are ordered by. Words of rows are
     searched where *scope* names the column that most searches are limited by. Damage of a row is
     reported as that of the part that *part_of* names, with the column of its key. *is_sized*: the
     number of rows says how large a memory is. *is_coarse*: its vectors are `Vector.coarse`, and one
@@ -110,7 +110,7 @@ class Row(Struct, frozen=True):
 
 
 class Is(Enum):
-    """How a column is compared."""
+    """A comparison of a column with a value."""
 
     EQUAL = "="
     IN = "in"
@@ -149,7 +149,7 @@ def form_of(where: Where) -> Form:
 
 
 def is_empty(where: Where) -> bool:
-    """Return whether a term admits nothing: a column that is one of no values."""
+    """Return True if a term admits nothing, as its column is compared with no values."""
     return any(term.how in (Is.IN, Is.HAS_ANY) and not term.value for term in where)
 
 
@@ -158,7 +158,7 @@ RANGES = (Is.LEAST, Is.MOST, Is.ABOVE)
 
 
 class Serving(NamedTuple):
-    """How an index of these *columns* serves a form: those *compared*, and those of its *order*."""
+    """An index that serves a form: its *columns*, those *compared* and those of the *order*."""
 
     columns: Sequence[str]
     compared: tuple[str, ...]
@@ -299,7 +299,7 @@ class Port(Reads, Protocol):
         """
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """In this block the thread reads one state of a file, or the newest of a server."""
+        """Let the thread read one state of a file, or the newest of a server, in this block."""
 
     def changed(self, since: int) -> Change:
         """Return what was put or deleted after the revision *since*."""

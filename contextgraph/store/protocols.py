@@ -40,25 +40,26 @@ class RunStore(Protocol):
     """
 
     def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
-        """Store new runs, and what is now known of the outcomes of others; the status of each."""
+        """Store new runs, and outcomes of known runs that had none; return a status for each."""
 
     def replace(
         self, bundles: Mapping[str, model.Bundle], added: Sequence[model.Bundle] = ()
     ) -> Sequence[str]:
-        """Replace known runs, by id; their ids. A known outcome and the time of learning stay.
+        """Replace known runs, by id; return their ids.
 
-        Runs that are *added* are stored first, in the same transaction.
-        `learned` knows the run by its former id; a run with the id of the bundle is replaced, too.
+        A known outcome and the time of learning stay. Runs that are *added* are stored first, in
+        the same transaction. `learned` knows the run by its former id; a run with the id of the
+        bundle is replaced, too.
         """
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
-        """Set the outcome of these runs by hand, whatever it was; how many this changed."""
+        """Set the outcome of these runs by hand; return how many had another one."""
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
-        """Requested id, which may be a former one -> what is stored of the known run."""
+        """Return what is stored of known runs, by the requested id, which may be a former one."""
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
-        """The known ones of these runs, by id."""
+        """Return runs by id, without unknown ones."""
 
     def ids(
         self,
@@ -67,7 +68,10 @@ class RunStore(Protocol):
         after: str = "",
         limit: int = ALL,
     ) -> Sequence[str]:
-        """The ids of runs of *repo* (in any case) and of *instance*, those greater than *after*."""
+        """Return ids of runs greater than *after*, ascending.
+
+        Only runs of *repo*, in upper or lower case, and of *instance*, where these are given.
+        """
 
     def courses(self, scope: model.Scope, limit: int) -> Sequence[model.RunCourse]:
         """Return how runs with steps went whose outcome is known, by id."""
@@ -82,16 +86,13 @@ class RunStore(Protocol):
         """Return ids of runs that are found by one of *digests*: see `trace.owners`."""
 
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
-        """The masked run as it was learned, with the outcome known by now."""
+        """Return the masked run as it was learned, with its present outcome; None if unknown."""
 
     def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
-        """What the known ones of these runs show of their project and machine, by id.
-
-        One row for each run, with one encoded value, written and removed with the run.
-        """
+        """Return by run id the facts about project and machine; they are stored with the run."""
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
-        """Run id -> its fragments, in order; none for unknown ids."""
+        """Return the fragments of runs in their order, by run id, without unknown runs."""
 
     def find_fragments(
         self,
@@ -102,7 +103,10 @@ class RunStore(Protocol):
         file_name: str | None = None,
         loop_command: str | None = None,
     ) -> Sequence[model.FragmentCandidate]:
-        """Fragments with all of this, newest run first; *file_name* is without folders."""
+        """Return fragments that meet all conditions, newest run first.
+
+        *file_name* is without folders.
+        """
 
     def for_task(
         self,
@@ -111,7 +115,7 @@ class RunStore(Protocol):
         limit: int,
         agent: str | None = None,
     ) -> Sequence[model.Trajectory]:
-        """Runs of this type of task and *agent* (None: any), solved ones first, then the newest."""
+        """Return runs by type of task and *agent*, solved ones first, then the newest."""
 
     def listed(
         self, wanted: model.RunFilter, limit: int, skip: int = 0
@@ -141,23 +145,29 @@ class RunStore(Protocol):
     def repositories(
         self, limit: int, skip: int = 0, containing: str = ""
     ) -> Sequence[tuple[str, int]]:
-        """Repositories with *containing* in their name, and how many runs each has, most first."""
+        """Return names and numbers of runs of repositories, most runs first.
+
+        Only names with *containing* in them, after *skip* others.
+        """
 
     def for_text(
         self, words: Sequence[str], scope: model.Scope, limit: int
     ) -> Sequence[model.Trajectory]:
-        """Runs whose task or summary has any of *words*, most relevant first."""
+        """Return runs whose task or summary has any of *words*, most relevant first."""
 
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
-        """How many runs there are, and in how many (task or summary) each of *words* occurs."""
+        """Return the number of runs, and of runs with each of *words* in task or summary."""
 
     def archived(self, trajectory_id: str) -> model.Bundle | None:
-        """All that is stored of a run, for `add`: errors by id, recoveries by step and ids."""
+        """Return all that is stored of a run, for `add`; None if it is unknown.
+
+        Errors are in the order of their ids, recoveries in that of steps and ids.
+        """
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        """Remove these runs and all that only they support; how many were known.
+        """Remove runs and all that only they support; return how many were known.
 
-        A server does so in several transactions, each of whole runs: after an error call it again.
+        A server does so in several transactions, each of whole runs: after an error, call again.
         """
 
 
@@ -166,11 +176,11 @@ RECOVERY_LEVELS = (
     model.SignatureLevel.TYPE,
     model.SignatureLevel.FAMILY,
 )
-"""How exactly errors may agree whose recoveries are found together."""
+"""Levels at which errors may agree for their recoveries to be found together, closest first."""
 
 
 def current_name(runs: RunStore, repo: str) -> str:
-    """Return the name by which *repo* goes now, as it may have been joined with another one."""
+    """Return the present name of *repo*, which may have been joined with another one."""
     joined = runs.names().get(repo.casefold()) if repo else None
     return joined.now if joined else repo
 
@@ -181,23 +191,24 @@ class RecoveryStore(Protocol):
     def for_error(
         self, questions: Sequence[model.ErrorQuestion], limit: int
     ) -> Sequence[model.RecoveryCandidate]:
-        """Recoveries from the errors of *questions* (at `RECOVERY_LEVELS`), *limit* of each.
+        """Return recoveries from the errors of *questions* at `RECOVERY_LEVELS`, *limit* for each.
 
-        Each once, by question; verified ones first, then the newest run, then as by `of_fragments`.
+        Each recovery comes once, at its first question: verified ones first, then the newest run,
+        then in the order of `of_fragments`.
         """
 
     def for_text(
         self, words: Sequence[str], scope: model.Scope, limit: int
     ) -> Sequence[model.RecoveryCandidate]:
-        """Recoveries whose error message or description has any of *words*, most relevant first."""
+        """Return recoveries with any of *words* in error or description, most relevant first."""
 
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
-        """The recoveries of these fragments, by fragment id, error id and error step."""
+        """Return recoveries of fragments, ordered by fragment id, error id and error step."""
 
     def histories(
         self, error_ids: Sequence[str], limit: int, repo: str | None = None
     ) -> Sequence[model.ErrorHistory]:
-        """Return outcomes of the newest runs (of *repo*) that met each error, by its id."""
+        """Return for each known error, by id, outcomes of the newest *limit* runs that met it."""
 
     def errors(
         self,
@@ -207,19 +218,19 @@ class RecoveryStore(Protocol):
         runs: Iterable[str] | None = None,
         only: Sequence[str] = (),
     ) -> Sequence[model.ErrorTally]:
-        """Errors met in *scope*, in fragments of *phase*, by *runs* (ids); most runs first.
+        """Return errors in *scope* with the number of runs that met them, most runs first.
 
-        Of those with the ids *only*, if any are given.
+        Only those in fragments of *phase*, of *runs* and with the ids *only*, where given.
         """
 
     def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
-        """Run id -> the errors that its fragments met, by fragment id and error id."""
+        """Return errors that fragments met, by run id, ordered by fragment id and error id."""
 
     def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
-        """The `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
+        """Return the `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
 
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
-        """Delete failed attempts at each error beyond the newest *keep*; how many nodes went.
+        """Delete failed attempts at each error beyond the newest *keep*; return how many nodes.
 
         Active methodologies that no fragment supports go as well; fragments with a recovery stay.
         """
@@ -234,7 +245,10 @@ class TextVectors(Protocol):
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
-        """Id greater than *after* -> text: of all, or of those not embedded in *space* yet."""
+        """Return texts by ids greater than *after*, ascending: all, or those without a vector.
+
+        Without one is a text that is not embedded in *space*.
+        """
 
     def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         """Store vectors of *space* by the ids of texts; None for a text that has none.
@@ -245,28 +259,31 @@ class TextVectors(Protocol):
 
 
 class VectorStore(TextVectors, Protocol):
-    """Stores vectors by space; a query sees one space, whatever is being prepared beside it."""
+    """Stores vectors by space; queries use one space while another is prepared."""
 
     def active_space(self) -> model.Space | None:
-        """The space in which queries are answered; None while there is none."""
+        """Return the space in which queries are answered; None while there is none."""
 
     def space_model(self, space: str) -> bytes | None:
-        """The model that was stored with the space of this name."""
+        """Return the model that was stored with a space, by its name; None without one."""
 
     def prepare(self, space: model.Space, model: bytes | None) -> None:
-        """Let vectors of *space* be stored, with its *model*.
+        """Allow vectors of *space* to be stored, and store its *model*.
 
-        Of a known one its fields change, and its model where one is given.
+        A known space gets the new fields; it keeps its model where none is given.
         """
 
     def switch(self, space: str) -> None:
         """Make *space* the active one and drop all others; raises `StoreError` as `add` does."""
 
     def nearest(self, vector: model.Vector, scope: model.Scope, limit: int) -> Sequence[model.Near]:
-        """Runs by cosine, to four decimals; `SpaceMismatchError` if that space is not active."""
+        """Return runs with their cosines, of four decimals, highest first.
+
+        Raises `SpaceMismatchError` if the space of *vector* is not active.
+        """
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
-        """Id -> text of fragments and methodologies not embedded in *space* yet."""
+        """Return texts of fragments and methodologies without a vector of *space*, by id."""
 
     def add_nodes(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         """Store vectors of fragments and methodologies; each has one, the last, until it is put."""
@@ -274,14 +291,17 @@ class VectorStore(TextVectors, Protocol):
     def nearest_nodes(
         self, vector: model.Vector, node_type: NodeType, limit: int
     ) -> Mapping[tuple[str, str], model.Vector]:
-        """(Id of the run of a fragment, else empty; id) -> vector, by cosine to four decimals."""
+        """Return vectors by (run, id), highest cosine, of four decimals, first.
+
+        The run is that of a fragment; for a methodology it is empty.
+        """
 
 
 class MethodologyStore(Protocol):
     """Stores methodologies; retired ones are tombstones, which `for_error` skips."""
 
     def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
-        """The ids of those of *repo* (in any case), those greater than *after*."""
+        """Return ids greater than *after*, ascending; only of *repo* (in any case), where given."""
 
     def get(
         self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
@@ -289,15 +309,18 @@ class MethodologyStore(Protocol):
         """Return methodologies with these ids or of these errors, by id."""
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[model.Methodology]]:
-        """Return those of each type (and family) of these errors: by id, types by their first."""
+        """Return groups of methodologies for errors of the same type and family.
+
+        Each group is ordered by id, the groups by their first id.
+        """
 
     def for_error(
         self, signatures: Sequence[model.ErrorSignature], scope: model.Scope, limit: int
     ) -> Sequence[model.Methodology]:
-        """Those that resolve the error of the first of these templates that has any.
+        """Return methodologies for the first of *signatures* whose template has any.
 
-        Of the repository of *scope* first, then general ones, by support, highest first; none that
-        was derived from a run that *scope* hides. Without their `sources`.
+        Those of the repository of *scope* come before general ones, then the highest support.
+        None is derived from a run that *scope* hides. They are without their `sources`.
         """
 
     def put(
@@ -307,14 +330,15 @@ class MethodologyStore(Protocol):
         resolved: Sequence[model.ResolvedBy] = (),
         similar: Sequence[model.SimilarTo] = (),
     ) -> int:
-        """Write all of it; how many `SIMILAR_TO` edges changed. Retired ones lose their *resolved*.
+        """Write methodologies and edges; return how many `SIMILAR_TO` edges changed.
 
-        What a removed one had superseded is removed as well, and its errors count as changed.
+        Retired methodologies lose their *resolved* edges. With a removed one go those that it had
+        superseded, and their errors count as changed.
         """
 
 
 def id_pages(store: RunStore | MethodologyStore, size: int) -> Iterator[Sequence[str]]:
-    """All ids in *store* in ascending order, at most *size* in memory at a time."""
+    """Yield all ids in *store*, ascending, in pages of at most *size*."""
     after = ""
     while ids := store.ids(after=after, limit=size):
         yield ids
@@ -334,7 +358,10 @@ class ExposureStore(Protocol):
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
     ) -> bool:
-        """Record whether a context, or its *item* (from 1), helped; False: unknown, or known."""
+        """Record whether a context, or its *item* (from 1), helped.
+
+        Return False if there is no such context or item, or a report of it is recorded already.
+        """
 
     def of_session(self, session: str) -> Sequence[model.Exposure]:
         """Return the contexts that were shown or withheld in a session, oldest first."""
@@ -342,14 +369,14 @@ class ExposureStore(Protocol):
     def forget_session(self, session: str, only_of: str | None = None) -> None:
         """Empty `said` of the contexts of a session, whose agent no longer knows them.
 
-        Of those that were shown to the source *only_of*, if given.
+        Only of contexts that were shown to the source *only_of*, if it is given.
         """
 
     def forget_texts(self, repos: Collection[str], since: datetime) -> None:
         """Remove the texts of contexts shown *since* then in these repositories ("": not known)."""
 
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
-        """Return evidence about advice or items: of each its newest 100 reported contexts."""
+        """Return the evidence about advice or items: the newest 100 reported contexts of each."""
 
     def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
@@ -360,7 +387,7 @@ class ExposureStore(Protocol):
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
         """Return contexts that were shown or withheld, newest first, after *skip* newer ones.
 
-        With a *name* those that have this advice or item, or the one with this id.
+        Only contexts with the id *name*, or with advice or an item of this id, if it is given.
         """
 
     def tally(
@@ -369,9 +396,9 @@ class ExposureStore(Protocol):
         """Count what was shown from *since* to before *until*, by outcome."""
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
-        """All contexts that were shown or withheld, by id, a few of them in memory at a time.
+        """Yield all contexts that were shown or withheld, by id, with a few in memory at a time.
 
-        Those that cannot be read are given to *on_damaged*; without it the first is raised.
+        *on_damaged* is called for each that cannot be read; without it the first error is raised.
         """
 
 
@@ -384,42 +411,45 @@ class NoteStore(TextVectors, Protocol):
         function: NoteChange = replace,
         new: Sequence[model.Note] = (),
     ) -> Sequence[model.Note]:
-        """Store *new*, and each known note of *ids* as *function* returns it; the latter, by id.
+        """Store *new*, replace the known notes of *ids* by the result of *function*; return these.
 
-        No other change comes between reading and writing; *function* may be called again. A note
-        whose text has changed waits to be embedded again.
+        They are ordered by id. No other change comes between reading and writing; *function* may be
+        called again. A note with another text waits to be embedded again.
         """
 
     def get(self, ids: Sequence[str]) -> Mapping[str, model.Note]:
-        """The known ones of *ids*, by id."""
+        """Return notes by id, without unknown ones."""
 
     def for_text(
         self, words: Sequence[str], scope: model.NoteScope, limit: int
     ) -> Sequence[model.Note]:
-        """Live notes with any of *words* (stems): with most of them first, then the newest."""
+        """Return live notes with any of *words* (stems): most words first, then the newest."""
 
     def nearest(
         self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
     ) -> Sequence[Mapping[str, float]]:
-        """For each of *vectors*, of one space, live notes -> cosine, to 4 decimals, best first."""
+        """Return for each of *vectors*, all of one space, cosines by the id of live notes.
+
+        Cosines have four decimals; the highest come first.
+        """
 
     def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
-        """Live notes, the newest first, of equal times the greatest id."""
+        """Return live notes, the newest first, of equal times the greatest id."""
 
     def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
-        """All notes with a link to one of *ids*, by id."""
+        """Return all notes with a link to one of *ids*, ordered by id."""
 
     def counts(self) -> Mapping[model.NoteKind, int]:
-        """How many live notes there are of each kind that has some."""
+        """Return the number of live notes by kind, without kinds that have none."""
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Note]:
-        """All notes, by id, a few of them in memory at a time.
+        """Yield all notes, by id, with a few in memory at a time.
 
-        Those that cannot be read are given to *on_damaged*; without it the first is raised.
+        *on_damaged* is called for each that cannot be read; without it the first error is raised.
         """
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete notes; how many were known."""
+        """Delete notes; return how many were known."""
 
     def close(self) -> None:
         """Release what it holds beside the `Store`, whose `close` calls this."""
@@ -429,39 +459,42 @@ class PassageStore(TextVectors, Protocol):
     """Stores what was said in runs; a passage goes with its run, and is written with it."""
 
     def get(self, ids: Sequence[str]) -> Mapping[str, model.Passage]:
-        """Return the known ones of *ids*, by id."""
+        """Return passages by id, without unknown ones."""
 
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
-        """Return in how many passages each of *words* (stems) occurs."""
+        """Return the number of passages, and of passages with each of *words* (stems)."""
 
     def for_text(
         self, weights: Mapping[str, int], scope: model.PassageScope, limit: int
     ) -> Sequence[str]:
-        """Return ids by the sum of the weights of their stems, then the newest."""
+        """Return ids of passages with any of these stems.
+
+        The highest sum of *weights* of stems comes first, then the newest.
+        """
 
     def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
-        """Return the passages that were said last, the newest first, of equal times by id."""
+        """Return passages, the newest first, of equal times by id."""
 
     def cosines(self, vector: model.Vector, ids: Sequence[str]) -> Mapping[str, float]:
-        """Return id -> cosine, to 4 decimals, of those of *ids* with a vector of its space."""
+        """Return cosines, of four decimals, by id; without passages that have no such vector."""
 
     def nearest(
         self, vector: model.Vector, scope: model.PassageScope, limit: int
     ) -> Mapping[str, float]:
-        """Return id -> cosine, to 4 decimals, best first."""
+        """Return cosines, of four decimals, by the id of passages, highest first."""
 
     def counts(self, space: str | None = None) -> model.PassageCounts:
-        """Return how many passages there are, and how many have no vector of *space* yet."""
+        """Return the number of passages, and of passages without a vector of *space*."""
 
     def keep(self, since: datetime | None, characters: int | None) -> int:
-        """Keep what was said since then, the newest of so many characters (None: no limit).
+        """Delete passages said before *since*, and the oldest beyond so many *characters* in all.
 
-        Return how many others were deleted.
+        None is no limit. Return how many were deleted.
         """
 
 
 class Indexed(NamedTuple):
-    """The vector of the note *id* of *repo*, whose text had this *digest*; None to remove it."""
+    """The vector of a note, and the *digest* of the text that it was made of; None removes it."""
 
     id: str
     repo: str
@@ -486,18 +519,18 @@ class VectorIndex(Protocol):
     name: str
 
     def upsert(self, space: str, vectors: Sequence[Indexed]) -> None:
-        """Store and remove vectors of *space*, in one transaction where there are such."""
+        """Store and remove vectors of *space*, in one transaction if the index has transactions."""
 
     def search(
         self, vector: model.Vector, repos: Sequence[str] | None, limit: int
     ) -> Sequence[Hit]:
-        """Vectors of the same space in *repos* (None: all), the nearest first."""
+        """Return notes with vectors of the same space in *repos* (None: all), nearest first."""
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete the vectors of these notes."""
 
     def count(self) -> int:
-        """The number of vectors."""
+        """Return the number of vectors."""
 
     def close(self) -> None:
         """Release the connection."""
@@ -507,24 +540,21 @@ class AdminStore(Protocol):
     """Leases, health, schema, counts and provenance of the whole memory."""
 
     def counts(self) -> model.MemoryCounts:
-        """Nodes, relations, outcomes and repositories."""
+        """Return the numbers of nodes, relations, outcomes and repositories."""
 
     def explain(self, node_id: str) -> model.Explanation | None:
-        """A node, or a context that was shown, with its edges; None for an unknown id.
+        """Return a node, or a context that was shown, with its edges; None for an unknown id.
 
-        Of an error, the edges to fragments of the newest 100 runs that met it.
+        An error has its edges to fragments of the newest 100 runs that met it.
         """
 
     def graph(self) -> "Graph":
-        """A read-only view of nodes, notes among them, and relations; see `store.graph`.
-
-        Each call updates it.
-        """
+        """Return a read-only graph of nodes and relations, as of this call; see `store.graph`."""
 
     def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
-        """Reachable, schema version, integrity, writable, sizes; one that fails raises nothing.
+        """Check access, schema, integrity, writing and sizes; a failed check raises nothing.
 
-        A *quick* answer is without integrity, which reads everything, and writable, which writes.
+        *quick* leaves out integrity, which reads everything, and writing.
         """
 
     def back_up(self, path: Path) -> None:
@@ -536,23 +566,24 @@ class AdminStore(Protocol):
     def take_lease(
         self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
     ) -> datetime | None:
-        """Take, renew or (*until* None) release the lease; until when another holder has it.
+        """Take or renew the lease, or release it (*until* is None).
 
-        A holder whose *process* has ended on this machine has it no longer.
+        Return None, or the time until which another holder has it. A holder whose *process* has
+        ended on this machine loses it.
         """
 
     def unconsolidated(self, after: int | None = None) -> model.Unconsolidated:
-        """Return changes since the last consolidation, or since revision *after*; ascending."""
+        """Return changes since the last consolidation, or since the revision *after*, ascending."""
 
     def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
         """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""
 
 
 class Store(Protocol):
-    """A memory: one object for each need, all of one backend, and the *tenant* that it is of.
+    """The memory of one *tenant*: an object for each kind of content, all of one back end.
 
-    Called, it returns `AdminStore.graph`. In the block of a *snapshot* the thread reads one state
-    of a file, or the newest of a server.
+    A call returns `AdminStore.graph`. Within a *snapshot* the thread reads one state of a file, or
+    the newest of a server.
     """
 
     tenant: str
@@ -586,11 +617,11 @@ class Embedder(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether a server computes the vectors; runs are stored before it is called."""
+        """True if a server computes the vectors; runs are stored before it is called."""
 
     def embed(self, texts: Sequence[str]) -> model.Embeddings:
-        """A vector for each text, in their order; raises `EmbeddingError` if that fails."""
+        """Return a vector for each text, in their order; raises `EmbeddingError`."""
 
 
 EmbedderSource: TypeAlias = Callable[[], Embedder | None]
-"""The embedder of the space that is active now; None while there is none."""
+"""Returns the embedder of the active space; None while there is none."""

@@ -45,7 +45,7 @@ _this_thread = threading.local()
 
 
 def packed(raw: model.RawTrajectory) -> bytes:
-    """*raw* as compressed bytes.
+    """Return *raw* as compressed bytes.
 
     Raises `StoreError` for a text that is not valid Unicode, or a time without zone.
     """
@@ -67,14 +67,14 @@ def packed(raw: model.RawTrajectory) -> bytes:
 
 
 def facts_from(data: str | None, identity: str) -> model.RunFacts:
-    """The facts of the run *identity* that are stored as *data*; raises `StoreError`."""
+    """Return the facts of the run *identity*, decoded from *data*; raises `StoreError`."""
     if data is None:
         raise StoreError(f"run {identity} has no facts: contextgraph call rebuild makes them")
     return from_json(model.RunFacts, data)
 
 
 def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
-    """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
+    """Return the run *identity*, read from the *data* of `packed`; raises `DamagedRunError`."""
     load("zstandard")
     import zstandard
 
@@ -154,7 +154,7 @@ class RunChanges(Protocol[Removed]):
         return statuses
 
     def set_outcome(self, ids: Iterable[str], outcome: model.Outcome) -> int:
-        """Set the outcome of runs by hand, whatever it was; return how many this changed."""
+        """Set the outcome of runs by hand; return how many had another one."""
         changed = [
             replace(run, outcome=outcome, outcome_source=model.OutcomeSource.HAND)
             for run in self.known(ids).values()
@@ -260,7 +260,7 @@ def _merged(given: model.Trajectory, known: model.Trajectory) -> model.Trajector
 
 
 def with_outcome_of(run: model.Trajectory, judged: model.Trajectory) -> model.Trajectory:
-    """*run*, with the outcome of *judged*, and how that ended."""
+    """Return *run* with the outcome and the ending of *judged*."""
     return replace(
         run,
         outcome=judged.outcome,
@@ -270,7 +270,7 @@ def with_outcome_of(run: model.Trajectory, judged: model.Trajectory) -> model.Tr
 
 
 def raw_with_outcome(raw: model.RawTrajectory, run: model.Trajectory) -> model.RawTrajectory:
-    """*raw*, with the outcome and the change that its *run* has by now."""
+    """Return *raw* with the present outcome and change of its *run*."""
     return replace(
         raw,
         outcome=run.outcome,
@@ -330,7 +330,7 @@ class StoredLease(NamedTuple):
 
 
 def file_names(fragment: model.Fragment) -> set[str]:
-    """The last parts of the paths of the files that *fragment* touches."""
+    """Return the names, without folders, of files that *fragment* touches."""
     paths = (*fragment.files, fragment.open_file or "")
     return {path.rpartition("/")[2] for path in paths} - {""}
 
@@ -344,7 +344,7 @@ class MetError(NamedTuple):
 
 
 def met_errors(bundle: model.Bundle) -> list[MetError]:
-    """The errors of *bundle*, in their order."""
+    """Return the errors of *bundle*, in their order."""
     counted: Counter[str] = Counter()
     for caused in bundle.caused:
         counted[caused.error_id] += len(caused.steps)
@@ -354,18 +354,18 @@ def met_errors(bundle: model.Bundle) -> list[MetError]:
 
 
 def note_text(value: model.Note) -> str:
-    """The text by which a note is found and embedded."""
+    """Return the text by which a note is found and embedded."""
     return "\n".join(filter(None, (value.title, value.summary, value.content, *value.tags)))
 
 
 @lru_cache(8_192)
 def note_of(text: str) -> model.Note:
-    """The note that *text* was stored for: those of a repository are recalled repeatedly."""
+    """Return the note encoded as *text*; cached, as those of a repository are read often."""
     return from_json(model.Note, text)
 
 
 def scored_words(message: str, remedy: str, actions: Sequence[model.RemedyAction]) -> str:
-    """The words by which a recovery is compared with an error: see `RecoveryCandidate`.
+    """Return words to compare a recovery with an error by; see `RecoveryCandidate`.
 
     *remedy* is the description of its *actions*.
     """
@@ -374,16 +374,16 @@ def scored_words(message: str, remedy: str, actions: Sequence[model.RemedyAction
 
 
 def trajectory_text(trajectory: model.Trajectory) -> str:
-    """The text in which the words of a run are searched."""
+    """Return the text in which the words of a run are searched."""
     return f"{trajectory.task}\n{trajectory.summary}"
 
 
 def with_report(
     shown: model.Exposure, helped: bool, item: int | None = None, source: str = ""
 ) -> model.Exposure | None:
-    """*shown*, with *source* reporting that it helped, or only its *item* (a number from 1).
+    """Return *shown* with the report of *source* about it, or about its *item* (from 1).
 
-    None where that was reported before, or there is no such item.
+    Return None if there is such a report already, or no such item.
     """
     reported = replace(shown, source=shown.source or source)
     if item is None:
@@ -500,9 +500,9 @@ class RemovedMethodology(NamedTuple):
 
 
 def made_stale(removed: Iterable[RemovedMethodology]) -> list[str]:
-    """The ids of the errors to consolidate again.
+    """Return ids of errors to consolidate again.
 
-    They are those of methodologies that go because what had superseded them goes.
+    These are the errors of methodologies that go together with the one that superseded them.
     """
     gone = list(removed)
     ids = {methodology.id for methodology in gone}
@@ -547,7 +547,7 @@ def check_space(active: model.Space | None, vector: model.Vector) -> None:
 def explained_context(
     exposure: model.Exposure, known: Mapping[str, tuple[str, str]]
 ) -> model.Explanation:
-    """A context that was shown; *known* has label and name of those items that still exist."""
+    """Return a context that was shown; *known* has label and name of items that still exist."""
     facts: dict[str, model.Json] = {
         "shown_at": f"{exposure.shown_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
         "helped": _HELPED[exposure.helped],
@@ -571,9 +571,9 @@ def explained_context(
 
 
 def tally_of(counted: Iterable[tuple[str, *tuple[int, ...]]]) -> model.ShownTally:
-    """Sum the counts of each error: shown, known, cleared, followed, right, wrong items, tokens.
+    """Return sums by error: shown, known, cleared, followed, right, wrong items, tokens.
 
-    Contexts of no error come under the empty id.
+    Contexts without an error are under the empty id.
     """
     of_errors = {error: counts for error, *counts in counted}
     total = [*map(sum, zip(*of_errors.values(), strict=True))] or [0] * 7
@@ -592,7 +592,7 @@ def tally_of(counted: Iterable[tuple[str, *tuple[int, ...]]]) -> model.ShownTall
 
 
 def in_order(relations: Iterable[model.Relation]) -> tuple[model.Relation, ...]:
-    """*relations* by type and id; several to one node differ in their properties."""
+    """Return *relations* ordered by type and id, then by their properties."""
     return tuple(
         sorted(
             relations,
@@ -608,5 +608,5 @@ def in_order(relations: Iterable[model.Relation]) -> tuple[model.Relation, ...]:
 
 @lru_cache(1)
 def gate_of(text: str) -> model.FittedGate:
-    """The gate that *text* was stored for: each query at an error reads it."""
+    """Return the gate encoded as *text*; cached, as each query at an error reads it."""
     return from_json(model.FittedGate, text)

@@ -105,7 +105,7 @@ def quarantine(memory: AgentMemory, identity: _Advice) -> Record:
 
 @operation(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/release")
 def release(memory: AgentMemory, identity: _Advice) -> Record:
-    """Show a methodology, or advice (`adv_…`), whatever was reported about it."""
+    """Show a methodology, or advice (`adv_…`), again, despite reports against it."""
     if not memory.release(identity):
         raise NotFoundError(f"no methodology or advice {identity}")
     return {"advice": identity, "status": "released", "quarantined": False}
@@ -133,7 +133,7 @@ def methodology(memory: AgentMemory, identity: Identity) -> Record:
 
 @operation(TokenScope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
 def retire(memory: AgentMemory, identity: Identity) -> Record:
-    """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
+    """Stop showing and deriving a methodology; it stays with the status retired."""
     if not memory.retire([identity]):
         raise NotFoundError(f"no methodology {identity}, or it is retired")
     return {"retired": 1}

@@ -261,7 +261,7 @@ class Connection:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """In this block each statement of the thread takes one round trip."""
+        """Let each statement of the thread take one round trip, in this block."""
         self._reset_after_fork()
         snapshot = self._snapshot
         snapshot.depth += 1
@@ -296,7 +296,7 @@ class Connection:
             self._execute("WRITE", work)
 
     def server(self) -> tuple[str, str]:
-        """Its version and edition, whatever the schema is."""
+        """Return version and edition of the server, without a look at the schema."""
         with store_errors(self.address), self._new_driver() as driver:
             driver.verify_connectivity()
             self._find_database(driver)

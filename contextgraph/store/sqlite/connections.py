@@ -89,13 +89,13 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a transaction that sees one revision of the memory."""
+        """Yield a connection in a transaction that sees one revision of the memory."""
         with store_errors(self.path), self._borrowed() as connection, _transaction(connection, ""):
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a transaction that is committed at the end, or leaves nothing."""
+        """Yield a connection in a transaction; commit it at the end, roll back on an error."""
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only")
         self._renew()
@@ -107,9 +107,9 @@ class Connections:
 
     @contextmanager
     def trying_to_write(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a writing transaction that is rolled back: the file stays as it is.
+        """Yield a connection in a writing transaction that is rolled back at the end.
 
-        Also where the memory was opened for reading.
+        This works for a memory that was opened for reading, too.
         """
         with store_errors(self.path), self._borrowed() as reader:
             if self.in_memory:
