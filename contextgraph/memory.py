@@ -26,7 +26,6 @@ from contextgraph.advising.gate import evidence_of
 from contextgraph.advising.pipeline import sayings, settle, shown_by_chance
 from contextgraph.advising.wording import (
     MAX_TOKENS,
-    command_warnings,
     fitting_lessons,
     is_fact_id,
     render_warning,
@@ -662,7 +661,7 @@ class AgentMemory:
         """
         given = State(repo=state) if isinstance(state, str) else state
         history = self._history(given, command, frozenset(exclude_instances), as_of, workdir)
-        return render_warning(history) or None
+        return render_warning(history) if self.retriever.warnings_before(history) else None
 
     def warning_before(
         self,
@@ -674,7 +673,7 @@ class AgentMemory:
     ) -> MemoryContext:
         """Return the warning of `before` as `MemoryContext.warnings`."""
         history = self._history(state, command, frozenset(exclude_instances), None, workdir)
-        return MemoryContext(new_context_id(), warnings=command_warnings(history))
+        return MemoryContext(new_context_id(), warnings=self.retriever.warnings_before(history))
 
     def _history(
         self,
@@ -1187,7 +1186,8 @@ class AgentMemory:
         """Never show *advice* again; return False if it is unknown.
 
         *advice* is an id of advice that was shown (``adv_…``), of a methodology, of a line shown at
-        a start (``fact_…``), or ``source:NAME`` for everything that this source supplied.
+        a start or before a command (``fact_…``), or ``source:NAME`` for everything that this source
+        supplied.
         """
         return self._decide(advice, is_quarantined=True)
 

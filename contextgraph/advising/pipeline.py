@@ -65,7 +65,9 @@ from contextgraph.advising.wording import (
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     Cause,
+    CommandHistory,
     ErrorSignature,
+    FailureWarning,
     Fragment,
     MemoryContext,
     Methodology,
@@ -327,9 +329,17 @@ class MemoryRetriever:
             state.environment,
         )
         # That it does not run is known by now: who did not ask does without.
-        known = command_warnings(history) if history.others else ()
+        known = self.warnings_before(history) if history.others else ()
         asked = tuple(replace(one, is_sure=False) for one in known)
         return replace(context, warnings=(*asked, *context.warnings))
+
+    def warnings_before(self, history: CommandHistory) -> tuple[FailureWarning, ...]:
+        """Return the warning before the command of *history*, unless a person turned it off."""
+        found = command_warnings(history)
+        names = [one.fact for one in found]
+        verdicts = self._store.exposures.record(names).verdicts if names else ()
+        off = {verdict.advice for verdict in verdicts if verdict.is_quarantined}
+        return tuple(one for one in found if one.fact not in off)
 
     def only(self, channel: str) -> "MemoryRetriever":
         """Return a retriever that uses only *channel*, one of `CHANNELS`."""

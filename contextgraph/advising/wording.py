@@ -163,11 +163,12 @@ class PlaybookPart(NamedTuple):
 
 
 _FACT = "fact_"
+_OF_TASKS = "what {} of the repository show"
 _CODE, _COUNT = regex(r"`[^`]*`"), regex(r"\d+")
 
 
 def is_fact_id(name: str) -> bool:
-    """Return whether *name* is the id of a line of a playbook: see `PlaybookLine`."""
+    """Return whether *name* is the id of a line of a playbook or of a warning before a command."""
     return name.startswith(_FACT)
 
 
@@ -185,7 +186,7 @@ class PlaybookLine(NamedTuple):
 
     def item_of(self, playbook: RepositoryPlaybook) -> ShownItem:
         """Return the item as which this line of *playbook* is shown."""
-        why = f"what {number_of(playbook.tasks, 'earlier task')} of the repository show"
+        why = _OF_TASKS.format(number_of(playbook.tasks, "earlier task"))
         return ShownItem(self.id_in(playbook.repo), patterns=self.patterns, why=why)
 
     def id_in(self, repo: str) -> str:
@@ -367,7 +368,10 @@ def command_warnings(history: CommandHistory) -> tuple[FailureWarning, ...]:
     if not (text := command_warning(history)):
         return ()
     tasks = max(one.tried for one in (history.exact, history.first) if one)
-    return (FailureWarning(text, tasks, Why((), ScopeLevel.REPO, tasks, ()), text),)
+    # Whatever its counts and the command that ran instead.
+    fact = f"{_FACT}{_digest(chr(10).join((history.repo, *_CODE.findall(text)[:1])))}"
+    why = Why((), ScopeLevel.REPO, tasks, ())
+    return (FailureWarning(text, tasks, why, text, fact=fact),)
 
 
 def _instead(other: CommandRecord, prepares: str) -> str:
@@ -650,7 +654,9 @@ def reason_of(why: Why) -> str:
 
 
 def _warning(warning: FailureWarning) -> _Entry:
-    return _Entry(clip(warning.text, _SENTENCE_CHARS))
+    why = _OF_TASKS.format(number_of(warning.count, "earlier task"))
+    items = (ShownItem(warning.fact, why=why),) if warning.fact else ()
+    return _Entry(clip(warning.text, _SENTENCE_CHARS), items)
 
 
 def is_told(case: SimilarCase) -> bool:

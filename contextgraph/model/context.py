@@ -533,7 +533,7 @@ class FailureWarning(Struct, frozen=True):
     """A common failure; *count* is the number of runs in which it occurred.
 
     *subject* is what it is about: an agent is warned of it once. *is_sure*: it is worth the
-    interruption of an agent that did not ask.
+    interruption of an agent that did not ask. *fact* is the id that turns it off, if one does.
     """
 
     text: str
@@ -541,6 +541,7 @@ class FailureWarning(Struct, frozen=True):
     why: Why
     subject: str = ""
     is_sure: bool = True
+    fact: str = ""
 
 
 class MemoryContext(Struct, frozen=True, eq=False):

@@ -948,6 +948,28 @@ def test_a_line_of_a_start_is_switched_off_and_on_again() -> None:
         assert not memory.quarantine("fact_unknown")
 
 
+def test_a_warning_before_a_command_is_switched_off_and_on_again() -> None:
+    fails = ("pytest tests", "/bin/sh: 1: pytest: not found", 127)
+    with AgentMemory.open(":memory:") as memory:
+
+        def warned() -> str | None:
+            with memory.live(repo="acme/shop", instance_id="s-9", task="Add") as live:
+                return live.before("pytest tests")
+
+        for number in (1, 2):
+            memory.learn(run([fails], instance_id=f"s-{number}"))
+        assert "`pytest tests` did not run" in (warned() or "")
+        memory.note_exposures()
+        (shown,) = [item.advice for one in memory.store.exposures.all() for item in one.items]
+
+        assert memory.quarantine(shown)
+        memory.learn(run([fails], instance_id="s-3"))  # its count changes, the warning does not
+        assert warned() is None
+        assert memory.before("acme/shop", "pytest tests") is None
+        assert memory.release(shown)
+        assert warned()
+
+
 def test_what_a_quarantined_remedy_does_is_in_no_line_of_a_start() -> None:
     start = State(repo="acme/shop", task_description="Add a page")
     with AgentMemory.open(":memory:") as memory:
