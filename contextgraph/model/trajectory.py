@@ -352,7 +352,6 @@ class RunCourse(NamedTuple):
     """The *course* of a run whose outcome is known."""
 
     id: str
-    instance_id: str
     is_solved: bool
     course: Course
 
