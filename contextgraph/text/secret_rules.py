@@ -61,6 +61,8 @@ _KIND_CHANGE = regex(r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
 _LONG_PART = regex(r"[A-Za-z0-9]{20,}")
 _STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
 _TYPES = ("int", "float", "string", "array", "bytes", "buffer", "bool", "list", "dict", "option")
+# As Apple and Google make them for one program.
+_APP_PASSWORD = regex(r"[a-z]{4}(?:-[a-z]{4}){3}\Z")
 _SYMBOLS = frozenset("!@#$%^&*+=?|~")
 
 # Words of messages and labels about passwords; a passphrase of random words has none of them.
@@ -119,8 +121,9 @@ def is_url_password(value: str) -> bool:
 def is_option_value(value: str) -> bool:
     """Whether *value*, after an option such as `--password`, is a literal and not a word."""
     varied = bool(_DIGIT_RUN.search(value)) or not _SYMBOLS.isdisjoint(value)
+    is_mixed = len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES
     return (
-        (varied or len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES)
+        (varied or is_mixed or _APP_PASSWORD.match(value) is not None)
         and any(c.isalpha() for c in value)
         and is_url_password(value)
         and not _NO_SECRET.match(value)
@@ -211,6 +214,14 @@ def is_name(value: str) -> bool:
     return "_" in value or any(word in lowered for word in (*_STAND_INS, *_TYPES))
 
 
+_ODD_CASE = regex(r"[A-Z]{2,}|(?<=[A-Z])[a-z](?=[A-Z])")
+
+
+def is_shuffled(value: str) -> bool:
+    """Return True for letters in an order of cases that no name has: random without digits."""
+    return len(value) >= 16 and len(_ODD_CASE.findall(value)) >= 3 and _may_be_secret(value)
+
+
 def is_placeholder(value: str) -> bool:
     """Whether *value* stands for a secret without being one."""
     lowered = value.lower()
@@ -221,8 +232,8 @@ def is_placeholder(value: str) -> bool:
 
 # What an option or a file of logins has before the name that the value follows.
 _OPTION_NAME = regex(
-    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
-    r"|\bauthtoken|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
+    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z0-9-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
+    r"|\bauthtoken|\b(?:re)?set-(?:[\w-]{1,20}-)?password|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
     r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body))\Z",
     re.IGNORECASE,
 )
@@ -230,7 +241,7 @@ _ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}
 _DETACHED = regex(
     r"\b(?:(?:sshpass|login|cqlsh|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
     r"|(?:nuget|openssl)\b[^\n|;&]{0,150}-k|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
-    r"|ldap\w{1,8}\b[^\n|;&]{0,150}-w"
+    r"|(?:ldap\w{1,8}|security)\b[^\n|;&]{0,150}-w"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
 )
 # A program that reads a secret from its input.
@@ -409,19 +420,44 @@ _TOKENS = (
     Token("square-secret", ("sq0csp-", "sq0atp-"), r"sq0(?:cs|at)p-[\w-]{22,}+"),
     Token("voyage-key", ("pa-",), r"pa-[\w-]{40,48}"),
     Token("modal-token", ("ak-", "as-"), "a[ks]-[A-Za-z0-9]{22}"),
+    Token(
+        "service-token",
+        ("st.", "pat."),
+        r"(?:st|pat)\.[A-Za-z0-9]{18,40}(?:\.[A-Za-z0-9]{16,64}){1,3}",
+    ),
+    Token("mandrill-key", ("md-",), r"md-[\w-]{22}"),
+    Token("sourcegraph-token", ("sgp_",), "sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
+)
+
+# Prefixes that vendors document for what is secret, before at least so many letters and digits.
+_VENDORS = (
+    "fc- e2b_ fw_ hb_ bb_live_ dtn_ rpa_ jina_ tgp_v1_ wandb_v1_ m0- ck- apify_api_ exa_ napi_"
+    " sk-helicone- xau_ vcp_ vca_ depot_ snyk_uat. jsrp_ packagist_ dbtc_ dbtu_ pnb_ phx_ xaat-"
+    " xapt- hcaik_ hcbik_ waka_ lin_oauth_ cal_live_ cal_test_ signkey-prod- signkey-test- tr_prod_"
+    " tr_dev_ nyk_v0_ pdl_live_apikey_ pdl_sdbx_apikey_ polar_oat_ polar_pat_ rzp_live_ rzp_test_"
+    " xsmtpsib- secret-live- secret-test- dp.st. dp.ct. dp.sa. dp.scim. dp.audit. vk1.a. essu_ ser."
+    " bpk- ste- gsk- mfa. cs_ tfp_ shpua_ kgat_ atlasv1. sk_car_"
+).split()
+_VENDOR_TOKENS = tuple(
+    Token("vendor-key", (prefix,), rf"(?i:{re.escape(prefix)})[A-Za-z0-9]{{20,}}+[\w.-]{{0,200}}+")
+    for prefix in _VENDORS
 )
 
 _KEY_NAMES = "|".join(
     f"(?<={name}{separator}key)"
     for name in (
         "api access private account signing encryption auth shared master"
-        " application app license service deploy admin write webhook subscription".split()
+        " application app license service deploy admin write webhook subscription validation"
+        " decryption account storage".split()
     )
     for separator in ("_", "-", "", r"\ ")
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
-_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：>(,]|value|</|(?:is|was)[ :]))"""
+_ASSIGNED = (
+    r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+"""
+    r"""(?:[=:：>(,]|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})|(?:is|was)[ :]))"""
+)
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
 
@@ -434,7 +470,7 @@ _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
         r"|(?P<atlassian>TATT3)|(?P<bitbucket>TBB(?=[A-Za-z0-9]{28}))|(?P<firebase>PA(?<=:APA)(?=91b))|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
-        r"|(?P<facebook>AC(?<=EAAC))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
+        r"|(?P<facebook>A(?<=EAA)(?=[A-Za-z0-9]{80}))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
         r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
     ),
     "J": r"J(?P<jwt>(?<=eyJ))",
@@ -448,9 +484,9 @@ _FOLDED = {
             | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
             | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
             | (?P<key_data>(?<=client-key)-data)
-            | (?P<option1>(?<=-key){_BLANK})
+            | (?P<option1>(?<=[-i]key){_BLANK})
         )
-        | (?P<cookie>ie(?<=cookie)(?=["']?[ :=]))
+        | (?P<cookie>ie(?<=cookie)(?=["']?[ :=,]))
         | (?P<webhook>s(?<=hooks)(?=[./]))
         | (?P<webhook1>b2(?<=webhookb2)(?=/))
         | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
@@ -478,12 +514,14 @@ _FOLDED = {
             (?:key|token|secret|password|passwd|pass|auth)\w{{0,10}}(?=\ ))
         | (?<=[as]se)(?:
             (?P<password2>(?<=passphrase){_ASSIGNED})
+            | (?P<password8>(?<=pass_phrase){_ASSIGNED})
             | (?P<option4>(?<=passphrase){_BLANK})
             | (?P<password4>(?<=mot.de.passe){_ASSIGNED})
         )
     )""",
     "z": r"zation(?P<authorization>(?<=uthorization))",
-    "@": r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",
+    "@": r"@(?:(?P<dsn>(?<=[^\s/]@)(?=(?:tcp|unix)\(|//[a-z0-9]))"
+    r"|(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[])))",
     "parola": rf"parola(?P<password5>{_ASSIGNED})",
     "mnemonic": rf"mnemonic(?P<password6>{_ASSIGNED})",
     "pass": rf"""pass(?:
@@ -493,6 +531,13 @@ _FOLDED = {
         | (?P<option5>(?<=[a-z-]pass){_BLANK})
     )""",
     "sig": r"sig(?:nature)?(?P<signature>=(?:(?<=[?&;]sig=)|(?<=signature=)))",
+    "bearer": rf"bearer(?:(?P<option6>(?<=-bearer){_BLANK})|(?P<bearer>(?<=[:=]\ bearer)(?=\ )))",
+    "nsec1": r"nsec1(?P<nostr>(?=[a-z0-9]{40}))",
+    "prv9s21": r"prv9s21(?P<wallet>(?<=[xyz]prv9s21)(?=[a-z0-9]{40}))",
+    "creds": r"creds(?P<creds>(?<=-creds)(?=[ =]))",
+    "config": r"""config(?P<positional18>(?:\ set|\ --\w+){0,2}\ [\w.:/@-]{0,60}
+        (?:token|password|secret|passwd|api[_-]?key)[\w.:/@-]{0,40}(?=\ ))""",
+    '"d"': r"\"d\"(?P<jwk>:)",
     "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
     "cmvmdgtu": r"cmvmdgtu(?P<jfrog_token>(?=[a-z0-9]{40}))",
     "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
@@ -511,6 +556,8 @@ _FOLDED = {
     "credential": r"credentials?(?P<pair>\()",
     "auth": r"""auth(?:
         (?P<docker>"(?<="auth")(?=[ ]{0,4}:))
+        | (?P<suffix1>(?<=\.auth)(?=[ ]{0,4}[:=]))
+        | (?P<positional19>(?<=>\ auth)(?=\ ))
         | (?P<pair1>(?:=|:\ |\ =\ )?[(\[])
         | (?P<positional16>\ (?:plain|login)(?=\ ))
     )""",
@@ -532,7 +579,18 @@ _RARE = frozenset(
     (
         *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
         *("identified by", "net user", "smbclient", "cmvmdgtu", "code="),
-        *("<<<", "client(", 'username"', "/v"),
+        *(
+            "<<<",
+            "client(",
+            'username"',
+            "/v",
+            "bearer",
+            "creds",
+            "config",
+            '"d"',
+            "nsec1",
+            "prv9s21",
+        ),
         *("credential", "auth", "login", "{ssha"),
     )
 )
@@ -542,8 +600,10 @@ _FOREIGN = (
 ).split()
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
-    (?P<login>(?:u|-user)(?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
+    (?P<login>(?:[ua]|-user)
+        (?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
     | u[ ]["']?[\w.\\/-]{1,64}[%,](?P<percent>)
+    | b(?P<cookie1>(?=[ ]["']?[\w.-]{1,40}=))
     | (?P<command_option>[pawk](?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
 # Of what a program reads from its input, or after the name of a user.
@@ -625,7 +685,7 @@ def tokens() -> Mapping[str, tuple[Rule, ...]]:
         for row in tomllib.loads(data)["rules"]
     )
     rules: dict[str, tuple[Rule, ...]] = {}
-    for token in (*_TOKENS, *taken):
+    for token in (*_TOKENS, *_VENDOR_TOKENS, *taken):
         for prefix in token.prefixes:
             rules[prefix] = (*rules.get(prefix, ()), _token_rule(token, prefix))
     return MappingProxyType(rules)
@@ -689,12 +749,15 @@ _PHRASE = (
 # `<password>…</password>`, `key="Password" value="…"`, `setPassword("…")`, `("password", "…")`.
 _MARKED_UP = (
     r"(?:>|</\w{1,20}>\s{0,40}<\w{1,20}>)(?P<element>[^<>\s]{8,4096}+)(?=</)"
-    r"|\s{1,3}[vV]alue\s?=\s?[\"'](?P<attribute>[^\"'\s<>]{8,256}+)(?=[\"'])"
+    r"|,?\s{1,40}\\?[\"']?[vV]alue\\?[\"']?\s?[=:]\s?\\?[\"']?(?P<attribute>[^\"'\s<>\\,}]{8,256}+)"
+    r"(?=[\"'\\\s,}]|\Z)"
 )
+# As Groovy, nginx and others have it: `storePassword "…"`.
+_SPACED = r"[ \t]{1,4}[\"'](?P<spaced>[^\"'`\s\\<>]{8,256}+)[\"']"
 _ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
 # As a person writes it.
 _SAID = r"\s(?:is|was)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
-_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}|{_SAID}"
+_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}|{_SPACED}|{_SAID}"
 _ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
 _PASSWORD = (
     f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
@@ -705,6 +768,10 @@ _HEX = regex(r"[0-9a-f]+")
 _UNQUOTED = frozenset(("bare", "line"))
 _VARIABLE = regex(r"[A-Z][A-Z0-9_]+\Z")
 _PASSWORD_NAME = regex(r"(?:_PASS|_PW|_PWD)\Z")
+_LOGIN_NAME = regex(r"(?i:[_.](?:auth|credentials?|creds|login))\Z")
+_LOGIN_VALUE = regex(r"(?P<user>[A-Za-z][\w.@-]{0,40})[:/](?P<password>[^\s:/]{8,128})")
+# A word with a number, as people choose them.
+_CHOSEN = regex(r"(?=.{0,40}[A-Z])(?=.{0,40}[a-z]).{0,40}[0-9]{3}")
 # Of what is public, or a place in a list.
 _PUBLIC_NAME = regex(
     r"(?i:(?:pub(?:lic)?|cache|primary|foreign|sort|partition|etag)[_-]?keys?"
@@ -745,29 +812,58 @@ def _assigned(
     def accepts(match: re.Match[str]) -> bool:
         group = str(match.lastgroup)
         value = match[group]
-        if _PUBLIC_NAME.search(match.string[max(0, match.start() - 24) : match.start()]):
-            return False
-        if by_name:
-            name = _VARIABLE.search(match.string[max(0, match.start() - 40) : match.start()])
-            if name and _PASSWORD_NAME.search(name[0]):
-                return is_password(value)
-            if _PASS_NAME.search(match.string[max(0, match.start() - 8) : match.start()]):
-                return is_key(value) and (group not in _UNQUOTED or _plain(match))
-            if len(value) >= 32 and _HEX.fullmatch(value):
-                return name is not None and not _NAMES_CONTENT.search(name[0])
-        if group == "said":
-            return (
-                is_key(value)
-                and is_option_value(value)
-                and len(_KIND_CHANGE.findall(value)) > len(value) / 2
-            )
-        if group == "argument":
-            return is_key(value) and looks_literal(value) and is_bare_literal(value)
-        return looks_literal(value) and (
-            group not in _UNQUOTED or is_bare_literal(value) or _plain(match)
-        )
+        before = match.string[max(0, match.start() - 40) : match.start()]
+        known = _known_by_name(match, before) if by_name else None
+        if known is not None or _PUBLIC_NAME.search(before[-24:]):
+            return bool(known) and not _PUBLIC_NAME.search(before[-24:])
+        if group in _ELSEWHERE:
+            return _is_literal_elsewhere(match, kind, looks_literal)
+        if group not in _UNQUOTED:
+            return looks_literal(value)
+        is_set = match["sign"] == "=" and (kind == "password" or _VARIABLE.search(before))
+        if is_set and is_shuffled(value):
+            return True
+        return looks_literal(value) and (is_bare_literal(value) or _plain(match))
 
     return Rule(kind, pattern, _after, accepts)
+
+
+def _known_by_name(match: re.Match[str], before: str) -> bool | None:
+    """Return whether the name that *before* ends in makes a value a secret, else None."""
+    group = str(match.lastgroup)
+    value = match[group]
+    login = _LOGIN_VALUE.fullmatch(value)
+    if login and _LOGIN_NAME.search(before):
+        return is_password(login["password"]) and login["user"] != login["password"]
+    name = _VARIABLE.search(before)
+    if name and _PASSWORD_NAME.search(name[0]):
+        return is_password(value)
+    if _PASS_NAME.search(before[-8:]):
+        return is_key(value) and (group not in _UNQUOTED or _plain(match))
+    if len(value) >= 32 and _HEX.fullmatch(value):
+        return name is not None and not _NAMES_CONTENT.search(name[0])
+    return None
+
+
+_ELSEWHERE = frozenset(("said", "spaced", "attribute", "argument"))
+
+
+def _is_literal_elsewhere(
+    match: re.Match[str], kind: str, looks_literal: Callable[[str], bool]
+) -> bool:
+    """Return True for a secret that no sign of assignment stands before."""
+    group = str(match.lastgroup)
+    value = match[group]
+    if group == "argument":
+        return is_key(value) and looks_literal(value) and is_bare_literal(value)
+    if not is_option_value(value):
+        return False
+    if group == "attribute":
+        return looks_literal(value)
+    if group == "spaced":
+        return is_password(value) if kind == "password" else is_scrambled(value)
+    is_chosen = kind == "password" and _CHOSEN.match(value) is not None
+    return is_key(value) and (is_chosen or len(_KIND_CHANGE.findall(value)) > len(value) / 2)
 
 
 def _plain(match: re.Match[str]) -> bool:
@@ -780,7 +876,7 @@ def _plain(match: re.Match[str]) -> bool:
         return True
     is_setting = match["sign"] == "=" and _SETTING.search(before)
     is_line = _LINE_BEFORE.search(before) and match.string[match.end() :][:1] in ("", "\n", "\r")
-    return bool(is_setting or is_line) and not is_name(value)
+    return bool(is_setting or is_line) and (not is_name(value) or is_scrambled(value))
 
 
 _OPTION = r"(?:[ ]{1,4}[\"']?|[\"'],[ ]{1,4}[\"'])(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
@@ -794,6 +890,14 @@ _LOGIN = (
     r"[ =]{0,2}[\"']?(?:[\w.@+{}-]{0,60}[\"']?:[\"']?(?P<secret>[^\s\"'`|&\\]{4,128}+)"
     r"|(?P<user>[^\s\"'`|&\\:]{8,60}+):[\"'])"
 )
+
+
+def _word(hit: re.Match[str]) -> int:
+    """Return where the word without blanks and quotes begins that *hit* is in."""
+    start, text = hit.start(), hit.string
+    while start and hit.start() - start < 200 and text[start - 1] not in " \t\n\"'`=":
+        start -= 1
+    return start
 
 
 def _echo(hit: re.Match[str]) -> int:
@@ -816,7 +920,7 @@ _URL_SAFE = "A-Za-z0-9_-"
 _JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
 _JWT = rf"eyJ{_JWT_PART}\.{_JWT_PART}\.[{_URL_SAFE}]{{8,}}+"
 _AUTHORIZATION = (
-    r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
+    r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|,?\s{0,40}\\?[\"']?value\\?[\"']?\s?[:=]|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
     r"(?P<scheme>(?>(?:(?:bearer|basic|(?:api-)?token|apikey|ssws|bot|[a-z]{3,12}(?=\s[a-z0-9-]*[0-9]))\s{1,4})?))"
     r"(?P<secret>[A-Za-z0-9._~+/=@-]{8,}+)(?![(\[{<$%*])"
 )
@@ -825,7 +929,8 @@ _URL = (
     r"|[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+)@)"
 )
 _COOKIE = (
-    r"[\"']?[ ]{0,3}[:= ][ ]{0,3}[\"']?(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{1,256}+"
+    r"[\"']?(?:[ ]{0,3}[:= ]|,\s{0,40}[\"']?value[\"']?\s?[:=])[ ]{0,3}[\"']?"
+    r"(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{1,256}+"
     r"(?>(?:;[ ]?[\w.-]{1,40}=[^\s\"';<>]{1,256}+){0,9}))"
 )
 _COOKIE_JAR = (
@@ -924,7 +1029,7 @@ _RULES = {
     "twitter": _token("twitter-token", 0, "A{19,22}[A-Za-z0-9]{4,40}[A-Za-z0-9%]{40,120}"),
     "tencent": _token("tencent-key", 0, "AKID[A-Za-z0-9]{32}"),
     "alibaba": _token("alibaba-key", 2, "LTAI[A-Za-z0-9]{12,26}"),
-    "facebook": _token("facebook-token", 1, "EAAC[A-Za-z0-9]{60,400}"),
+    "facebook": _token("facebook-token", 1, "EAA[A-Za-z0-9]{80,400}"),
     "easypost": _token("easypost-key", 2, "EZ[AT]K[A-Za-z0-9]{54}"),
     "refresh": Rule("google-refresh-token", r"(?P<secret>1//0[\w-]{40,200})", _start, _random),
     "airtable": Rule("airtable-token", r"\.(?P<secret>[0-9a-f]{64})", _start, _random),
@@ -956,6 +1061,27 @@ _RULES = {
         lambda match: is_basic_login(match["secret"]),
     ),
     "url": Rule("url-password", _URL, _scheme_end, is_url_secret),
+    "dsn": Rule(
+        "url-password",
+        r"[\w.:-]{0,60}[\w.-][:/](?P<secret>[^\s/@\"'<>\\:]{4,128}+)@",
+        _word,
+        lambda match: is_url_password(match["secret"]),
+    ),
+    "creds": Rule(
+        "login",
+        r"[ =][\"']?[\w.@+-]{1,60}:(?P<secret>[^\s\"'`|&\\]{4,128}+)",
+        _after,
+        _is_value,
+    ),
+    "bearer": Rule(
+        "authorization",
+        r"\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{16,4096}+)",
+        _after,
+        lambda match: is_credential(match["secret"]) and is_key(match["secret"]),
+    ),
+    "nostr": Rule("private-key", r"(?P<secret>nsec1[a-z0-9]{40,80})", _start, _random),
+    "wallet": _token("private-key", 1, "[xyz]prv9s21[A-Za-z0-9]{40,120}"),
+    "jwk": Rule("private-key", r"\s?\"(?P<secret>[\w-]{40,400}+)\"", _after, _random),
     "pair": Rule(
         "password",
         r"\s{0,40}[\"'][^\"'\s]{1,100}[\"'],\s{0,40}[\"'](?P<secret>[^\"'\s]{8,128}+)[\"']",

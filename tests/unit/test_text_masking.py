@@ -451,6 +451,51 @@ def test_what_signs_and_keys_of_other_forms_are_masked(before, value, after):
     assert value not in mask_secrets(before + value + after)
 
 
+CHOSEN = "Kaffee" + "4667!"
+
+
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [
+        ('{{"key": "x-api-key", "value": "{}"}}', RANDOM),
+        ('{{"name": "Authorization", "value": "Bearer {}"}}', RANDOM),
+        ('{{"name": "cookie", "value": "sid={}"}}', HEX),
+        ("- name: DB_PASSWORD\n  value: {}\n", PASSWORD),
+        ("storePassword '{}'", CHOSEN),
+        ("the password is {}", CHOSEN),
+        ("NEO4J_AUTH=neo4j/{}", CHOSEN),
+        ('cloud.auth: "elastic:{}"', RANDOM[:24]),
+        ("NEXMO_API_SECRET={}", "kSecRBB" + "ppyBOLzTE"),
+        ("//reg.test/:_password={}", "kySL/yvMR" + "fNWdh/cFtOl"),
+        ("pass_phrase={}", PASSWORD),
+        ('<machineKey validationKey="{}"', HEX.upper() * 4),
+        ("https://g.test/p?private_token={}", "YOGxB" + "_0JNwkUSkMfUjla"),
+        ("login --apikey {}", RANDOM),
+        ("curl --oauth2-bearer {} https://x.test", RANDOM),
+        ("X-Auth: Bearer {}", RANDOM),
+        ("curl -b 'sessionid={}' https://x.test", HEX),
+        ("http -a me:{} https://x.test", CHOSEN),
+        ("skopeo copy --src-creds me:{} docker://x", CHOSEN),
+        ("notarytool submit x.zip --password {}", "full-zoin" + "-uvow-aapi"),
+        ("security add-generic-password -a me -w {}", CHOSEN),
+        ("admin reset-admin-password {}", CHOSEN),
+        ("poetry config pypi-token.acme {}", RANDOM),
+        ("127.0.0.1:6379> AUTH {}", CHOSEN),
+        ('Open("mysql", "app:{}@tcp(db:3306)/app")', RANDOM[:14]),
+        ("jdbc:oracle:thin:scott/{}@//db:1521/x", RANDOM[:14]),
+        ('{{"kty":"EC","d":"{}"}}', RANDOM),
+        ("{}", "EA" + "AP" + RANDOM * 3),
+        ("{}", "fc" + "-" + HEX),
+        ("{}", f"st.{HEX[:24]}.{HEX}.{HEX}"),
+        ("{}", "nse" + "c1" + HEX * 2),
+    ],
+)
+def test_a_secret_is_known_by_what_stands_beside_it(form, value):
+    masked = mask_secrets(form.format(value))
+    assert value not in masked
+    assert mask_secrets(masked) == masked
+
+
 def test_the_key_beside_a_user_of_kaggle_is_masked():
     assert HEX not in mask_secrets(f'{{"username":"tea","key":"{HEX}"}}')
 
@@ -575,6 +620,16 @@ def test_what_is_generated_is_masked_where_a_secret_stands(before, value, after)
         "The token was Int32Array1 there",
         f"sha512-{drawn(f'{MIXED}+/', 86)}==",
         "login --username ann --registry registry1.acme.example",
+        'password "required"; the password was "accepted"',
+        "SECRET=readFromVaultOrFail TOKEN_URL=getHTMLFromURL",
+        "password=getPasswordFromEnvironment",
+        '{"name": "password", "value": "required"}',
+        "git checkout -b fix=2",
+        "git config user.email ann@acme.example",
+        "the password is checked in step 2024",
+        "http -a user:pass https://x.test",
+        "BASIC_AUTH=user/pass",
+        f"bearer {HEX}",
     ],
 )
 def test_what_only_looks_generated_stays(text):
