@@ -27,7 +27,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Connect": {
         "integrations": "Connect coding agents to the memory.",
-        "trust": "Let a folder set everything, and take over its lessons.",
+        "team": "Share lessons in a repository, one file each.",
     },
     "Prove": {
         "evaluate": "Measure the advice of a memory on recorded runs.",
@@ -37,7 +37,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     _ALL: {
         "call": "Call an operation of the memory and print its JSON.",
         "distil": "Let a language model write down the lessons of finished sessions.",
-        "team": "Share lessons in a repository, one file each.",
+        "trust": "Let a folder set everything, and take over its lessons.",
         "inspect": "Show how runs are read: phases, errors, loops, recoveries.",
         "runs": "List the runs in the memory, the newest first.",
         "export": "Write a memory, its graph or its runs to a file.",

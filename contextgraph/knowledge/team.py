@@ -193,8 +193,8 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
     by_id = {lesson.id: lesson for lesson in lessons if not _contributor(lesson)}
     same, changed, new = list[Entry](), list[tuple[Entry, Lesson]](), list[Entry]()
     for entry in entries.listed:
-        if _words(entry.text) in by_words:
-            same.append(entry)
+        if _words(entry.text) in by_words or entry.status not in _SHOWN:
+            same.append(entry)  # one that no longer holds is not taken over
         elif entry.lesson in by_id:
             changed.append((entry, by_id[entry.lesson]))
         else:

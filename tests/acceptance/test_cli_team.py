@@ -215,6 +215,10 @@ def test_edits_renames_and_deletions_by_hand_are_adopted(
         assert edited in shown(memory, asked)
         assert BATCH not in shown(memory, asked)
         assert status(memory)["new"] == []
+    file.write_text(file.read_text().replace("status: active", "status: superseded", 1))
+    assert team(other, "sync").code == 0
+    assert shown(other, asked) == ""
+    assert status(other)["new"] == []
     file.unlink()
     for memory in (other, store):
         assert team(memory, "sync").code == 0
