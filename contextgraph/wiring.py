@@ -200,8 +200,9 @@ class Parts:
         questions, judge = self._question_embedder, self.conflict_judge
         learning = self._learning_embedder
         notes = Notes(
-            self.store.notes, self.now, learning, questions, judge, keyed, self._distrusted
-        )
+            self.store.notes, self.now, learning, questions, judge, keyed, self._distrusted,
+            self.store.passages.word_counts,
+        )  # fmt: skip
         notes.before_forgetting = self._before_forgetting
         return notes
 

@@ -31,6 +31,7 @@ from contextgraph.governance.forgetting import (
 )
 from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.recall import (
+    NO_WORDS,
     ORDERED,
     Question,
     credibility_of,
@@ -61,6 +62,7 @@ from contextgraph.model import (
     Snapshot,
     Strategy,
     Vector,
+    WordCounts,
 )
 from contextgraph.model.values import replace
 from contextgraph.store.protocols import EmbedderSource, NoteStore
@@ -114,7 +116,8 @@ class Notes:
 
     *clock* gives the time. *embedder* embeds notes, *questions* embeds questions. *judge* decides
     how a statement relates to an earlier one; if it cannot say, their words decide. *keyed* gives
-    the entries of keyed files, which are recalled as well.
+    the entries of keyed files, which are recalled as well. *counts* says in how many passages of
+    sessions words occur.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Notes:
         judge: Judge | None = None,
         keyed: Callable[[], Iterable["CurrentEntry"]] = tuple,
         distrusted: Callable[[], frozenset[str]] = frozenset,
+        counts: Callable[[Sequence[str]], WordCounts] = lambda _: NO_WORDS,
     ) -> None:
         self._store = store
         self._now = clock
@@ -134,6 +138,7 @@ class Notes:
         self._judge = judge
         self._keyed = keyed
         self.distrusted = distrusted
+        self._counts = counts
         # What was shown and is not stored yet would keep the words of what is deleted.
         self.before_forgetting: Callable[[], None] = lambda: None
         # Written with the next change: who only reads counts nothing.
@@ -428,11 +433,13 @@ class Notes:
         self, asked: Question, others: Sequence[Note], strategy: Strategy
     ) -> list[Recollection]:
         """Rank what answers; where vectors cannot be compared, words decide."""
+        counts = self._counts(asked.words)
         try:
-            return recollections(self._store, asked, others, strategy)
+            return recollections(self._store, asked, others, strategy, counts)
         except EmbeddingError as error:
             _warn("%s; notes are recalled by words only", error)
-            return recollections(self._store, replace(asked, vector=None), others, strategy)
+            asked = replace(asked, vector=None)
+            return recollections(self._store, asked, others, strategy, counts)
 
     def _with_contradictions(
         self, found: Sequence[Recollection], scope: NoteScope

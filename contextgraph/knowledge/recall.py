@@ -1,10 +1,11 @@
-"""Scores how well notes answer a question: shared words, meaning, links, neighbouring notes."""
+"""Scores how well notes answer a question: by words and meaning, links, neighbouring notes."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -32,11 +33,12 @@ from contextgraph.model import (
     Snapshot,
     Strategy,
     Vector,
+    WordCounts,
     cosines,
 )
 from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
-from contextgraph.ranking import blend
+from contextgraph.ranking import Rated, fused, ratings
 from contextgraph.ranking.fitted import fitted
 from contextgraph.store.protocols import NoteStore
 from contextgraph.text import (
@@ -47,7 +49,6 @@ from contextgraph.text import (
     fence,
     gives_instructions,
     masked_name,
-    overlap,
     rarity,
     regex,
     stems,
@@ -63,7 +64,6 @@ _NEXT, _SECOND = 0.25, 0.1
 # An answer was often said on a day with other answers, and by the person whom the question names.
 _DAY, _OF_ANOTHER = 0.6, 0.1
 _HIGHEST = 1 + 2 * _NEXT + 2 * _SECOND + _DAY
-_CHANNELS: Mapping[str, float] = {"words": 0.5, "meaning": 0.5}
 ORDERED = (NoteKind.NOTE, NoteKind.LESSON)
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
@@ -79,6 +79,7 @@ _BY_SESSION = 0.5
 _BY_NAME, _WALKED, _DEPTH = 20, 3, 2
 # Entities that are linked to one, beside notes and pages; more where only links are followed.
 _LINKED, _MOST_LINKED = 3, 200
+NO_WORDS = WordCounts(0, MappingProxyType({}))
 _REASON = regex(
     r"\b(?:because|since|so that|due to|reasons?|that['’]s why|otherwise|in order to)\b"
     r"|因为|由于|所以|为了|否则|以免|原因",
@@ -139,13 +140,14 @@ def recollections(
     question: Question,
     others: Sequence[Note] = (),
     strategy: Strategy = Strategy.NOTES,
+    counts: WordCounts = NO_WORDS,
 ) -> list[Recollection]:
     """The notes of *store* and *others* that are proposed for *question*, the best first.
 
     One mechanism for all that is recalled: *others* are what is not stored as a note, in the same
-    form. The score of an entity falls by what of its name the question leaves out; with links, what
-    is linked to the best entities is proposed, too, and the causes of the best notes where the
-    question is why.
+    form; *counts* says in how many passages its words occur. The score of an entity falls by what
+    of its name the question leaves out; with links, what is linked to the best entities is
+    proposed, too, and the causes of the best notes where the question is why.
     """
     if question.is_recent and strategy is not Strategy.NOTES:
         return _newest(store, question, others)
@@ -158,23 +160,20 @@ def recollections(
     notes |= {note.id: note for note in others}
     cosines = _cosines(store, question)
     notes |= store.get([id_ for id_ in [*cosines][:_BY_MEANING] if id_ not in notes])
-    weights = _weights(question.words, notes.values())
-    scores = {id_: _channel_scores(note, weights, cosines) for id_, note in notes.items()}
-    most = {
-        name: max((score[name] for score in scores.values()), default=0.0) for name in _CHANNELS
-    }
-    own = blend(scores, _CHANNELS) if any(most.values()) else {}
-    # What is not stored has no vector: its words decide alone.
-    own |= {note.id: scores[note.id]["words"] / (most["words"] or 1) for note in others}
+    texts = {id_: stems_in(searched_text(note)) for id_, note in notes.items()}
+    weights = question_weights(question.words, counts, texts.values())
+    rated = ratings(weights, texts, cosines)
+    best = islice(fused({id_: [one] for id_, one in rated.items()}), _EXTENDED)
+    around = _around(store, {id_: notes[id_] for id_ in best if notes[id_].kind is NoteKind.NOTE})
+    new = (note for id_, note in around.items() if id_ not in notes)
+    further = {note.id: stems_in(searched_text(note)) for note in new}
+    rated |= ratings(weights, further, cosines)
+    notes |= around
+    texts |= further
+    own = fused({id_: [one] for id_, one in rated.items()})
+    scores = {id_: one._asdict() for id_, one in rated.items()}
     if strategy is not Strategy.NOTES:
         _count_intent(question, strategy, store, notes, scores, own)
-    best = sorted(own, key=lambda id_: (-own[id_], id_))[:_EXTENDED]
-    around = _around(store, {id_: notes[id_] for id_ in best if notes[id_].kind in ORDERED})
-    for id_, note in around.items():
-        if id_ not in notes:
-            scores[id_] = _channel_scores(note, weights, cosines)
-            own[id_] = _blended(scores[id_], most)
-    notes |= around
     highest = max(_HIGHEST, *own.values(), 0)
     context = _Context(own, _beside(notes), _best_of_days(notes, own), highest)
     asked = question.names & set(map(_speaker, notes.values()))
@@ -184,7 +183,7 @@ def recollections(
         if value > 0 and _is_recalled(note := notes[id_], question)
     ]
     ranked.sort(key=lambda recollection: (-recollection.score, recollection.note.id))
-    probabilities = _probabilities(ranked, weights, asked)
+    probabilities = _probabilities(ranked, weights, texts, asked)
     most_probable = max(probabilities, default=0.0)
     return [
         # What is linked to an answer is one the less probably, the further it is away.
@@ -240,7 +239,7 @@ def _count_intent(
         return
     for note, nearness in _linked(store, question, strategy, notes, own):
         notes.setdefault(note.id, note)
-        why = scores.setdefault(note.id, dict.fromkeys(_CHANNELS, 0.0))
+        why = scores.setdefault(note.id, Rated(0.0)._asdict())
         added = max(0.0, nearness - why.get("graph", 0.0))
         why["graph"] = why.get("graph", 0.0) + added
         own[note.id] = own.get(note.id, 0.0) + added
@@ -357,9 +356,14 @@ def _is_apart(note: Note, other: Note) -> bool:
 
 
 @lru_cache(8_192)
+def stems_in(text: str) -> tuple[str, ...]:
+    """Return the stems in *text*, in order."""
+    return tuple(stems(text))
+
+
 def stem_counts(text: str) -> Counter[str]:
-    """The stems in *text* with their counts; not to be changed."""
-    return Counter(stems(text))
+    """Return the stems in *text* with their counts."""
+    return Counter(stems_in(text))
 
 
 def searched_text(note: Note) -> str:
@@ -381,27 +385,13 @@ def _cosines(store: NoteStore, question: Question) -> Mapping[str, float]:
     return {id_: cosine for id_, cosine in nearest.items() if cosine > 0}
 
 
-def _channel_scores(
-    note: Note, weights: Mapping[str, float], cosines: Mapping[str, float]
+def question_weights(
+    words: Sequence[str], counts: WordCounts, texts: Collection[Collection[str]] = ()
 ) -> dict[str, float]:
-    """Evidence of the two channels about *note*."""
-    counted = stem_counts(searched_text(note))
-    return {"words": overlap(weights, counted), "meaning": cosines.get(note.id, 0.0)}
-
-
-def _blended(scores: Mapping[str, float], most: Mapping[str, float]) -> float:
-    """As `blend` for a note that was not proposed; no channel says more than *most*."""
-    used = [name for name in _CHANNELS if most[name] > 0]
-    total = sum(_CHANNELS[name] for name in used)
-    return sum(_CHANNELS[name] * min(1.0, scores[name] / most[name]) for name in used) / total
-
-
-def _weights(terms: Sequence[str], notes: Collection[Note]) -> dict[str, float]:
-    """How rare the words *terms* are among *notes*."""
-    met = Counter(
-        word for note in notes for word in stem_counts(searched_text(note)).keys() & {*terms}
-    )
-    return {word: rarity(met[word], len(notes)) for word in terms}
+    """Return how rare each of *words* is among passages, by *counts*, and *texts* (stems)."""
+    met = Counter(word for text in texts for word in {*text}.intersection(words))
+    total = counts.total + len(texts)
+    return {word: rarity(counts.by_word.get(word, 0) + met[word], total) for word in words}
 
 
 def _around(store: NoteStore, notes: Mapping[str, Note]) -> dict[str, Note]:
@@ -435,7 +425,10 @@ def _beside(notes: Mapping[str, Note]) -> Mapping[str, frozenset[str]]:
 
 
 class _Context(Struct, frozen=True):
-    """Scores of notes by themselves, notes beside each, the best of each day, the most possible."""
+    """Scores of notes by themselves, notes beside each, the best of each day, the most possible.
+
+    Only notes follow each other: all else stands alone, as if it were the best of its day.
+    """
 
     own: Mapping[str, float]
     beside: Mapping[str, frozenset[str]]
@@ -452,8 +445,9 @@ class _Context(Struct, frozen=True):
 def _best_of_days(notes: Mapping[str, Note], own: Mapping[str, float]) -> dict[date, float]:
     best: defaultdict[date, float] = defaultdict(float)
     for id_, value in own.items():
-        day = notes[id_].created_at.date()
-        best[day] = max(best[day], value)
+        if notes[id_].kind is NoteKind.NOTE:
+            day = notes[id_].created_at.date()
+            best[day] = max(best[day], value)
     return best
 
 
@@ -464,14 +458,16 @@ def _recollection(
     asked: Collection[str],
     question: Question,
 ) -> Recollection:
+    own, is_followed = context.own[note.id], note.kind is NoteKind.NOTE
+    day = context.best_of_days[note.created_at.date()] if is_followed else own
     why = {
         **scores,
         "neighbours": context.neighbours_of(note.id),
-        "day": _DAY * context.best_of_days[note.created_at.date()],
+        "day": _DAY * day,
         "recency": age_weight(question.now - note.created_at, _HALF_LIFE),
         "credibility": credibility_of(note, question.now),
     }
-    found = context.own[note.id] + why["neighbours"] + why["day"]
+    found = own + why["neighbours"] + why["day"]
     relevance = min(1.0, found / context.highest)
     if _is_of_another(note, asked):
         relevance *= 1 - _OF_ANOTHER
@@ -502,10 +498,14 @@ _MOST_WORDS = 0.3
 
 
 def _probabilities(
-    ranked: Sequence[Recollection], weights: Mapping[str, float], asked: Collection[str]
+    ranked: Sequence[Recollection],
+    weights: Mapping[str, float],
+    texts: Mapping[str, Collection[str]],
+    asked: Collection[str],
 ) -> list[float]:
     """Return the probability that each of *ranked* answers a question with words of *weights*.
 
+    *texts* has their stems by id.
     A logistic regression, by shared words; by how much more of the question a note covers than
     notes of others do, where it names whom it is about (*asked*); and by whether the note is of
     another.
@@ -516,7 +516,7 @@ def _probabilities(
     rest = weights.keys() - set(stems(" ".join(asked)))
     total = sum(weights[word] for word in rest) or 1.0
     covered = [
-        sum(weights[word] for word in rest & stem_counts(searched_text(one.note)).keys()) / total
+        sum(weights[word] for word in rest.intersection(texts.get(one.note.id, ()))) / total
         for one in ranked
     ]
     most = [0.0, 0.0]

@@ -11,7 +11,13 @@ from contextgraph.embedding import is_fitted
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.recall import MOST_WORDS, searched_text, waits
+from contextgraph.knowledge.recall import (
+    MOST_WORDS,
+    question_weights,
+    searched_text,
+    stems_in,
+    waits,
+)
 from contextgraph.model import (
     Found,
     LinkType,
@@ -34,8 +40,8 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.ranking import Rated, fused, ratings
 from contextgraph.ranking.fitted import fitted
-from contextgraph.store.protocols import ALL, PassageStore, Store
-from contextgraph.text import cut, dice, number_of, overlap, rarity, stems, words as words_of
+from contextgraph.store.protocols import ALL, Store
+from contextgraph.text import cut, dice, number_of, overlap, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
 # Passages that are proposed by words and by meaning, and remedies.
@@ -118,7 +124,8 @@ def search(
     is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
     if is_new or (not recalled and asks_for_anything(question) and not is_graph):
         return _newest(store, recalled.values(), within, limit)
-    weights = question_weights(store.passages, asked)
+    words = [*dict.fromkeys(asked)][:MOST_WORDS]
+    weights = question_weights(words, store.passages.word_counts(words))
     turns, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
     if hidden:
         runs = store.runs.trajectories({said[0].run for said in turns.values()})
@@ -129,9 +136,8 @@ def search(
     near = {
         id_: max(cosines.get(one.id, 0.0) for one in passages) for id_, passages in turns.items()
     }
-    if vector is not None:
-        near |= {id_: one.why.get("meaning", 0.0) for id_, one in recalled.items()}
-    known = ratings(weights, texts, near)
+    near |= {id_: one.why["meaning"] for id_, one in recalled.items()}
+    known = ratings(weights, {id_: stems_in(text) for id_, text in texts.items()}, near)
     if named := files_in(question):
         known = {
             id_: _raised(one) if any(name in texts[id_] for name in named) else one
@@ -175,13 +181,6 @@ def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found,
 def _raised(one: Rated) -> Rated:
     """Return *one*, which has a file that the question names, for more."""
     return one._replace(words=one.words * (1 + _NAMED), meaning=one.meaning * (1 + _NAMED))
-
-
-def question_weights(passages: PassageStore, asked: Sequence[str]) -> dict[str, float]:
-    """Return how rare each stem *asked* for is among all passages."""
-    words = [*dict.fromkeys(asked)][:MOST_WORDS]
-    counts = passages.word_counts(words)
-    return {word: rarity(counts.by_word[word], counts.total) for word in words}
 
 
 def _said(
@@ -234,7 +233,7 @@ class _Hit(NamedTuple):
         """Return it with the passage alone that answers best, and how well that does."""
         texts = {one.id: one.text for one in self.passages} or {self.id: self.text}
         near = cosines if self.passages else {self.id: self.rated.meaning}
-        rated = ratings(weights, texts, near)
+        rated = ratings(weights, {id_: stems_in(text) for id_, text in texts.items()}, near)
         best = next(iter(fused({id_: [one] for id_, one in rated.items()})), "")
         known = {one.id: one for one in self.passages}
         text = known[best].text if best in known else self.text

@@ -78,17 +78,16 @@ class Rated(NamedTuple):
 
 def ratings(
     weights: Mapping[str, float],
-    texts: Mapping[str, str],
+    texts: Mapping[str, Sequence[str]],
     cosines: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Rated]:
-    """Rate *texts* (by id) by the *weights* of the stems of a question, in its order.
+    """Rate texts (id -> stems) by the *weights* of the stems of a question, in its order.
 
     *cosines* are those of its vector by id. Left out is what shares no word and has no cosine
     above 0.
     """
     known = {}
-    for id_, text in texts.items():
-        sequence = stems(text)
+    for id_, sequence in texts.items():
         meaning = max(0.0, cosines.get(id_, 0.0))
         words = 0.0
         if not weights.keys().isdisjoint(sequence):
@@ -122,6 +121,8 @@ def fused(groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
 
 def _with_others(scores: Sequence[float], share: float) -> float:
     """Return the best of *scores* and a *share* of the next ones."""
+    if len(scores) == 1:
+        return scores[0]
     best, *others = sorted(scores, reverse=True)
     return best + share * sum(others[:_OTHERS])
 

@@ -272,6 +272,25 @@ def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
     assert not any("drift" in one.text for one in memory.search("totals drift", repo=SHOP))
 
 
+def test_a_word_that_sessions_often_have_says_little_of_a_note(memory: AgentMemory) -> None:
+    replies = (f"The old button {number} looks as other buttons do." for number in range(30))
+    steps = [Step(at, said, Action("bash", "make"), "ok") for at, said in enumerate(replies)]
+    talk = discussed("talk", datetime.now(UTC), "And now?", "")
+    memory.learn(replace(talk, steps=(*talk.steps, *steps)))
+    memory.notes.remember("old buttons are grey", repo=SHOP)
+    memory.notes.remember("tariffs are slow", repo=SHOP)
+    first, *_ = memory.notes.recall("old buttons or tariffs", repo=SHOP, strategy="notes")
+    assert first.note.content == "tariffs are slow"
+
+
+def test_an_entity_gains_nothing_from_a_note_of_its_day(memory: AgentMemory) -> None:
+    memory.notes.remember("the Mailer sends each letter twice", repo=SHOP)
+    found = {one.note.id: one for one in memory.notes.recall("why does the Mailer send twice?")}
+    entity = found.pop("entity:mailer")
+    (note,) = found.values()
+    assert entity.why["day"] < note.why["day"]
+
+
 def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
     reply = "The ledger rounds each of the lines and not the sum of them."
