@@ -435,16 +435,19 @@ def _turn(spoken: re.Match[str]) -> _Turn:
 
 
 def _asides(turns: list[_Turn]) -> Iterator[list[_Turn]]:
-    """The turns of sub-agents that ran at one time; each begins with a prompt, without a model."""
+    """The turns of sub-agents that ran at one time; each begins with a prompt, without a model.
+
+    The main agent may speak while they work.
+    """
     batch, is_begun = list[_Turn](), False
     for turn in turns:
-        is_new = is_begun and not turn.model
-        if batch and (not turn.is_side or is_new):
+        if not turn.is_side:
+            continue
+        if is_begun and not turn.model:
             yield batch
             batch, is_begun = [], False
-        if turn.is_side:
-            is_begun = is_begun or bool(turn.model)
-            batch.append(turn if turn.model else replace(turn, speaker="User"))
+        is_begun = is_begun or bool(turn.model)
+        batch.append(turn if turn.model else replace(turn, speaker="User"))
     if batch:
         yield batch
 

@@ -763,6 +763,30 @@ def test_a_thought_of_specstory_ends_where_it_ends_and_opens_nothing(tmp_path):
     assert [step.thought.splitlines()[-1] for step in run.steps] == ["Boil it."] * 3
 
 
+def test_a_sub_agent_of_specstory_is_one_run_while_the_main_agent_speaks(tmp_path):
+    read = (
+        '<tool-use data-tool-type="read" data-tool-name="Read"><details>\n'
+        "<summary>Tool use: **Read**</summary>\n- `{}`\n</details></tool-use>"
+    )
+    said = (
+        ("Agent - sidechain (2026-01-05", "Find the lid."),
+        ("Agent - sidechain (kettle-1 2026-01-05", read.format("lid.py")),
+        ("Agent (kettle-1 2026-01-05", "I look for the spout."),
+        ("Agent - sidechain (kettle-1 2026-01-05", read.format("shelf.py")),
+        ("Agent - sidechain (2026-01-05", "Find the handle."),
+        ("Agent - sidechain (kettle-1 2026-01-05", read.format("handle.py")),
+    )
+    turns = "".join(
+        f"_**{speaker} 10:00:0{at}Z)**_\n\n{words}\n\n" for at, (speaker, words) in enumerate(said)
+    )
+    start = (SAMPLES / "specstory/page.md").read_text().partition("_**Agent")[0]
+    (tmp_path / "a.md").write_text(start + turns)
+    _, lid, handle = read_all(tmp_path)[0]
+    assert (lid.task, handle.task) == ("Find the lid.", "Find the handle.")
+    assert [step.action.text for step in lid.steps] == ["Read lid.py", "Read shelf.py"]
+    assert [step.action.text for step in handle.steps] == ["Read handle.py"]
+
+
 def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
     folder = tmp_path / "kettle/.specstory/history"
     folder.mkdir(parents=True)
