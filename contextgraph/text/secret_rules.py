@@ -48,6 +48,7 @@ _NO_SECRET = regex(
     r"[~.]{0,2}/(?:[a-z0-9._-]++/?)+\Z"  # a path
     r"|[\w.+-]+@[\w-]+\.[\w.]+\Z"  # an address
     r"|\S*://"
+    r"|(?:file|env|fd):\S*\Z"  # where programs such as openssl read it
     r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?)\Z"
 )
 _DOTTED_NAME = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
@@ -232,7 +233,7 @@ def is_placeholder(value: str) -> bool:
 
 # What an option or a file of logins has before the name that the value follows.
 _OPTION_NAME = regex(
-    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z0-9-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
+    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z0-9.-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
     r"|\bauthtoken|\b(?:re)?set-(?:[\w-]{1,20}-)?password|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
     r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body))\Z",
     re.IGNORECASE,
@@ -240,6 +241,7 @@ _OPTION_NAME = regex(
 _ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
 _DETACHED = regex(
     r"\b(?:(?:sshpass|login|cqlsh|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
+    r"|\s-[uU] ?[^\s\"'-][^\s\"']{0,60} -[pP]"
     r"|(?:nuget|openssl)\b[^\n|;&]{0,150}-k|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
     r"|(?:ldap\w{1,8}|security)\b[^\n|;&]{0,150}-w"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
@@ -425,6 +427,11 @@ _TOKENS = (
         ("st.", "pat."),
         r"(?:st|pat)\.[A-Za-z0-9]{18,40}(?:\.[A-Za-z0-9]{16,64}){1,3}",
     ),
+    Token(
+        "vendor-key",
+        ("persona_production_", "persona_sandbox_", "ovsxp_"),
+        r"(?:persona_(?:production|sandbox)|ovsxp)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    ),
     Token("mandrill-key", ("md-",), r"md-[\w-]{22}"),
     Token("sourcegraph-token", ("sgp_",), "sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
@@ -437,10 +444,15 @@ _VENDORS = (
     " xapt- hcaik_ hcbik_ waka_ lin_oauth_ cal_live_ cal_test_ signkey-prod- signkey-test- tr_prod_"
     " tr_dev_ nyk_v0_ pdl_live_apikey_ pdl_sdbx_apikey_ polar_oat_ polar_pat_ rzp_live_ rzp_test_"
     " xsmtpsib- secret-live- secret-test- dp.st. dp.ct. dp.sa. dp.scim. dp.audit. vk1.a. essu_ ser."
-    " bpk- ste- gsk- mfa. cs_ tfp_ shpua_ kgat_ atlasv1. sk_car_"
+    " bpk- ste- gsk- mfa. cs_ tfp_ shpua_ kgat_ atlasv1. sk_car_ aio_ avns_ sk_sbox_ ccdb1_"
+    " dvc_server_ rootly_ tss_ vtwn_ zpka_ ramp_tok_ samsara_api_ pina_ tmprl_"
 ).split()
 _VENDOR_TOKENS = tuple(
-    Token("vendor-key", (prefix,), rf"(?i:{re.escape(prefix)})[A-Za-z0-9]{{20,}}+[\w.-]{{0,200}}+")
+    Token(
+        "vendor-key",
+        (prefix,),
+        rf"(?i:{re.escape(prefix)})[A-Za-z0-9][\w-]{{0,8}}[A-Za-z0-9]{{8,}}+[\w.-]{{0,200}}+",
+    )
     for prefix in _VENDORS
 )
 
@@ -485,6 +497,7 @@ _FOLDED = {
             | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
             | (?P<key_data>(?<=client-key)-data)
             | (?P<option1>(?<=[-i]key){_BLANK})
+            | (?P<suffix2>(?<=[a-z]-key)(?=:\ ))
         )
         | (?P<cookie>ie(?<=cookie)(?=["']?[ :=,]))
         | (?P<webhook>s(?<=hooks)(?=[./]))
@@ -775,7 +788,7 @@ _CHOSEN = regex(r"(?=.{0,40}[A-Z])(?=.{0,40}[a-z]).{0,40}[0-9]{3}")
 # Of what is public, or a place in a list.
 _PUBLIC_NAME = regex(
     r"(?i:(?:pub(?:lic)?|cache|primary|foreign|sort|partition|etag)[_-]?keys?"
-    r"|(?:continuation|next|page|sync|resume|cursor)[_-]?token)\Z"
+    r"|(?:continuation|next|page|sync|resume|cursor)[_-]?token|existing[_-]?secret)\Z"
 )
 _PASS_NAME = regex(r"(?i:pass|[_.-]pwd?)\Z")
 _NAMES_CONTENT = regex("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")

@@ -488,6 +488,10 @@ CHOSEN = "Kaffee" + "4667!"
         ("{}", "fc" + "-" + HEX),
         ("{}", f"st.{HEX[:24]}.{HEX}.{HEX}"),
         ("{}", "nse" + "c1" + HEX * 2),
+        ("Fastly-Key: {}", RANDOM[:32]),
+        ("arangosh --server.password {}", CHOSEN),
+        ("cbq -u Administrator -p {} -e x", CHOSEN),
+        ("{}", "AVN" + "S_" + RANDOM[:4] + "-" + RANDOM[:14]),
     ],
 )
 def test_a_secret_is_known_by_what_stands_beside_it(form, value):
@@ -629,6 +633,9 @@ def test_what_is_generated_is_masked_where_a_secret_stands(before, value, after)
         "the password is checked in step 2024",
         "http -a user:pass https://x.test",
         "BASIC_AUTH=user/pass",
+        "helm upgrade --set auth.existingSecret=db-credentials-2",
+        "openssl enc -aes-256-cbc -pass file:/run/p1",
+        "psql -U app2 -h db1 -p 5432",
         f"bearer {HEX}",
     ],
 )
