@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
-from contextgraph.model import Action, Exposure, Outcome, RawTrajectory, ShownItem, Step
+from contextgraph.model import Action, Condition, Exposure, Outcome, RawTrajectory, ShownItem, Step
 from contextgraph.model.values import replace
 from contextgraph.service.app import create_app
 from contextgraph.service.operations import TokenScope
@@ -407,6 +407,17 @@ def test_why_runs_fail_is_on_a_page(service: Served, visitor: TestClient) -> Non
     text = page(visitor, "/pages/failures")
 
     assert "An error was never cleared" in text
-    assert "0 %" in text
     assert 'href="/pages/failures" aria-current="page"' in text
+    named = {condition.text for condition in Condition}
+    patterns = [one for one in memory.get_stats().failure_patterns if one.condition in named]
+    rows = re.findall(r"<tr><td>([^<]*)</td>(.*?)</tr>", text, re.DOTALL)
+    shown = [(name, *map(int, re.findall(r">(\d+)(?: %)?<", cells))) for name, cells in rows]
+    assert patterns
+    for one, (name, *figures) in zip(patterns, shown, strict=True):
+        assert (name, *figures[:3]) == (
+            one.condition,
+            one.runs,
+            round(100 * one.solved),
+            round(100 * (one.solved_without or 0)),
+        )
     assert "No condition is known" in page(visitor, "/pages/failures?repo=evil/b")
