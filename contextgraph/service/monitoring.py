@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -160,6 +161,7 @@ _RETRY_SECONDS = "5"
 _SHOWN = 3  # errors of a request that its "detail" names
 _LONGEST = 300  # characters of a place and a reason
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
+    ClientDisconnect: HTTPStatus.BAD_REQUEST,  # nobody reads the answer
     errors.StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     TimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -14,6 +14,7 @@ import orjson
 import pytest
 import uvicorn
 from fastapi.testclient import TestClient
+from starlette.types import Message, Scope
 
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
@@ -157,6 +158,35 @@ def test_a_request_of_wrong_items_is_answered_with_ten_errors(client: TestClient
     many = client.post("/v1/query", json={"state": {"tools": [1] * 300_000}})
     assert "more than 200,000 values and keys" in many.json()["detail"]
     assert len(client.post("/v1/query", json={"A" * 1_000_000: 1}).content) < 5_000
+
+
+def test_a_client_that_goes_away_leaves_no_traceback(
+    service: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = service.client().headers["Authorization"].encode()
+    scope: Scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": "POST",
+        "path": "/v1/query",
+        "root_path": "",
+        "query_string": b"",
+        "client": ("c", 1),
+        "headers": [(b"authorization", known), (b"content-type", b"application/json")],
+        "server": ("testserver", 80),
+    }
+    sent = list[Message]()
+
+    async def gone() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    service.portal.call(service.app, scope, gone, send)
+    assert sent[0]["status"] == 400
+    assert "unexpected" not in caplog.text
 
 
 def test_secrets_of_a_known_token_are_not_guessed_fast(service: Served) -> None:
