@@ -16,7 +16,8 @@ from msgspec.structs import asdict
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
-from contextgraph.advising.wording import playbook_lines
+from contextgraph.advising.wording import is_fact_id, playbook_lines
+from contextgraph.agents.hook import headlines
 from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
 from contextgraph.knowledge.last import summary_of
@@ -29,7 +30,7 @@ from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
 from contextgraph.text import number_of, one_line, short_count, words
 from contextgraph.trace import describe_remedy
-from contextgraph.trace.advice import describe_pattern
+from contextgraph.trace.advice import describe_pattern, is_advice_id
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
@@ -625,10 +626,16 @@ def _shown(memory: AgentMemory, shown: Sequence[model.Exposure]) -> Values:
     texts |= {item.id: item.strategy for item in memory.store.methodologies.get(ids)}
     for recovery in memory.store.recoveries.of_fragments(ids):
         texts[recovery.fragment_id] = describe_remedy(recovery.actions)
+    for exposure in shown:
+        lines = headlines(exposure.text)
+        is_line_each = len(lines) == len(exposure.items)
+        for place, item in enumerate(exposure.items):
+            texts[item.id] = texts[item.id] or (lines[place] if is_line_each else exposure.text)
     at = {exposure.error_id for exposure in shown if exposure.error_id}
     return {
         "shown": shown,
         "texts": texts,
+        "switches": {one.advice for one in items if is_advice_id(one.advice) or is_fact_id(one.id)},
         "reasons": {
             one.context_id: [*dict.fromkeys(item.why for item in one.items if item.why)]
             for one in shown

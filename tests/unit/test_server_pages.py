@@ -153,9 +153,26 @@ def test_facts_of_a_start_are_told_by_their_text(service: Served, visitor: TestC
     memory.store.exposures.add([at_start])
     listed = page(visitor, "/pages/advice")
 
-    assert "<li>Tests run with `make check`" in listed
+    assert ">Tests run with `make check`</a>" in listed
     assert "what 3 earlier tasks of the repository show" in listed
     assert ">fact_" not in listed
+    page(visitor, "/pages/graph/fact_9f3dab8d")
+
+    administrator, button = signed_in(service, TokenScope.ADMIN), "/pages/advice/fact_9f3dab8d"
+    assert f'action="{button}"' in page(administrator, "/pages/advice")
+    after = administrator.post(button, data=QUARANTINE, headers=ORIGIN)
+    assert "switched off" in after.text
+    assert 'value="release"' in page(administrator, "/pages/advice")
+
+
+def test_a_session_that_is_not_learned_yet_has_a_title(
+    service: Served, visitor: TestClient
+) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    shown = Exposure.of("ctx_1", [ShownItem("fact_1")], datetime.now(UTC), text="Run it")
+    memory.store.exposures.add([replace(shown, session="5e550003-0000-4000-8000-000000000000")])
+
+    assert "<h2>Session 5e550003, not learned yet</h2>" in page(visitor, "/pages/advice")
 
 
 def test_sessions_are_filtered_counted_sorted_and_paged(
