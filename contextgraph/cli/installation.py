@@ -83,6 +83,7 @@ EXTRAS = {
 }
 OLDEST_PYTHON = (3, 11)
 _NAMED, _NAME_WIDTH = 10, 46
+_LINUX, _WINDOWS = "Linux", "Windows"
 _GONE = "installed, but the program is gone or fails"
 
 
@@ -171,10 +172,20 @@ def _installation() -> "list[HealthCheck]":
         connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
         has_full_text = True
     return [
+        _check("system", _system() != _WINDOWS, _tested(), "use WSL"),
         _check("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
         _check("full text search", has_full_text, database, remedy),
         _reading(),
     ]
+
+
+def _system() -> str:
+    return {"Darwin": "macOS"}.get(platform.system(), platform.system())
+
+
+def _tested() -> str:
+    """Return the name of this system, and that nothing was tested there where nothing was."""
+    return _system() if _system() == _LINUX else f"{_system()}: ContextGraph is not tested there"
 
 
 def _reading() -> "HealthCheck":
@@ -268,8 +279,11 @@ def _tried(file: "SettingsFile") -> tuple[bool | None, str]:
         return False, str(error)
     if not answers:
         return None, ""
-    works = all("ContextGraph" in answer for answer in answers)
-    return works, answers[0] if works else _GONE
+    wrong = [answer for answer in answers if "ContextGraph" not in answer]
+    if not wrong:
+        return True, answers[0]
+    printed = next(filter(None, wrong), "")
+    return False, f"{_GONE}: {printed}" if printed else _GONE
 
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
@@ -494,7 +508,7 @@ def integrations(
       contextgraph integrations uninstall claude-code
       contextgraph integrations export my-plugins/contextgraph
     """
-    from contextgraph.agents.install import chosen_agents, hook_command
+    from contextgraph.agents.install import chosen_agents
 
     if action == "export":
         _export_plugin(common, agents or [])
@@ -506,8 +520,7 @@ def integrations(
     settings = common.settings()
     shared = None if project else Path(data_folder())
     store = None if project and not common.store else _lasting(settings)
-    command = hook_command(store, shared) if action == "install" else ""
-    _warn_of_cache(action == "install" and not project)
+    command = _hooks_here(store, shared) if action == "install" else ""
     for agent in chosen_agents(agents or [], all_known=action == "list"):
         file = hooks_of(agent, Path.cwd() if project else None)
         if action == "install":
@@ -521,6 +534,7 @@ def integrations(
         if action == "list" and not project:  # a folder may name any program
             record["works"], record["answer"] = works, answer = _tried(file)
             state = answer if works is False else state
+            path += f": {answer}" if works else ""
         common.answer(record, f"{agent.name}: {state}, {path}")
         if is_there and changed and agent.note and not common.as_json:
             warn(agent.note)
@@ -594,24 +608,29 @@ def settings_of(path: Path) -> "SettingsFile":
 
 def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]") -> None:
     """Add hooks to the user's settings of *agents*."""
-    from contextgraph.agents.install import hook_command
-
-    command = hook_command(_lasting(settings), Path(data_folder()))
-    _warn_of_cache(True)
+    command = _hooks_here(_lasting(settings), Path(data_folder()))
     for agent in agents:
         hooks_of(agent).install(agent, command)
     HookFiles(settings).mark_used()
 
 
-def _warn_of_cache(is_installed: bool) -> None:
-    """Warn where hooks were *installed* of a program in a cache, which may be emptied."""
-    from contextgraph.agents.install import is_in_cache
+def _hooks_here(store: str | None, shared: Path | None) -> str:
+    """Return the command line of hooks as `hook_command`; warn where it may not work or last.
 
-    if is_installed and is_in_cache():
+    Raises `SettingsError` on Windows, whose shell does not read it.
+    """
+    from contextgraph.agents.install import hook_command, is_in_cache
+
+    if _system() == _WINDOWS:
+        raise SettingsError("hooks are written for POSIX shells, and Windows has none: use WSL")
+    if _system() != _LINUX:
+        warn(_tested())
+    if shared and is_in_cache():
         warn(
             "this program lies in the cache of uv, and hooks end with it: "
             "`uv tool install contextgraph-memory`, then `contextgraph setup`, keeps both"
         )
+    return hook_command(store, shared)
 
 
 def _lasting(settings: "Settings") -> str:

@@ -1012,13 +1012,36 @@ def test_doctor_and_integrations_run_the_hooks_that_are_installed(store: Path) -
         (works,) = [one["works"] for one in listed if one["works"] is not None]
         return check["ok"], works, contextgraph("integrations").out
 
-    assert found()[:2] == (True, True)
+    ok, works, out = found()
+    assert (ok, works) == (True, True)
+    assert f"ContextGraph answers for {store}" in out
     assert given(store) == []
     (launch,) = Path.home().rglob("launch")
     launch.unlink()
     ok, works, out = found()
     assert (ok, works) == (False, False)
     assert "claude-code: installed, but the program is gone" in out
+    launch.write_text("#!/bin/sh\necho no such module")
+    launch.chmod(0o700)
+    assert "gone or fails: no such module, " in found()[2]
+
+
+@pytest.mark.parametrize(
+    ("system", "code", "said"), [("Darwin", 0, "macOS"), ("Windows", 1, "WSL")]
+)
+def test_a_system_that_is_not_tested_is_named_in_one_line(
+    system: str, code: int, said: str, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.system", lambda: system)
+    done = contextgraph("integrations", "install", "opencode", "--store", store)
+    assert done.code == code
+    assert [said in line for line in done.err.splitlines()] == [True]
+    listed = contextgraph("integrations", "--json").records
+    installed = [one["agent"] for one in listed if one["installed"]]
+    assert ("opencode" in installed) == (code == 0)
+    (record,) = contextgraph("doctor", "--store", store, "--json").records
+    (check,) = [one for one in record["checks"] if one["name"] == "system"]
+    assert (check["ok"], "not tested" in check["detail"]) == (code == 0, True)
 
 
 RESULT_OF_CURSOR = json.dumps({"exitCode": 1, "stdout": NO_MODULE})
