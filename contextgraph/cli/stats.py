@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from contextgraph.model import (
         AdviceFigures,
         Effect,
+        Facets,
         FailurePattern,
         Json,
         MistakePattern,
@@ -79,6 +80,7 @@ def stats(
         interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []
         frictions = memory.stats.get_friction("", _COSTLY)
+        sessions = memory.session_facets()
     if common.as_json:
         known = replace(stats, failure_patterns=patterns)
         plots = [str(file) for file in drawn]
@@ -100,19 +102,22 @@ def stats(
     elif details:
         _show_stats(stats, top)
     else:
-        _show_summary(stats, frictions)
+        _show_summary(stats, sessions, frictions)
     if stats.withholding.withheld and not (interventions or repo or situation):
         print(f"Effect of advice at errors: {_effect_text(stats.withholding)}")
     for file in drawn:
         print(f"drawn: {file}")
 
 
-def _show_summary(stats: "MemoryStats", frictions: "Sequence[Friction]") -> None:
-    """Print how runs ended, and what costs most, in about ten lines."""
-    outcomes = stats.counts.outcomes
+def _show_summary(
+    stats: "MemoryStats", sessions: "Facets", frictions: "Sequence[Friction]"
+) -> None:
+    """Print how sessions ended, and what costs most, in about ten lines."""
+    outcomes = sessions.outcomes
     ended = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()) if count)
-    runs = number_of(sum(outcomes.values()), "run")
-    print(f"{runs} of {number_of(stats.counts.repositories, 'repository')}: {ended}")
+    of_all = number_of(stats.counts.repositories, "repository")
+    guessed = " (guessed where no log says it)" if stats.counts.outcomes.get("unknown") else ""
+    print(f"{number_of(sessions.total, 'session')} of {of_all}: {ended}{guessed}")
     if shown := [one for one in frictions if one.remedies and one.remedies[0].tasks > 1]:
         print_text(("What costs most, and what clears it", "bold"))
         _show_friction(shown)

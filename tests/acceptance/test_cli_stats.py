@@ -123,9 +123,22 @@ def test_stats_answer_in_ten_lines_and_details_have_the_rest(store: Path) -> Non
     brief, whole = (contextgraph("stats", "--store", store, *more) for more in ((), ("--details",)))
 
     assert len(brief.out.splitlines()) <= 12
-    assert "run" in brief.out.splitlines()[1]
+    assert "session" in brief.out.splitlines()[1]
     assert "Most frequent errors" not in brief.out
     assert "Most frequent errors" in whole.out
+
+
+def test_stats_count_the_sessions_and_outcomes_that_sessions_lists(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    session = {"session": "5e550003-0000-4000-8000-000000000000", "agent": "claude-code"}
+    passed = [("edit", "ok", 0), ("pytest tests", "1 passed in 0.1s", 0)]
+    runs = [run(passed, **session), run(passed[:1], **{**session, "agent": "claude-code/subagent"})]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+    (listed,) = contextgraph("sessions", "--store", store, "--json").records
+
+    (said,) = contextgraph("stats", "--store", store).out.splitlines()[1:2]
+    assert said.startswith(f"1 session of 1 repository: 1 {listed['outcome']}")
+    assert listed["is_guess"] is ("(guessed where no log says it)" in said)
 
 
 def test_friction_lists_what_costs_most_first(tmp_path: Path) -> None:
