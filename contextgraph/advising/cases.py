@@ -93,7 +93,7 @@ def cases_of(
     limit: int,
     weights: Mapping[str, float],
 ) -> tuple[SimilarCase, ...]:
-    """*by_channel* as one ranking, at most *limit*; none where the gate admits none."""
+    """Fuse *by_channel* into one ranking of at most *limit* runs; empty if the gate admits none."""
     ranks = ranks_in(
         {
             name: [(hit.trajectory.id, hit.evidence) for hit in hits]
@@ -128,7 +128,7 @@ class RankedRun(NamedTuple):
 def ranking_of(
     query: Query, by_channel: Rankings, weights: Mapping[str, float], limit: int
 ) -> list[RankedRun]:
-    """The best run of each of *limit* instances that are in *by_channel*, best first."""
+    """Return the best run in *by_channel* of each of *limit* instances, best first."""
     by_run: dict[str, list[CaseHit]] = {}
     for hit in chain.from_iterable(by_channel.values()):
         by_run.setdefault(hit.trajectory.id, []).append(hit)
@@ -441,7 +441,7 @@ class KnownRun(Struct, frozen=True):
 
 
 def known_run(run: Trajectory, facts: RunFacts) -> KnownRun:
-    """*run* with the *facts* that it shows."""
+    """Return *run* with the *facts* that it shows."""
 
     created = frozenset(facts.created)
 
@@ -453,7 +453,7 @@ def known_run(run: Trajectory, facts: RunFacts) -> KnownRun:
 
 
 def supported(runs: list[KnownRun]) -> list[KnownRun]:
-    """*runs* without the files, symbols and failing tests that one named source alone shows.
+    """Return *runs* without files, symbols and failing tests that only one named source shows.
 
     How commands went is kept: what counts them says so.
     """
@@ -518,7 +518,7 @@ class FileFeatures(NamedTuple):
 
 
 def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
-    """At most *limit* files that *task* does not name, the most probable first; ties by path."""
+    """Return at most *limit* files that *task* does not name, most probable first, ties by path."""
     probable = sorted(
         (-fitted("files").probability(features._asdict()), path)
         for path, features in file_features(runs, task).items()
@@ -566,7 +566,7 @@ def _symbols(runs: Sequence[KnownRun], files: frozenset[str]) -> dict[str, dict[
 
 
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
-    """The first files of *playbook* that at least five tasks and three of four changed.
+    """Return the first files of *playbook* that five tasks or more, and three of four, changed.
 
     Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
     """
@@ -575,7 +575,7 @@ def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
 
 
 def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures]:
-    """Path -> its features, of all files of a kind that runs changed which any of *runs* met."""
+    """Return features by path of the files that *runs* met, of kinds that runs changed."""
     used = _tasks_of((run.instance_id, run.changed | run.opened) for run in runs)
     kinds = {_name_of(file).ending for run in runs for file in run.changed}
     named = frozenset(_IDENTIFIER.findall(task[:TASK_CHARS]))

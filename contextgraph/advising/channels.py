@@ -101,7 +101,7 @@ class Query(Struct, frozen=True):
         return _task_type(self.state.task_description)
 
     def overlap(self, run: Trajectory) -> float:
-        """How much of the query the task of *run* has, 0 to 1; channels find the same ones."""
+        """Return the share of the query that the task of *run* has, 0 to 1."""
         known = self._overlaps.get(run.id)
         if known is None:
             known = self._overlaps[run.id] = overlap(self.weights, task_counts(run.task, run.files))
@@ -156,7 +156,7 @@ def query_of(
 
 
 def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
-    """The rarity of each of *terms* in the tasks of *store*, times 1 + ln(count)."""
+    """Return for each of *terms* its rarity in the tasks of *store*, times 1 + ln(count)."""
     if not terms:
         return {}
     counts = store.runs.word_counts(tuple(terms))
@@ -210,13 +210,13 @@ class Channel(NamedTuple):
 
 
 def ranked_cases(query: Query, trajectories: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
-    """*trajectories*, each once, by how well they fit *query*."""
+    """Return *trajectories*, each once, those that fit *query* best first."""
     unique = {trajectory.id: trajectory for trajectory in trajectories}
     return best_first([case_hit(query, trajectory) for trajectory in unique.values()])
 
 
 def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> CaseHit:
-    """How well *trajectory* fits *query*: the similarity of the tasks, then repository and type.
+    """Rate how *trajectory* fits *query*: similarity of tasks, then repository and type.
 
     *similarity* is the cosine of the vectors, where a channel compares them.
     """
@@ -228,7 +228,7 @@ def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> C
 
 
 def best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:
-    """*hits* by evidence, ties by id."""
+    """Return *hits*, the most evidence first, ties by id."""
     return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.trajectory.id)))
 
 
@@ -286,7 +286,7 @@ def by_harness(query: Query, _: Store, harnesses: Harnesses | None = None) -> Fi
 
 
 def by_task(query: Query, store: Store) -> Findings:
-    """Past runs of the same repository, those of the same type of task first."""
+    """Find past runs of the same repository, those of the same type of task first."""
     if not query.state.repo or not query.task_words:
         return Findings()
     runs = store.runs.for_task(query.task_type, query.scope, OVERFETCH)
@@ -296,7 +296,7 @@ def by_task(query: Query, store: Store) -> Findings:
 
 
 def by_state(query: Query, store: Store) -> Findings:
-    """Past runs that had the same file open in the same phase, with what they did there."""
+    """Find past runs with the same file open in the same phase, and their fragments there."""
     state = query.state
     if not (state.repo and state.phase and state.open_file):
         return Findings()
@@ -343,9 +343,9 @@ Scored = TypeVar("Scored")
 
 
 def similar_in_words(query: Query, store: Store, failure: str) -> Findings:
-    """Runs in scope that share words with the task of *query*, ranked by TF-IDF similarity.
+    """Find runs in scope that share words with the task of *query*, by TF-IDF similarity.
 
-    *failure* says why vectors were not compared; it is handed on.
+    *failure*, the reason why vectors were not compared, becomes part of the findings.
     """
     runs = store.runs.for_text(query.task_words, query.scope, OVERFETCH)
     tasks = _ranked(query.state.task_description, [(run.task, run) for run in runs], store)
@@ -386,11 +386,10 @@ NEAREST = 20
 
 
 def by_semantic(query: Query, store: Store) -> Findings:
-    """Past runs of a task like this one.
+    """Find past runs of a similar task, by vectors.
 
-    Not used at errors: what is near one in meaning says little of what clears it
-    (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
-    compared.
+    Not used at errors: similar meaning says little about what clears an error (docs/retrieval.md).
+    Finds nothing without an embedding space. If the embedder fails, words are compared.
     """
     if not query.task_words:
         return Findings()
@@ -426,9 +425,9 @@ AT_THRESHOLD = 0.3
 
 
 def rescaled(cosine: float, threshold: float | None) -> float:
-    """*cosine*, rescaled so that *threshold*, the one of its space, becomes 0.3 in each space.
+    """Return *cosine* rescaled so that *threshold*, that of its space, becomes 0.3.
 
-    0 in a space whose threshold is not known: similarity alone then admits nothing.
+    Return 0 without a threshold: similarity alone then admits nothing.
     """
     if threshold is None:
         return 0.0
@@ -448,7 +447,7 @@ class Recall(Protocol):
 
 
 def by_notes(recall: Recall) -> Channel:
-    """The channel of notes about the task; not used at errors, where no note was ever right."""
+    """Find notes about the task; not used at errors, where no note was ever right."""
 
     def search(query: Query, store: Store) -> Findings:
         # A note is as short as a title: more of the task is only more that it cannot answer.
@@ -481,9 +480,9 @@ class Standing(Protocol):
 
 
 def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
-    """The channel of what people decided in earlier sessions, where a run begins.
+    """Find decisions of people in earlier sessions, at the start of a run.
 
-    About its task, and what they had to say again whatever the task was.
+    These are about its task, or people had to repeat them in other tasks.
     """
 
     def search(query: Query, store: Store) -> Findings:
@@ -508,7 +507,7 @@ class AboutTask(Protocol):
 
 
 def by_sessions(about_task: AboutTask) -> Channel:
-    """The channel of sessions in which people and agents spoke about the task."""
+    """Find sessions in which people and agents spoke about the task."""
 
     def search(query: Query, store: Store) -> Findings:
         state, as_of = query.state, query.scope.as_of
@@ -574,13 +573,13 @@ OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
 def title_of(task: str) -> str:
-    """The first line of *task*, clipped."""
+    """Return the first line of *task*, clipped."""
     return clip(task.strip().partition("\n")[0], _TITLE_CHARS)
 
 
 @lru_cache(_REMEMBERED)
 def task_counts(task: str, files: tuple[str, ...]) -> FixedCounts:
-    """The words of a past task by field, as in BM25F: its title three times, its *files* once."""
+    """Count words of a past task by field, as BM25F: the title three times, *files* once."""
     counted = Counter(word_counts(task))
     for _ in range(_TITLE_AGAIN):
         counted.update(words(title_of(task)))
@@ -590,7 +589,7 @@ def task_counts(task: str, files: tuple[str, ...]) -> FixedCounts:
 
 
 def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
-    """*weights* of the words of *task*: those of its title double, and whole identifiers."""
+    """Return *weights*, doubled for words in the title of *task* and for whole identifiers."""
     title = frozenset(words(title_of(task)))
     return {
         word: weight * (2 if word in title else 1) * (2 if "_" in word else 1)
@@ -623,7 +622,10 @@ Key = TypeVar("Key", bound=Hashable)
 def ranks_in(
     rankings: Mapping[str, Sequence[tuple[Key, float]]],
 ) -> dict[Key, tuple[ChannelRank, ...]]:
-    """Key -> its rank in each channel of *rankings* ((key, evidence), best first) that found it."""
+    """Return for each key its rank in the channels of *rankings* that found it.
+
+    A ranking has pairs of key and evidence, best first.
+    """
     ranks: dict[Key, tuple[ChannelRank, ...]] = {}
     for name, ranking in rankings.items():
         for rank, (key, evidence) in enumerate(ranking, start=1):
@@ -641,7 +643,7 @@ def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> Si
 
 @lru_cache(_REMEMBERED)
 def has_words(template: str) -> bool:
-    """False where a template is all placeholders, so that agreeing on it means nothing."""
+    """Return False for a template of placeholders only, whose agreement means nothing."""
     bare = "".join("" if part.startswith("<") else part for part in template.split())
     return any(letter.isalpha() for letter in bare)
 
@@ -659,7 +661,7 @@ _EVIDENCE_LIFT, _RECENCY_LIFT = 0.4, 0.05
 
 
 def final_score(fused: float, evidence: float, seen_at: datetime, newest: datetime | None) -> float:
-    """The score an item is shown with, 0 to 1: *fused* ranks, lifted by *evidence* and recency.
+    """Return the score of an item, 0 to 1: *fused* ranks, raised by *evidence* and recency.
 
     Recency halves every 90 days before the *newest* item found, not before now: the same memory
     gives the same answer tomorrow.

@@ -103,7 +103,7 @@ class Wording(Struct, frozen=True, eq=False):
     description: str
 
     def only(self, part: RemedyAction | RemedyPattern) -> "Wording":
-        """That action whose key is *part*, by itself."""
+        """Return the remedy reduced to the action with the key *part*."""
         return _wording((self.actions[self.key.index(part)],))
 
 
@@ -367,7 +367,7 @@ def _never(query: Query, wording: Wording, *, is_idle: bool) -> str:
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
-    """The advice that *candidate* can be shown as: in either form, each action alone or all."""
+    """Return ids of advice that *candidate* can be shown as: both forms, each action or all."""
     about = _wordings(candidate.actions)
     if about.is_retry:
         return frozenset()
@@ -512,7 +512,7 @@ class _Shown(NamedTuple):
 
 
 def is_supported(query: Query, shown: _Shown, wording: Wording, is_same: bool) -> bool:
-    """False where an action of *wording* needs evidence that the state of *query* does not have.
+    """Return False if an action of *wording* needs evidence that the state of *query* lacks.
 
     *is_same*: in the same repository it cleared an error about the same thing.
     """
@@ -549,7 +549,7 @@ def _may_be_of_folder(query: Query, pattern: RemedyPattern) -> bool:
 
 
 def was_tried(query: Query, action: RemedyAction) -> bool:
-    """True where the run did what *action* says before, and got no further."""
+    """Return True if the run did what *action* says before, without success."""
     state, pattern = query.state, action.pattern
     if any(line in state.failed_actions for line in (action.target, *action.values_of("command"))):
         return True
@@ -651,7 +651,7 @@ def _same(seen: Iterable[_Seen]) -> list[tuple[_Seen, ...]]:
 
 
 def counted_as(remedy: Remedy) -> tuple[str, bool]:
-    """The key of *remedy* in `Counts`: what is never advised counts by itself."""
+    """Return the key of *remedy* in `Counts`; a remedy that is never advised has its own."""
     return remedy.advice, remedy.silence is not None
 
 

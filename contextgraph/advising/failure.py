@@ -44,7 +44,7 @@ _PAST = frozenset((Condition.NOT_REPRODUCED, Condition.LOOPED))
 
 
 class SolveRates(Struct, frozen=True):
-    """How many of the runs with a condition were solved, and how many of those without it."""
+    """Numbers of runs, and of solved runs, that show a condition or do not."""
 
     shown: int
     solved_shown: int

@@ -71,7 +71,7 @@ class Stale(NamedTuple):
 
 
 def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> RepositoryPlaybook:
-    """*playbook* without what *tree* does not have; what names a changed file counts less.
+    """Return *playbook* without what is absent in *tree*; changed files make a line count less.
 
     Programs are looked up on this machine.
     """
@@ -106,12 +106,12 @@ def _is_needed(installation: CommandRecord, tree: WorkingTree) -> bool:
 
 
 def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
-    """*history* whose other ways exist in *tree*."""
+    """Return *history* with only those other ways that exist in *tree*."""
     return replace(history, others=_fresh_commands(history.others, tree))
 
 
 def runs_to_compare(context: MemoryContext) -> list[str]:
-    """The ids of runs whose content hashes decide what is fresh, without the playbook's."""
+    """Return ids of runs whose content hashes decide what is fresh, without the playbook's."""
     runs = chain(
         *(one.why.trajectories for one in context.ranked if any(paths_of_remedy(one.actions))),
         (case.trajectory_id for case in context.similar_cases if case.why.scope is ScopeLevel.REPO),
@@ -120,7 +120,7 @@ def runs_to_compare(context: MemoryContext) -> list[str]:
 
 
 def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
-    """*raw*, which has just ended in *tree*, with the hashes of the files that it names.
+    """Return *raw*, which has just ended in *tree*, with hashes of the files that it names.
 
     These are files that it changed, and those that its commands name.
     """
@@ -181,7 +181,7 @@ def fresh_remedy(
 ) -> Remedy | Silence:
     """Word *remedy* in general terms where a path is gone, or edited lines are of a changed file.
 
-    Silence where these say nothing; without an *error* there is nothing that they could be about.
+    Return a silence if nothing is left to say in general terms, as without an *error*.
     What names a changed file counts less.
     """
     freshness = _freshness(paths_of_remedy(remedy.actions), tree)
@@ -268,14 +268,14 @@ _OF_LINES = (RemedyKind.EDIT, RemedyKind.RESEND)
 
 
 def paths_of_command(command: CommandRecord) -> Iterator[str]:
-    """The folder of *command* and the paths that it names."""
+    """Return the folder of *command* and the paths that it names."""
     if command.folder:
         yield command.folder
     yield from _paths_in(command.command, command.folder)
 
 
 def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
-    """The paths that a remedy names as it was done, but for those that it makes."""
+    """Return paths that a concrete remedy names, without those that it makes."""
     made: list[str] = []
     for action in actions:
         if action.is_general:
@@ -288,14 +288,14 @@ def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
 
 
 def paths_edited(actions: Iterable[RemedyAction]) -> Iterator[str]:
-    """The files whose lines a remedy changes as it was done."""
+    """Return files whose lines a concrete remedy changes."""
     for action in actions:
         if action.kind in _OF_LINES and not action.is_general:
             yield from _paths_of(action)
 
 
 def paths_in_prose(text: str) -> Iterator[str]:
-    """The paths that sentences name."""
+    """Return the paths that sentences name."""
     for word in text.split():
         path = word.lstrip("`'\"([<").rstrip("`'\")]>.,;:!?")
         if _FILE.search(path) and not _NO_PATH.search(path):
@@ -359,7 +359,7 @@ def _instructions(tree: WorkingTree) -> Iterator[str]:
 
 
 def names_of_test(test: FailingTest) -> tuple[tuple[str, str], ...]:
-    """The file and the function of a test as pytest names it; nothing of another name."""
+    """Return file and function of a test named by pytest; nothing for another name."""
     path, *names = test.name.partition("[")[0].split("::")
     return ((path, ""), (path, names[-1])) if names else ()
 

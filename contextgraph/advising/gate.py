@@ -59,7 +59,7 @@ SHIPPED = FittedGate(
 
 
 def stored_gate(store: Store) -> FittedGate | None:
-    """The gate that was fitted on *store*; None where it was on other features, or not at all."""
+    """Return the gate fitted on *store*; None without one, or if it has other features."""
     known = store.exposures.gate()
     return known if known and known.coefficients.keys() == SHIPPED.coefficients.keys() else None
 
@@ -113,7 +113,7 @@ class CaseFeatures(NamedTuple):
 
 
 def case_probability(features: CaseFeatures) -> float:
-    """The probability that people would link the task of a past run to the queried task."""
+    """Return the probability that people would link the task of a past run to the query."""
     if features.shared < _LEAST_SHARED:
         return 0.0
     return fitted("tasks").probability(dict(zip(features._fields, features.columns, strict=True)))
@@ -171,7 +171,7 @@ class Gate(Struct, frozen=True):
 
 
 def may_be_shown(methodology: Methodology) -> bool:
-    """False for a methodology that harmed, that another replaced, or that is never advice."""
+    """Return False for a methodology that harmed, was replaced, or is never advice."""
     withdrawn = (MethodologyStatus.QUARANTINED, MethodologyStatus.RETIRED)
     return methodology.status not in withdrawn and not is_hazardous(methodology.remedies)
 
@@ -199,10 +199,10 @@ TWO_SIDED = 1.96
 
 
 class Credit(Struct, frozen=True):
-    """How often advice *helped* and *failed* where it was tried, in shares of what was reported.
+    """Shares of reports in which tried advice *helped* and *failed*.
 
-    *base* is how often the errors that it was about are cleared. *by_hand*: it was quarantined by
-    hand. *accusers* is how many sources reported failures.
+    *base* is the share of its errors that are cleared without it. *by_hand*: it was quarantined by
+    hand. *accusers* is the number of sources that reported failures.
     """
 
     helped: float = 0.0
@@ -251,7 +251,7 @@ _Counts = Mapping[tuple[str, str], tuple[float, float, float]]
 def credits_of(
     record: AdviceRecord, key: Callable[[ShownItem], str] = lambda item: item.advice
 ) -> dict[str, Credit]:
-    """Advice (or another *key* of items) -> its credit, for all that *record* names.
+    """Return credits by advice (or another *key* of items), for all that *record* names.
 
     What was tried together shares a success by how often each succeeded, and a failure by how often
     each failed; failures of harmful advice are not shared. So honest advice recovers from having
@@ -370,7 +370,7 @@ def _combined(counts: _Counts, *, several_sources: bool) -> dict[str, Credit]:
 
 
 def wilson(successes: float, trials: float, z: float = Z) -> tuple[float, float]:
-    """The interval in which the true share lies, 0 to 1, by the score method (Wilson 1927).
+    """Return the interval of the true share, 0 to 1, by the score method (Wilson 1927).
 
     With p = successes / trials: (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n); nothing is
     known without trials. The default *z* leaves 5 % below the lower bound.
@@ -440,7 +440,7 @@ class Credits(Struct, frozen=True):
     distrusted: frozenset[str] = frozenset()
 
     def of(self, name: str) -> Credit:
-        """The credit of the advice, or item, *name*."""
+        """Return the credit of the advice, or item, *name*."""
         return self.by_name.get(name, _UNTRIED)
 
     def is_active(self, instances: int, sources: Collection[str]) -> bool:
@@ -469,7 +469,7 @@ def credits_for(
     *,
     hops: int = 1,
 ) -> Credits:
-    """The credit of *names*, which are the *key* of items that may have been shown.
+    """Return the credit of *names*, which are the *key* of items that may have been shown.
 
     What was shown together shares the credit by how each of them did elsewhere: that is looked up
     for what was shown beside *names*, and so on for so many *hops*.
@@ -552,7 +552,7 @@ class RepoRemedy(Struct, frozen=True):
 
 
 def remedy_of(actions: Iterable[RemedyAction], repo: str) -> RepoRemedy:
-    """The remedy that *actions* are: repeating what failed and looking around are none."""
+    """Return the remedy of *actions*, without retries and looking around."""
     counted = (
         action
         for action in actions
@@ -581,12 +581,12 @@ def first_match(done: RepoRemedy, advised: Sequence[RepoRemedy], names: Names) -
 
 
 def kind_of_command(reading: ActionReading) -> str:
-    """The program or tool of a command; `edit` for all that changes files."""
+    """Return the program or tool of a command; `edit` for all that change files."""
     return "edit" if reading.kind.changes_files else reading.verb
 
 
 def kinds_of_commands(advised: RepoRemedy) -> frozenset[str]:
-    """The kinds of command that *advised* consists of."""
+    """Return the kinds of command that *advised* consists of."""
     return frozenset(kind for action in advised.actions for kind in _kinds(action))
 
 
@@ -619,7 +619,7 @@ def same_action(done: RemedyAction, advised: RemedyAction, names: Names, *, here
 
 
 def clues_of(action: RemedyAction, names: Names) -> frozenset[str]:
-    """All by which *action* can agree with another, so that an index finds candidates."""
+    """Return index keys under which actions that may agree with *action* are found."""
     target, replaced = action.pattern.target, action.pattern.replaced
     clues = {" ".join(action.target.split()), " ".join(_head(action)), *_places(action)}
     clues |= {f"{target} for {replaced}", f"{names.fill(target)} for {names.fill(replaced)}"}
@@ -629,7 +629,7 @@ def clues_of(action: RemedyAction, names: Names) -> frozenset[str]:
 
 
 def is_open(pattern: RemedyPattern) -> bool:
-    """True for a *pattern* that leaves out which path, code or command it was."""
+    """Return True for a *pattern* without a definite path, code or command."""
     return (
         pattern.kind is RemedyKind.OTHER
         or leaves_open(pattern.target)
@@ -639,7 +639,7 @@ def is_open(pattern: RemedyPattern) -> bool:
 
 
 def is_concrete(action: RemedyAction) -> bool:
-    """True for an *action* as it was done, False for one in general terms."""
+    """Return True for a concrete *action*, False for one in general terms."""
     return action.target != action.pattern.target or bool(action.parameters)
 
 

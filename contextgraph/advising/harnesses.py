@@ -105,7 +105,7 @@ Harnesses: TypeAlias = Mapping[str, HarnessCounts]
 
 
 def hash_of(repo: str) -> str:
-    """Return the hash of a repository, whatever the case of its name."""
+    """Return the hash of a repository, regardless of the case of its name."""
     return blake2b(repo.casefold().encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 

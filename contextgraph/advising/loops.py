@@ -97,7 +97,7 @@ class Escape(Struct, frozen=True):
         return len({repo for _, repo in self.runs})
 
     def suggestion(self) -> EscapeSuggestion:
-        """The suggestion, its prompt text with the source at the end."""
+        """Return the suggestion; its prompt text ends with the source."""
         instances = tuple(dict.fromkeys(instance for instance, _ in self.runs))
         more = len(instances) - _MAX_INSTANCES
         source = ", ".join(instances[:_MAX_INSTANCES]) + (f" and {more} more" if more > 0 else "")
@@ -119,7 +119,7 @@ class EscapeFinder(Struct, frozen=True):
     exclude_instances: frozenset[str]
 
     def for_state(self, state: State, enough: int) -> list[Escape]:
-        """Escapes from the loop that *state* is in, best first; of further kinds until *enough*."""
+        """Return escapes from the loop of *state*, best first; of further kinds until *enough*."""
         if state.current_error:
             return self._past_error(state)
         escapes = self._from_same_place(state)
@@ -323,7 +323,7 @@ def _other_verb(fragment: Fragment, command: str) -> str:
 
 
 def can_escape(actions: Sequence[RemedyAction], error: ErrorSignature) -> bool:
-    """False for another try, and for what can have nothing to do with a time-out."""
+    """Return False for another try, and for an action unrelated to a time-out."""
     kinds = {action.kind for action in actions}
     if error.family is Family.TIMEOUT:
         return kinds <= _AGAINST_TIMEOUTS

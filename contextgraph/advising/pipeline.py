@@ -453,7 +453,7 @@ def settle(
 
 
 def shown_by_chance(context: MemoryContext) -> MemoryContext:
-    """*context* with what is withheld by chance: its effect is recorded beside that of the rest."""
+    """Return *context* with its remedies that were withheld by chance."""
     remedies = (replace(one, silence=None) if one.is_withheld else one for one in context.remedies)
     return replace(context, remedies=tuple(remedies))
 
@@ -486,7 +486,7 @@ def _said(remedy: Remedy) -> tuple[str, ...]:
 
 
 def lesson_key(lesson: MachineLesson) -> str:
-    """Key of a *lesson* of the machine among `sayings`, however it is worded."""
+    """Return the key of a *lesson* of the machine among `sayings`, for any wording."""
     return "\n".join(lesson)
 
 
@@ -555,7 +555,7 @@ def _by_chance(remedy: Remedy) -> Remedy:
 
 
 def without_shown(context: MemoryContext, already_shown: Collection[str]) -> MemoryContext:
-    """*context* without runs, notes, lessons, warnings and facts *already_shown*."""
+    """Return *context* without runs, notes, lessons, warnings and facts *already_shown*."""
     playbook = context.playbook
     if playbook and all(line.text in already_shown for line in playbook_lines(playbook)):
         playbook = None

@@ -141,9 +141,9 @@ class Playbooks:
         agent: str = "",
         environment: Environment | None = None,
     ) -> tuple[MachineFact, ...]:
-        """Return what costs *agent* most steps whatever the message, the most costly first.
+        """Return facts that cost *agent* most steps, the most costly first.
 
-        Of its runs in *repo* and of those anywhere; none for an agent without a name.
+        They are counted over its runs in *repo* and anywhere; none for an agent without a name.
         """
         if not agent:
             return ()
@@ -185,7 +185,7 @@ class Playbooks:
         agent: str = "",
         environment: Environment | None = None,
     ) -> CommandHistory:
-        """How *command*, a shell line, went in *repo*; of several commands the last counts."""
+        """Return the history of *command*, a shell line, in *repo*; its last command counts."""
         repo = current_name(self._store.runs, masked_name(repo))
         command = mask_secrets(command)
         runs = self.runs(repo, exclude_instances, as_of, agent, environment)
@@ -220,9 +220,9 @@ class Playbooks:
         agent: str = "",
         environment: Environment | None = None,
     ) -> list[KnownRun]:
-        """The runs of *repo* that are looked at: of *agent*, or of all where it has none at all.
+        """Return the runs of *repo* to look at: those of *agent*, or all if it has none.
 
-        On *environment*, by default that of most of them.
+        They ran on *environment*, by default that of most runs.
         """
         if not repo:
             return []
@@ -277,9 +277,9 @@ class Playbooks:
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
     ) -> Mapping[str, Sequence[str]]:
-        """Path -> git's hashes of its content, maybe abbreviated, before and after runs.
+        """Return git's hashes, maybe abbreviated, by path, of contents before and after runs.
 
-        Of the runs of *repo* that are looked at, and of *trajectories*.
+        The runs are those of *repo* that are looked at, and *trajectories*.
         """
         named = current_name(self._store.runs, masked_name(repo))
         known = [run.facts for run in self.runs(named, exclude_instances, as_of)]
@@ -341,11 +341,11 @@ def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunL
 def machine_facts(
     here: Sequence[RunLosses], anywhere: Sequence[RunLosses]
 ) -> tuple[MachineFact, ...]:
-    """Choose what cost earlier runs most steps, one by one, while it costs more than its line.
+    """Choose facts that cost earlier runs most steps, as long as each costs more than its line.
 
-    That is the mean of the runs *here* with the mean of *anywhere* as three more tasks; there each
-    repository counts the same, however many runs it has. Steps count for the first fact alone that
-    would have saved them.
+    The cost is the mean of the runs *here* with the mean of *anywhere* as three more tasks, in
+    which each repository has the same weight. Steps count only for the first fact that would have
+    saved them.
     """
     near = _facts(here)
     # What one repository alone shows may be its own.

@@ -85,9 +85,9 @@ _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNK
 
 
 def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
-    """The prompt text of *context*, fenced with its id: most certain first, whole entries only.
+    """Return the prompt text of *context*, fenced with its id, the most certain entries first.
 
-    At most *max_tokens* (estimated, on the high side); empty where there is nothing to say.
+    It has whole entries in at most *max_tokens* (estimated, on the high side); empty without any.
     """
     text = rendered(context, max_tokens).text
     return fence(text, context.id) if text else ""
@@ -101,7 +101,7 @@ class Rendered(NamedTuple):
 
 
 def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
-    """The text of `render` without its fence, with what its effect is recorded of."""
+    """Return the text of `render` without its fence, and the items to record an effect of."""
     entries = [*_entries(context)]
     if len(entries) == 1 and (context.error or context.loop or context.warnings):
         entry = entries[0]
@@ -190,15 +190,15 @@ class PlaybookLine(NamedTuple):
         return ShownItem(self.id_in(playbook.repo), patterns=self.patterns, why=why)
 
     def id_in(self, repo: str) -> str:
-        """Return the id by which this line of *repo* is quarantined, whatever its counts."""
+        """Return the id that quarantines this line of *repo*, regardless of its counts."""
         named = _CODE.findall(self.text) or [_COUNT.sub("", self.text)]
         return f"{_FACT}{_digest(chr(10).join((repo, self.title, *named)))}"
 
 
 def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOKENS) -> str:
-    """The prompt text of *playbook*, fenced: pinned notes, and what at least two tasks agree on.
+    """Return the prompt text of *playbook*, fenced: pinned notes, and what two tasks agree on.
 
-    At most *max_tokens*, whole lines only; empty where nothing is agreed on. The same playbook
+    It has whole lines in at most *max_tokens*; empty if nothing is agreed on. The same playbook
     always gives the same text.
     """
     name = f"playbook_{_digest(repr(playbook))}"
@@ -223,9 +223,9 @@ def _fitting(
 
 
 def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
-    """Pinned notes, facts of the machine, then what at least two tasks agree on.
+    """Return pinned notes, facts of the machine, then what at least two tasks agree on.
 
-    One line each, most useful first, without quarantined ones; counts are of tasks.
+    They have a line each, most useful first, without quarantined ones; counts are of tasks.
     """
     off = playbook.quarantined
     lines = _lines(playbook)
@@ -332,19 +332,19 @@ def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
 
 
 def render_warning(history: CommandHistory) -> str:
-    """The warning before the command of *history* is run; empty where it may work.
+    """Return the warning before the command of *history* is run, on one line, fenced.
 
-    In one line, fenced.
+    It is empty if the command may work.
     """
     text = command_warning(history)
     return fence(text, f"{WARNING}{_digest(text)}") if text else ""
 
 
 def command_warning(history: CommandHistory) -> str:
-    """The text of `render_warning` without its fence.
+    """Return the text of `render_warning` without its fence.
 
-    That is: this very command never ran in at least two tasks, or the first command of its form did
-    not in at least three.
+    It says that this command never ran in at least two tasks, or that the first command of its form
+    did not in at least three.
     """
     # Of a script that runs made, or code on the line, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith((SCRIPT, "-c <code>"))
@@ -364,7 +364,7 @@ def command_warning(history: CommandHistory) -> str:
 
 
 def command_warnings(history: CommandHistory) -> tuple[FailureWarning, ...]:
-    """The warning of `command_warning` with the number of tasks behind it; none where empty."""
+    """Return the warning of `command_warning` with its number of tasks; empty without one."""
     if not (text := command_warning(history)):
         return ()
     tasks = max(one.tried for one in (history.exact, history.first) if one)
@@ -474,9 +474,9 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
 def fitting_lessons(
     recollections: Iterable[Recollection], least: float
 ) -> tuple[Recollection, ...]:
-    """Select the *recollections*, best first, that are probable at *least*, and have room.
+    """Return *recollections* with a probability of at *least* this that have room.
 
-    In the same order.
+    They keep their order, best first.
     """
     probable = [one for one in recollections if one.probability >= least]
     shown = {recollection.note.id for recollection, _ in lesson_lines(probable)}
@@ -484,9 +484,9 @@ def fitting_lessons(
 
 
 def lesson_lines(recollections: Sequence[Recollection]) -> list[tuple[Recollection, str]]:
-    """The lessons that fit, with the line by which each is shown, in the order of time.
+    """Return the lessons that fit, each with its line, in the order of time.
 
-    They come best first. Of one that is too long its first clauses are shown.
+    Room is given to the best first; of a long one the first clauses are shown.
     """
     if not recollections:
         return []
@@ -498,7 +498,7 @@ def lesson_lines(recollections: Sequence[Recollection]) -> list[tuple[Recollecti
 
 
 def note_line(note: Note, most: int = _NOTE_CHARS) -> str:
-    """*note* with its source in one line, clipped to *most* characters."""
+    """Return *note* and its source on one line, clipped to *most* characters."""
     return f"{clip(' '.join(note.content.split()), most, at='end')} ({note.source})"
 
 
@@ -580,7 +580,7 @@ def unsaid(remedy: Remedy) -> str:
 
 
 def remedy_text(remedy: Remedy) -> str:
-    """The line of *remedy*, with what a language model said of it."""
+    """Return the line of *remedy*, with the comment of a language model."""
     words = remedy.methodology.words if remedy.methodology else None
     return "\n".join(
         [remedy_line(remedy), *(f"   {line}" for line in (words.lines if words else ()))]
@@ -594,7 +594,7 @@ _OF_CASE = "its task is like this one"
 
 
 def shown_item(remedy: Remedy) -> ShownItem:
-    """By which the effect of *remedy* is recorded."""
+    """Return the item by which the effect of *remedy* is recorded."""
     patterns = tuple(action.pattern for action in remedy.actions)
     return ShownItem(remedy.id, remedy.advice, patterns, why=_why_shown(remedy))
 
@@ -613,7 +613,7 @@ def _why_shown(remedy: Remedy) -> str:
 
 
 def caveat(why: Why) -> str:
-    """Name the only support of advice that is not active; empty for other advice."""
+    """Return the only support of advice that is not active; empty for other advice."""
     if why.is_active:
         return ""
     named = f" ({', '.join(filter(None, why.sources))})" if any(why.sources) else ""
@@ -623,7 +623,7 @@ def caveat(why: Why) -> str:
 
 
 def agreement_of(why: Why) -> str:
-    """Say in how many tasks this cleared the error, of those in which anything did."""
+    """Return a phrase with the number of tasks that this cleared, of all that were cleared."""
     agreement = why.agreement
     if agreement is None:
         return ""
@@ -645,7 +645,7 @@ _REASONS = 2
 
 
 def reason_of(why: Why) -> str:
-    """Say the two counts that raise the probability of a remedy most; empty without any."""
+    """Return the two counts that raise the probability of a remedy most; empty without any."""
     told = (
         f"{count.did} of {number_of(count.cleared, 'task')} {_LIKE[count.likeness]}"
         for count in why.counts[:_REASONS]
@@ -670,7 +670,7 @@ def _files_of(case: SimilarCase) -> Sequence[str]:
 
 
 def case_line(case: SimilarCase) -> str:
-    """A past task in one line: its outcome, title, what was said of it, and what it changed."""
+    """Return a past task on one line: outcome, title, comment and what it changed."""
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     head += f", by {case.source}" if case.source else ""
