@@ -437,7 +437,10 @@ class _Rows:
                     self._tenant,
                     row.key,
                     *((row.source, row.target) if table.ends else ()),
-                    *[_given(row.columns[name]) for name in names],
+                    *[
+                        moment(value) if isinstance(value, datetime) else value
+                        for value in map(row.columns.__getitem__, names)
+                    ],
                     row.value,
                 )
                 for row in rows
@@ -462,13 +465,15 @@ class _Rows:
                 ],
             )
         if table.scope:
+            scopes = [row.columns[table.scope] for row in rows]
+            places = {scope: _place_token(self._tenant, scope) for scope in {*scopes}}
+            documents = [
+                (rowids[row.key], f"{_document(self._tenant, row.words)} {places[scope]}")
+                for row, scope in zip(rows, scopes, strict=True)
+            ]
             self._connection.executemany(
-                f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)",
-                [(rowids[row.key], self._document(row, row.columns[table.scope])) for row in rows],
+                f"INSERT INTO {table.name}_words (rowid, words) VALUES (?, ?)", documents
             )
-
-    def _document(self, row: Row, scope: object) -> str:
-        return f"{_document(self._tenant, row.words)} {_place_token(self._tenant, scope)}"
 
     def _forget_texts(self, table: Table, rows: Sequence[int]) -> None:
         """Delete the words of *rows* and what they have in columns of several texts."""
