@@ -100,7 +100,7 @@ class ConsolidationPolicy(Struct, frozen=True):
 
 
 def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[MethodologyGroup, ...]:
-    """The groups of *history* that have a remedy in common; each repository, then the general one.
+    """Return groups of *history* with a common remedy: each repository, then the general one.
 
     A keyword narrows the error where messages about one thing were cleared in one concrete way
     (`from typing import Optional`), a type of task only where all types have nothing in common.
@@ -185,9 +185,9 @@ class _RemedyFinder(Struct, frozen=True):
     _worded: dict[str, RemedyKey] = field(default_factory=dict)
 
     def common(self, clearances: Sequence[Clearance], *, is_narrowed: bool = False) -> _Agreement:
-        """The remedies that *clearances* have in common, the most frequent first.
+        """Return remedies that *clearances* have in common, the most frequent first.
 
-        *is_narrowed*: all clear messages about one thing.
+        *is_narrowed*: all cleared messages are about one thing.
         """
         least = self.policy.min_share * len({clearance.trajectory_id for clearance in clearances})
         left, chosen = list(clearances), dict[RemedyKey, _Support]()
@@ -403,7 +403,7 @@ class Counts(Struct):
     word: StepCounts = field(default_factory=StepCounts)
 
     def reports(self) -> tuple[StepReport, ...]:
-        """The steps in their order."""
+        """Return the reports of steps, in their order."""
         steps = asdict(self)
         del steps["trajectories"]
         return tuple(
@@ -429,7 +429,7 @@ class Changes(Struct):
 
 
 def resolved_by(methodology: Methodology, survivor_id: str) -> ResolvedBy:
-    """The edge from the error of *methodology* to what resolves it, with its statistics."""
+    """Return the edge from an error to the *methodology* that resolves it, with its statistics."""
     return ResolvedBy(
         error_id=methodology.error_id,
         methodology_id=survivor_id,
@@ -444,12 +444,12 @@ _ALL_HOPS = 1_000
 
 
 def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:
-    """The credit of the methodologies *ids*; the same whichever others are among them."""
+    """Return the credit of the methodologies *ids*, which does not depend on the others."""
     return credits_for(store, ids, attrgetter("id"), hops=_ALL_HOPS)
 
 
 def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) -> Methodology:
-    """*methodology* with its statistics from *group* and its credit."""
+    """Return *methodology* with its statistics from *group* and its credit."""
     credit = known.of(methodology.id)
     support, never = methodology.support, group.met - group.cleared
     # Runs that never cleared the error may have tried this remedy: they count against it and
@@ -500,7 +500,7 @@ class Abstraction(Struct, frozen=True):
     similarity: "Similarity"
 
     def of_errors(self, error_ids: Sequence[str], counts: Counts) -> Changes:
-        """Derive what is new, changed or gone for these errors; counted in *counts*."""
+        """Derive new, changed and removed methodologies of these errors; add to *counts*."""
         changes = Changes()
         histories = self.store.recoveries.histories(error_ids, self.policy.window)
         known = self._known([history.error.id for history in histories])
@@ -513,7 +513,7 @@ class Abstraction(Struct, frozen=True):
         return changes
 
     def derive(self, error_ids: Sequence[str]) -> Iterator[Derived]:
-        """All that these errors teach, as it would be stored."""
+        """Return all that would be stored for these errors."""
         for batch in in_batches(error_ids):
             histories = self.store.recoveries.histories(batch, self.policy.window)
             known = self._known(batch)
@@ -592,7 +592,7 @@ class Abstraction(Struct, frozen=True):
 def methodology_id(
     error_id: str, keyword: str, task_type: TaskType | None, repo: str | None
 ) -> str:
-    """The id of the methodology for an error (narrowed by *keyword*), type of task and scope.
+    """Return the id of a methodology for an error (narrowed by *keyword*), type of task, scope.
 
     It does not depend on the wording.
     """
@@ -633,7 +633,7 @@ def _is_tombstone(methodology: Methodology) -> bool:
 
 
 class Similarity:
-    """How similar the advice of two methodologies is, 0 to 1, by words and by vectors.
+    """The similarity of the advice of two methodologies, 0 to 1, by words and by vectors.
 
     Each text is split and embedded once; `prepare` embeds those of many methodologies together.
     Only vectors of the memory's own TF-IDF space are used: others have no threshold.
@@ -652,11 +652,11 @@ class Similarity:
             self._vectors.update(zip(new, self._embedded(new), strict=True))
 
     def of(self, methodology: Methodology, other: Methodology) -> float:
-        """The lesser of the similarity of all remedies and that of the first ones.
+        """Return the lesser similarity: that of all remedies, or that of the first ones.
 
         Each is the greater of Dice's coefficient and the cosine. The same remedies in another order
-        are other advice. Of different keywords only those are similar that follow from the same
-        clearances.
+        are other advice. With different keywords, they are similar only if they follow from the
+        same clearances.
         """
         if methodology.remedies == other.remedies or _are_twins(methodology, other):
             return 1.0
@@ -777,7 +777,7 @@ def _are_twins(methodology: Methodology, other: Methodology) -> bool:
 def similar_fragments(
     error_id: str, clearances: Iterable[Clearance], policy: ConsolidationPolicy
 ) -> Iterator[SimilarTo]:
-    """Each fragment with the newest one of its repository that cleared the error in the same way.
+    """Return each fragment with the newest one of its repository with the same clearance.
 
     *clearances* are the newest first.
     """
@@ -857,7 +857,7 @@ class Rewriter(Struct, frozen=True):
     model: RemoteSummarizer
 
     def plan(self) -> WordingPlan:
-        """Plan what a consolidation would send now, at most: merging may leave less."""
+        """Return what a consolidation would send now, at most: merging may leave less."""
         changed = self.store.admin.unconsolidated().error_ids
         usage, prompts = NO_USAGE, []
         for group, _ in self._todo({*changed, *self._errors()}):

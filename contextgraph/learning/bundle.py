@@ -86,21 +86,19 @@ class RunIds(Struct, frozen=True):
 
 
 def trajectory_id(raw: RawTrajectory) -> str:
-    """The id of a run of the owner: of its instance, its agent and the commands that it ran.
+    """Return the id of a run of the owner, from its instance, agent and commands.
 
-    Neither the observations, the model nor the outcome take part, nor does a submission at the end:
-    a run that was observed live has the id of its log. Secrets are masked first, so that a stored
-    run gives the same id. A run without commands is known by its task and patch. What a person said
-    after the last command continues the run.
+    Observations, model, outcome and a submission at the end take no part: a run that
+    was observed live has the id of its log. Secrets are masked first, so that a stored run gives
+    the same id. A run without commands is identified by its task and patch.
     """
     return run_ids(raw).id
 
 
 def run_ids(raw: RawTrajectory, source: str = "") -> RunIds:
-    """The id of *raw* as *source* supplies it, and those by which it may be known already.
+    """Return the id of *raw* as *source* supplies it, and those that it may have already.
 
-    Named sources have copies of their own: what one of them says of a run, or takes back, changes
-    nothing of another's.
+    Named sources have copies of their own: reports and deletions of one change no copy of another.
     """
     acted, said = _commands(raw)
     instance_id, agent, *texts = masked_texts((raw.instance_id, raw.agent, *acted, *said))
@@ -123,7 +121,7 @@ def run_ids(raw: RawTrajectory, source: str = "") -> RunIds:
 
 
 def fragment_id(trajectory: str, start: int, end: int) -> str:
-    """The id of the fragment of *trajectory* from step *start* to *end*."""
+    """Return the id of the fragment of *trajectory* from step *start* to *end*."""
     return _digest("frg", (trajectory, str(start), str(end)))
 
 
@@ -162,12 +160,10 @@ _OPTION_NAME = regex(r"--?[\w-]{0,40}(?:pass\w{0,6}|token|secret|key)\Z|-[pu]\Z"
 def masked(
     raw: RawTrajectory, *, with_playbooks: bool = False
 ) -> tuple[RawTrajectory, Mapping[str, int]]:
-    """*raw* fit to be stored, and context id -> the step in which its text was found first.
+    """Return *raw* fit to be stored, and by context id the first step with its text.
 
-    Before the first step that is -1.
-
-    What this product itself put into the run is taken out, unless *with_playbooks*: it must not
-    learn from itself. Nor is what a person said in private.
+    Before the first step that is -1. Text that this product put into the run is removed, unless
+    *with_playbooks*, as it must not learn from itself; so are private words of people.
     """
     raw = without_private_words(raw)
     texts = tuple(_texts(raw))
@@ -212,7 +208,7 @@ def without_private_words(raw: RawTrajectory) -> RawTrajectory:
 
 
 def masked_texts(texts: Sequence[str]) -> list[str]:
-    """*texts* of a run as `masked` leaves them."""
+    """Return *texts* of a run as `masked` leaves them."""
     mask = _Mask(_suspects(texts), frozenset(), with_playbooks=False)
     return [mask.text(text) for text in texts]
 
@@ -315,15 +311,15 @@ class _Mask:
         self._step = -1
 
     def text(self, text: str) -> str:
-        """A text or a name of the run."""
+        """Return a text or a name of the run, masked."""
         return self._fit(text) if text in self._suspects else text
 
     def maybe(self, text: str | None) -> str | None:
-        """A text that may be missing."""
+        """Return a text, masked, or None if it is missing."""
         return None if text is None else self.text(text)
 
     def step(self, step: Step) -> Step:
-        """*step*, itself where nothing in it changes, as in most."""
+        """Return *step* masked; the same object if nothing in it changes."""
         self._step = step.index
         made: dict[str, Any] = {
             "thought": self.text(step.thought),
@@ -399,7 +395,7 @@ _RULE = regex(r"^[=_ -]+|[=_ -]+$")
 
 
 def action_line(step: StepTrace) -> str:
-    """The action of *step* in one line of at most 160 characters."""
+    """Return the action of *step* on one line of at most 160 characters."""
     lines = step.step.action.text.strip().splitlines() or [""]
     more = " …" if len(lines) > 1 else ""
     return cut(" ".join(lines[0].split()), ACTION_CHARS - len(more)) + more
@@ -441,7 +437,7 @@ def _touched(steps: Sequence[StepTrace]) -> str:
 
 
 def failure(step: StepTrace) -> str:
-    """The error of *step* with its message; empty where there is none."""
+    """Return the error of *step* with its message; empty without one."""
     if step.error is None:
         return ""
     message = cut(step.error.message, _MESSAGE_CHARS)
@@ -462,7 +458,7 @@ def outcome(step: StepTrace) -> str:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first three of *names*, and how many more there are."""
+    """Return the first three of *names*, and the number of others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
 
@@ -637,7 +633,7 @@ SHORT_RECOVERY = 8
 
 
 def fragment_ranges(trace: Trace) -> tuple[tuple[int, int], ...]:
-    """Ranges (start, end inclusive) that cover every step of *trace* once, in order.
+    """Return ranges (start, end inclusive) that cover every step of *trace* once, in order.
 
     A range starts at an error, at a change of phase and at a loop; it ends at a recovery and at
     the end of a loop. Short recoveries stay whole across phases.
@@ -703,23 +699,22 @@ MAX_FILES = 50
 
 
 class Inspection(Struct, frozen=True):
-    """How a run is read: its trace, and the fragments it is cut into."""
+    """The reading of a run: its trace and its fragments."""
 
     trace: Trace
     fragments: tuple[Fragment, ...]
 
 
 def inspect_run(raw: RawTrajectory) -> Inspection:
-    """The reading of *raw*, with secrets masked."""
+    """Return the reading of *raw*, with secrets masked."""
     read = trace(masked(raw)[0])
     return Inspection(read, fragments_of(read, trajectory_id(raw)))
 
 
 def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:
-    """All that *raw* teaches; *identity* is its id where that is known, as of a masked run.
+    """Return all that *raw* teaches; *identity* is its id if that is known, as of a masked run.
 
-    Raises `ReadError` for a run that cannot be traced, whatever the reason: of many runs the others
-    are still to be learned.
+    Raises `ReadError` for a run that cannot be traced, for any reason, so that others can be learned.
     """
     try:
         return _bundle_of(raw, learned_at, identity)
@@ -757,7 +752,7 @@ def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -
 
 
 def fragments_of(read: Trace, identity: str) -> tuple[Fragment, ...]:
-    """The fragments of the run *identity*, in order, covering every step once.
+    """Return the fragments of the run *identity*, in order; they cover every step once.
 
     A conversation in which no tool was called has none.
     """
@@ -928,6 +923,6 @@ def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
 
 
 def renewed(bundle: Bundle, before: Trajectory) -> Bundle:
-    """*bundle* with what only the memory knows of the run: when it was learned, and from whom."""
+    """Return *bundle* with time and source of learning, which only the memory knows."""
     known = replace(bundle.trajectory, learned_at=before.learned_at, contributor=before.contributor)
     return replace(bundle, trajectory=known)

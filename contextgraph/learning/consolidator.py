@@ -281,7 +281,7 @@ class MemoryConsolidator:
 
 
 def is_weak(methodology: Methodology, policy: ConsolidationPolicy) -> bool:
-    """True where it was shown often enough, and neither its effect nor its sources support it."""
+    """Return True if it was shown often, and neither effect nor sources support it."""
     return (
         methodology.status is not MethodologyStatus.RETIRED
         and methodology.success_count + methodology.failure_count >= policy.probation_exposures
@@ -339,7 +339,7 @@ class ConsolidationTrigger:
         self._run(MemoryConsolidator.is_due, interactive=True)
 
     def after_rebuilding(self) -> ConsolidationReport | None:
-        """Consolidate: what was abstracted from the previous reading of the runs is gone."""
+        """Consolidate after the runs were read again, which removed all methodologies."""
         return self._run(lambda _: True)
 
     @contextmanager
@@ -348,7 +348,7 @@ class ConsolidationTrigger:
         progress: Progress | None = None,
         on_report: Callable[[ConsolidationReport], None] | None = None,
     ) -> Iterator[None]:
-        """Put consolidation off while many runs are learned; *on_report* is given its report.
+        """Postpone consolidation while many runs are learned; *on_report* gets its report.
 
         *progress* is as for `MemoryConsolidator.consolidate`.
         """

@@ -59,10 +59,10 @@ def gate_due(store: Store) -> bool:
 
 
 def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
-    """The gate that fits at most 300 errors of *store*; the shipped one with fewer than 100.
+    """Return the gate fitted to at most 300 errors of *store*.
 
-    The same where nothing could be advised at any of them. Runs are taken in the order of their
-    ids, which is random. *check* is called at each.
+    With fewer than 100, or without advice at any of them, it is the shipped gate. Runs are taken in
+    the order of their ids, which is random. *check* is called at each.
     """
     errors: list[list[JudgedRemedy]] = []
     loops: dict[str, list[Mapping[int, int]]] = {}
@@ -164,7 +164,7 @@ def _alarms(loops: Mapping[str, Sequence[Mapping[int, int]]]) -> dict[str, int]:
 
 
 def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
-    """The gate that fits the remedies of *errors*, of a memory of so many *runs*."""
+    """Return the gate fitted to the remedies of *errors*, of a memory of so many *runs*."""
     remedies = [remedy for at_error in errors for remedy in at_error]
     features = np.array([(*shares_of(remedy), 1.0) for remedy in remedies])
     right = np.array([float(remedy.is_right) for remedy in remedies])

@@ -23,7 +23,7 @@ class Repositories:
 
         Return the ids of the runs that changed their name. Doing it again completes one that was
         interrupted.
-        Raises `SettingsError` for names that are one already.
+        Raises `SettingsError` for names that are joined already.
         """
         former, now = former.casefold(), current_name(self._store.runs, now).casefold()
         if not former or not now or former == now:

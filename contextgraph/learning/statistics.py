@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def error_text(error: ErrorPattern) -> str:
-    """*error* as text; type and message, neither repeated."""
+    """Return type and message of *error*, neither repeated."""
     kind = error.error_type
     if error.template in {"", kind} or not kind:
         return kind or error.template or error.family
@@ -78,7 +78,7 @@ FRAGMENTS_AT_A_FILE = 2_000
 
 
 def errors_in(situation: str, repo: str, store: Store, limit: int) -> Sequence[ErrorTally]:
-    """Errors met in *situation* (see `StatisticsEngine.get_common_mistakes`), most runs first."""
+    """Return errors in *situation*, most runs first; see `get_common_mistakes`."""
     situation, scope = situation.strip(), Scope(repo or None)
     if not situation or situation in {*Phase}:
         return store.recoveries.errors(scope, limit, phase=Phase(situation) if situation else None)
@@ -115,13 +115,13 @@ def _names_file(situation: str) -> bool:
 
 
 def type_frequency(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, int]:
-    """Error type -> in how many fragments it occurred, most frequent first, then by name."""
+    """Return numbers of fragments by error type, most frequent first, then by name."""
     pairs = {(error.fragment_id, error.error_type) for run in met.values() for error in run}
     return _most_frequent_first(Counter(error_type for _, error_type in pairs))
 
 
 def type_transitions(met: Mapping[str, Sequence[ErrorSteps]]) -> dict[str, dict[str, int]]:
-    """Error type -> the one that came next in the same run -> how often, most frequent first.
+    """Return counts by error type and the next error type of the run, most frequent first.
 
     Errors of one step follow each other by the ids of their patterns.
     """
@@ -345,7 +345,7 @@ _METHODOLOGIES = 32
 
 
 def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
-    """Errors that a third of at least three runs never resolved, those of most such runs first."""
+    """Return errors that a third of three runs or more never resolved, most such runs first."""
     common = store.recoveries.errors(scope, _MOST_ERRORS)
     failing = [tally for tally in common if is_often_open(tally.runs, tally.cleared_runs)]
     failing.sort(key=lambda tally: (tally.cleared_runs - tally.runs, tally.error.id))
@@ -455,9 +455,9 @@ def _interventions(step: Step) -> Iterator[str]:
 
 
 class Interventions(Struct, frozen=True):
-    """How often people stepped in: *messages* after a step, *interrupted* steps, *denied* calls.
+    """Numbers of *messages* of people after a step, *interrupted* steps and *denied* calls.
 
-    *runs* counts those with any of them, *total* all runs that were read.
+    *runs* counts runs with any of them, *total* all runs that were read.
     """
 
     messages: int
@@ -641,7 +641,7 @@ _COLOURS = {"solved": "#2a9d4a", "failed": "#c8553d", "unknown": "#b8b8b8"}
 
 
 def draw_statistics(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
-    """Draw errors, transitions and outcomes over time into *folder*, which is made where absent.
+    """Draw errors, transitions and outcomes over time into *folder*, which is made if absent.
 
     Returns the files. Raises `MissingExtraError` without matplotlib.
     """
@@ -730,7 +730,7 @@ def _moments(periods: Sequence["OutcomePeriod"], runs: Sequence[int]) -> list[st
 
 
 def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
-    """An empty figure, in inches. Raises `MissingExtraError` without matplotlib."""
+    """Return an empty figure, sized in inches. Raises `MissingExtraError` without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

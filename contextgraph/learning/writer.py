@@ -477,7 +477,7 @@ class MemoryWriter:
 
 
 def checked_source(source: str) -> str:
-    """*source*; raises `SettingsError` where it is not a name, or may be a secret."""
+    """Return *source*; raises `SettingsError` if it is not a name, or may be a secret."""
     # Of a clone it has the path of its repository.
     name = source.replace("/", ".") if source.startswith(CLONE) else source
     if source and (not is_id(name) or masked_name(source) != source):
