@@ -160,7 +160,7 @@ def without_asking(text: str) -> str:
 
 @lru_cache(1)
 def anything() -> frozenset[str]:
-    """The stems of a question that asks for what is new, whatever it is about."""
+    """Return the stems of a question that asks for news about anything."""
     return frozenset(
         stems(
             "recent recently lately today yesterday last newest latest new news happened changed"

@@ -133,7 +133,7 @@ class Request(Struct, frozen=True):
 
 
 def session_of(run: RawTrajectory, run_id: str) -> Session | None:
-    """The turns of people in *run*, masked; None where nobody spoke after the first request."""
+    """Return the turns of people in *run*, masked; None if nobody spoke after the first request."""
     if is_subagent(run.agent) or not any(step.user_message for step in run.steps):
         return None
     turns = list(_turns(run))
@@ -182,7 +182,7 @@ def _masked(text: str) -> str:
 
 
 def nearest(session: Session, part: int, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
-    """The *lessons* that share most words with a part of *session*, and were known before it."""
+    """Return *lessons* known before *session* that share most words with a part of it."""
     said = {*stems(" ".join(f"{turn.before} {turn.text}" for turn in session.parts[part]))}
     scored = []
     for one in lessons:
@@ -232,7 +232,7 @@ class _Item(Struct, frozen=True):
 
 
 def given_in(text: str) -> tuple[str, ...]:
-    """The ids of the lessons that were given in a request, by its *text*."""
+    """Return ids of the lessons in the *text* of a request."""
     _, _, given = text.rpartition(f"\n{_GIVEN_HEAD}\n")
     return tuple(match[1] for match in _GIVEN_ID.finditer(given))
 
@@ -242,9 +242,9 @@ class UnusableError(ValueError):
 
 
 def checked(answer: str, request: Request) -> Checked:
-    """The lessons in *answer* that the turns of *request* bear out, and why others do not count.
+    """Return lessons in *answer* that turns of *request* confirm, and reasons against the others.
 
-    Raises `UnusableError` where there is no list in it.
+    Raises `UnusableError` if there is no list in it.
     """
     check = _Check(request)
     kept: list[NewLesson] = []
@@ -268,7 +268,7 @@ def _is_row(value: object) -> bool:
 
 
 def list_in(answer: str) -> list[Any]:
-    """The last list of objects in *answer*, which may have prose or reasoning around it."""
+    """Return the last list of objects in *answer*, within prose or reasoning."""
     found: list[Any] | None = None
     start = answer.find("[")
     for _ in range(_MAX_STARTS):
@@ -300,7 +300,7 @@ class _Check:
         self._given = {one.id: one for one in request.given}
 
     def lesson(self, item: _Item) -> NewLesson:
-        """The lesson of *item*; raises `_RefusedError`."""
+        """Return the lesson of *item*; raises `_RefusedError`."""
         text = " ".join(item.lesson.split())
         if item.kind is None or not text:
             raise _RefusedError("it has no kind or no sentence")
@@ -327,7 +327,7 @@ class _Check:
         )
 
     def confirmed(self, item: _Item) -> NewLesson:
-        """The given lesson that *item* confirms, with its evidence; raises `_RefusedError`."""
+        """Return the given lesson that *item* confirms, with evidence; raises `_RefusedError`."""
         known = self._given.get(item.confirms)
         if known is None:
             raise _RefusedError(f"{item.confirms} was not given")
@@ -417,7 +417,7 @@ class _Check:
 
 
 def repair(request: Request, answer: str, refused: Sequence[Refused]) -> str:
-    """The text with which the model is asked once to correct what was *refused* of its *answer*."""
+    """Return the request to correct the *refused* parts of an *answer*, which is sent once."""
     reasons = "\n".join(f"- {one.text or 'the answer'}: {one.reason}" for one in refused)
     return (
         f"{request.text}\n\n--- your answer before\n\n{clip_tokens(answer, 2_000)}\n\n"

@@ -195,7 +195,7 @@ def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
 
 
 def amends(text: str) -> bool:
-    """Whether *text* says that it changes what was decided earlier."""
+    """Return True if *text* says that it changes an earlier decision."""
     return bool(_AMENDS.search(text))
 
 
@@ -418,7 +418,7 @@ def _about(said: Said) -> About:
 
 
 def files_in(text: str) -> tuple[str, ...]:
-    """The names and paths of files in *text*, each once."""
+    """Return the names and paths of files in *text*, each once."""
     return tuple(dict.fromkeys(match[0] for match in _FILE.finditer(text)))
 
 

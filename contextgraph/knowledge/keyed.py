@@ -44,7 +44,7 @@ _UNSAFE = regex(r"\A\.|[^\w.,+=-]")
 
 
 def normalised_key(key: str) -> str:
-    """*key* as it is stored: NFC, single slashes, none at the end, secrets masked.
+    """Return *key* as it is stored: NFC, single slashes, none at the end, secrets masked.
 
     Raises `InvalidEntryError` for a key that does not start with ``/``, that is empty or too long,
     or that has a ``.`` or ``..`` segment or control characters.
@@ -67,7 +67,7 @@ def normalised_key(key: str) -> str:
 
 
 def index_path(key: str) -> PurePosixPath:
-    """Where the entry of a normalised *key* is, below the index.
+    """Return the path of the entry of a normalised *key*, below the index.
 
     The folders and the name are the segments, percent-encoded where a file name could not hold
     them; a hash of the key keeps the file of ``/a`` apart from the folder of ``/a/b``.
@@ -116,7 +116,7 @@ class Envelope(Struct, frozen=True):
 
 
 def time_of(value: object) -> datetime | None:
-    """The time that *value* says in ISO 8601, in UTC without a zone; None where it says none."""
+    """Return the ISO 8601 time in *value*, in UTC without a zone; None without one."""
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -125,7 +125,7 @@ def time_of(value: object) -> datetime | None:
 
 
 def is_expired(content: Json, now: datetime) -> bool:
-    """Whether the *expired_at* of *content* is before *now*; no other field expires an entry."""
+    """Return True if the *expired_at* of *content* is before *now*; no other field matters."""
     if not isinstance(content, dict) or "expired_at" not in content:
         return False
     expires = time_of(content["expired_at"])
@@ -133,7 +133,7 @@ def is_expired(content: Json, now: datetime) -> bool:
 
 
 def checked_content(content: object) -> Json:
-    """*content* with secrets masked; `InvalidEntryError` where it is not JSON or too long."""
+    """Return *content*, secrets masked; raises `InvalidEntryError` unless it is short JSON."""
     try:
         masked = _masked(content)
         size = len(orjson.dumps(masked))
@@ -147,7 +147,7 @@ def checked_content(content: object) -> Json:
 def checked_source(
     key: str, source: object, untrusted: Literal["refuse", "isolate"]
 ) -> tuple[str, Json]:
-    """The key to write to and the *source* with secrets masked.
+    """Return the key to write to, and *source* with secrets masked.
 
     What comes from the web, a tool or a file, or goes below ``/kb/``, needs its provenance. Without
     it, it is refused, or else isolated below ``/untrusted``, which no brief shows. Raises
@@ -311,12 +311,12 @@ class KeyedFiles:
         )
 
     def get(self, key: str) -> Envelope | None:
-        """The envelope of a live *key*."""
+        """Return the envelope of a live *key*."""
         entry = self._entry(self.index / index_path(key))
         return entry[0] if entry else None
 
     def live(self) -> list[dict[str, Json]]:
-        """The envelopes of all live keys as objects of JSON, in no order."""
+        """Yield the envelopes of all live keys as JSON objects, in no order."""
         if not self.state.exists():
             return []
         lines = self.state.read_bytes().split(b"\n")
@@ -326,7 +326,7 @@ class KeyedFiles:
         return envelopes
 
     def logged_live(self) -> list[Envelope]:
-        """The envelopes of all live keys by the log, the latest last."""
+        """Return the envelopes of all live keys by the log, the latest last."""
         latest: dict[str, Envelope] = {}
         for envelope in _envelopes(self.log):
             latest.pop(envelope.key, None)
@@ -413,7 +413,7 @@ class KeyedFiles:
             _log.warning("%s: %d lines set aside in %s", self.log, len(damaged), self.damaged)
 
     def compact(self, position: Position, live: Sequence[Envelope], now: datetime) -> Position:
-        """Let the log hold only *live*, and archive what it held if that was more."""
+        """Reduce the log to *live*; archive its former content if that was more."""
         if len(live) < position.log_lines:
             self.archive.mkdir(mode=0o700, exist_ok=True)
             self._replace(self._new_log, b"".join(map(_line, live)), sync=True)
@@ -449,7 +449,7 @@ class KeyedFiles:
         return {envelope.key for envelope in calls if envelope.source in sources}
 
     def differences(self) -> list[str]:
-        """Where index and state differ from the log, in words; empty where they agree."""
+        """Return differences of index and state from the log, in words; empty if they agree."""
         live = self.logged_live()
         expected = {self.index / index_path(envelope.key): envelope for envelope in live}
         wrong = [] if _same(self.live(), map(_record, live)) else [self.state]
@@ -685,10 +685,10 @@ def brief(
     *,
     newest_first: bool,
 ) -> Briefing:
-    """The best of *records*, envelopes as objects of JSON, within *token_limit*.
+    """Return the best of *records*, envelopes as JSON objects, within *token_limit*.
 
     Recency, importance and matching tags count equally. With *newest_first* the latest entry comes
-    first, whatever the others; ties go by importance, then tags.
+    first; ties go by importance, then tags.
     """
     wanted = frozenset(tag.casefold() for tag in tags)
     current = [record for record in records if _is_shown(record, now)]

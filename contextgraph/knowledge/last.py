@@ -71,7 +71,7 @@ class LastSession(Struct, frozen=True):
 def last_session(
     runs: RunStore, lessons: Sequence[Lesson], repo: str | None = None
 ) -> LastSession | None:
-    """The newest session of *repo* (None: of any) that is not a sub-agent's; None without one."""
+    """Return the newest session of *repo* (None: any), no sub-agent's; None without one."""
     for session in runs.sessions(SessionFilter(repo), 1):
         run, raw = runs.trajectories([session.id]).get(session.id), runs.raw(session.id)
         if run and raw:

@@ -163,9 +163,9 @@ class Lessons:
         self.keep(new, run.repo, contributor)
 
     def add_history(self, repository: GitFolder, repo: str) -> int:
-        """Keep what the history of *repository* gives as decided or as reasons, for *repo* alone.
+        """Store decisions and reasons in the history of *repository* as lessons of *repo*.
 
-        In place of what an earlier reading kept and nobody reviewed; returns how many there are.
+        They replace unreviewed lessons of an earlier call; returns their number.
         """
         contributor = f"{CLONE}{clone_name(repository.root)}"
         new, known = self.keep(
@@ -428,7 +428,7 @@ class Lessons:
     def for_request(
         self, request: str, *, repo: str | None = None, as_of: datetime | None = None
     ) -> tuple[Recollection, ...]:
-        """The lessons that *request* is about, the closest first, each with its probability.
+        """Return lessons about *request*, the closest first, each with its probability.
 
         Of a talk that came to something, what it came to. What was superseded leaves its place to
         its successor. Nothing newer than *as_of*, nothing that was superseded by then.
@@ -519,7 +519,7 @@ class Lessons:
         as_of: datetime | None = None,
         written: str | None = None,
     ) -> tuple[Recollection, ...]:
-        """The lessons about one of the files or symbols *names*, the newest first.
+        """Return lessons about one of the files or symbols *names*, the newest first.
 
         With the text that is *written* into these files only what bears on it.
         """
@@ -866,7 +866,7 @@ def is_rule_of(note: Note, name: str) -> bool:
 
 
 def words_beside(note: Note, name: str) -> list[str]:
-    """The stems in the words of *note*, without those of *name*."""
+    """Return the stems in *note*, without the stems of *name*."""
     own = {*stems(_last_part(name))}
     return [stem for stem in dict.fromkeys(stems(note.content)) if stem not in own]
 

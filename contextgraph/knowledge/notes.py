@@ -631,7 +631,7 @@ class Notes:
 
 
 def places_of(repo: str | None) -> tuple[str, ...] | None:
-    """The repositories in which notes are recalled for *repo*: notes about anything as well."""
+    """Return the repositories whose notes are recalled for *repo*, with "" for general ones."""
     return None if repo is None else tuple(dict.fromkeys((repo_name(repo), "")))
 
 
@@ -650,7 +650,7 @@ def _note_of_entry(entry: "CurrentEntry") -> Note:
 
 
 def archived_at(note: Note, now: datetime) -> Note:
-    """*note*, archived *now* where it was live."""
+    """Return *note*, archived *now* if it was live."""
     return replace(note, archived_at=now) if note.is_live else note
 
 
@@ -700,7 +700,7 @@ def note_of(text: str, repo: str, source: str, now: datetime, credibility: float
 
 
 def with_properties(note: Note, properties: NoteProperties) -> Note:
-    """*note* with *properties*; raises `InvalidNoteError` for those that cannot be."""
+    """Return *note* with *properties*; raises `InvalidNoteError` for impossible ones."""
     given: dict[str, Any] = {**properties}
     causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
     given["locator"] = mask_secrets(given.get("locator", ""))
@@ -723,7 +723,7 @@ def with_properties(note: Note, properties: NoteProperties) -> Note:
 
 
 def repo_name(repo: str) -> str:
-    """The name by which a repository is compared: GitHub ignores case."""
+    """Return the name by which a repository is compared: GitHub ignores case."""
     return masked_name(repo).casefold()
 
 
@@ -747,7 +747,7 @@ def conflicts_in(
 
 
 def related_by(note: Note, compared: Sequence[tuple[Note, Verdict]]) -> Note:
-    """*note* with its relations to those that it was *compared* with."""
+    """Return *note* with relations to the notes that it was *compared* with."""
     superseded, contradicted = conflicts_in(compared)
     # Found by the words of what it replaces, too: a question may use the old ones.
     replaces = "; ".join(old.content for old, _ in superseded)[:MAX_NOTE]
@@ -761,7 +761,7 @@ def related_by(note: Note, compared: Sequence[tuple[Note, Verdict]]) -> Note:
 
 
 def marked_by(note: Note, compared: Sequence[tuple[Note, Verdict]], other: Note) -> Note:
-    """*other*, which *note* was *compared* with, as that leaves it."""
+    """Return *other* after *note* was *compared* with it."""
     superseded, _ = conflicts_in(compared)
     if other.id in {old.id for old, _ in superseded}:
         return replace(other, superseded_by=note.id)
@@ -838,7 +838,7 @@ def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
 
 
 def confirmed_by(note: Note, source: str) -> Note:
-    """*note*, confirmed by *source* unless *source* did so before."""
+    """Return *note*, confirmed by *source* unless it did so before."""
     if source in (note.source, *note.confirmed_by):
         return note
     sources = (*note.confirmed_by, source)

@@ -290,9 +290,9 @@ class Entities:
     def get_related(
         self, name: str, depth: int = 1, *types: str, repo: str = ""
     ) -> tuple[RelatedEntity, ...]:
-        """Entities within *depth* relations (of *types*, or any), in both directions.
+        """Return entities within *depth* relations (of *types*, or any), in both directions.
 
-        The nearest first, then by name. Raises `NotFoundError`.
+        The nearest come first, then by name. Raises `NotFoundError`.
         """
         distances = walk(self._store, self._note(name, repo).id, depth, types, back=True)
         pages = [note for note in self._store.linking([*distances]) if note.kind is NoteKind.PAGE]
@@ -478,7 +478,7 @@ def _notes_of_runs(
 
 
 def tags_of(name: str) -> tuple[str, ...]:
-    """The tags that *name* gives: its parts and, of several, all with hyphens.
+    """Return the tags of *name*: its parts and, of several, all with hyphens.
 
     `StateGraphs` gives `state`, `graph`, `state-graph`.
     """
@@ -488,7 +488,7 @@ def tags_of(name: str) -> tuple[str, ...]:
 
 
 def normalized_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """*tags* in lower case, singular, with hyphens, each once: the first eight of them."""
+    """Return the first eight different *tags*, in lower case, singular, with hyphens."""
     given = (tags_of(tag) for tag in tags)
     last = chain.from_iterable(some[-1:] for some in given)
     return tuple(dict.fromkeys(last))[:_MAX_TAGS]

@@ -114,7 +114,7 @@ class Question(Struct, frozen=True):
         now: datetime,
         period: Period = ALWAYS,
     ) -> "Question":
-        """The question in *text*; of a long one its first 32 different words."""
+        """Return the question in *text*; of a long one its first 32 different words."""
         text = in_english(text)
         is_recent = period != ALWAYS or bool(RECENT.search(text))
         return cls(
@@ -280,7 +280,7 @@ def waits(note: Note) -> bool:
 def superseded_in(
     store: NoteStore, ids: Collection[str], as_of: datetime | None = None
 ) -> dict[str, str]:
-    """Id -> the note that took its place, of those of *ids* that were superseded by *as_of*.
+    """Return by id the successors of the notes *ids* that were superseded by *as_of*.
 
     It is read from the links of what superseded it, so that it ends when that is deleted. What
     waits takes no place: agents would be shown neither.
@@ -302,7 +302,7 @@ def superseded_in(
 def nearest_notes(
     store: NoteStore, notes: Sequence[Note], vectors: Sequence[Vector | None]
 ) -> dict[str, Note]:
-    """Id of each of *notes*, which have these *vectors* -> the nearest note of its repository.
+    """Return for each of *notes*, with *vectors*, the nearest note of its repository, by id.
 
     Not what was said in the same session or within the hour: who said it knew the other. Of
     *notes* themselves, too, which need not be stored.
@@ -367,7 +367,7 @@ def stem_counts(text: str) -> Counter[str]:
 
 
 def searched_text(note: Note) -> str:
-    """The text by which *note* is compared with a question.
+    """Return the text by which *note* is compared with a question.
 
     A lesson has the beginning of the request that its session began with, and counts twice
     itself: else each lesson of a session with a long request would be about all of it.
@@ -476,7 +476,7 @@ def _recollection(
 
 
 def credibility_of(note: Note, now: datetime) -> float:
-    """How credible *note* is by its source, its age and what other notes say, 0 to 1."""
+    """Return the credibility of *note*, 0 to 1, by its source, its age and other notes."""
     days = (now - note.created_at) / timedelta(days=1)
     return credibility(note.credibility, note.confirmed, len(note.contradicts), days)
 
@@ -549,20 +549,20 @@ RENDER_TOKENS = 400
 
 
 def render_notes(recollections: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
-    """The prompt text of *recollections*, fenced as data, within *max_tokens*; empty for none."""
+    """Return the prompt text of *recollections*, fenced, within *max_tokens*; empty for none."""
     notes = [recollection.note for recollection in recollections]
     return snapshot_of(notes, max_tokens, later_of(recollections)).text
 
 
 def later_of(recollections: Iterable[Recollection]) -> dict[str, Note]:
-    """Id of a note -> the later one about the same, of those of *recollections* that have one."""
+    """Return by id the later note about the same, for *recollections* that have one."""
     return {one.note.id: one.later for one in recollections if one.later}
 
 
 def snapshot_of(
     notes: Iterable[Note], max_tokens: int, later: Mapping[str, Note] = MappingProxyType({})
 ) -> Snapshot:
-    """The first of *notes* that fit into *max_tokens*, each whole, and their prompt text.
+    """Return the first *notes* that fit into *max_tokens*, each whole, and their prompt text.
 
     The *later* one about the same, by id, stands before a note in its line.
     """
@@ -583,18 +583,18 @@ def snapshot_of(
 
 
 def without_secret(note: Note) -> Note:
-    """*note* as others than the owner of the memory see it: a confidential text is left out."""
+    """Return *note* without a confidential text, which only the owner of the memory sees."""
     return replace(note, content=f"[{note.security.upper()}]") if note.security.is_secret else note
 
 
 def shareable(recollection: Recollection) -> Recollection:
-    """*recollection* with its notes as `without_secret` leaves them."""
+    """Return *recollection* with its notes as `without_secret` leaves them."""
     later = recollection.later and without_secret(recollection.later)
     return replace(recollection, note=without_secret(recollection.note), later=later)
 
 
 def shareable_snapshot(snapshot: Snapshot, max_tokens: int) -> Snapshot:
-    """*snapshot* with its notes, and their text, as `without_secret` leaves them."""
+    """Return *snapshot* with its notes, and their text, as `without_secret` leaves them."""
     shared = snapshot_of(map(without_secret, snapshot.notes), max_tokens)
     return replace(shared, keyed=snapshot.keyed)
 
@@ -612,7 +612,7 @@ _PAGE_CHARS = 600
 
 
 def shown_text(note: Note) -> str:
-    """The text of *note* in one piece: a page and an entity begin with their title."""
+    """Return the text of *note*; that of a page or an entity begins with its title."""
     content = marked_content(note)
     if note.kind is NoteKind.PAGE:
         return cut(": ".join(filter(None, (note.title, note.summary, content))), _PAGE_CHARS)
@@ -622,7 +622,7 @@ def shown_text(note: Note) -> str:
 
 
 def marked_content(note: Note) -> str:
-    """The text of *note* for its owner: a confidential one says so."""
+    """Return the text of *note* for its owner, marked if it is confidential."""
     mark = f"[{note.security.upper()}]"
     is_marked = not note.security.is_secret or note.content.startswith(mark)
     return note.content if is_marked else f"{mark} {note.content}"
@@ -635,9 +635,9 @@ _RELATED = ("links", "contradicts", "superseded_by", "content")
 def walk(
     store: NoteStore, start: str, depth: int, types: Collection[str] = (), *, back: bool = False
 ) -> dict[str, int]:
-    """The ids that are reached from *start* along links of *types* (all but the order of notes).
+    """Return ids reached from *start* along links of *types* (all but the order of notes).
 
-    Each with its distance, up to *depth*, nearest first; in both directions with *back*.
+    Each has its distance, up to *depth*, nearest first; *back* follows links backwards, too.
     """
     distances = {start: 0}
     ring: Sequence[Note] = [*store.get([start]).values()]
@@ -662,7 +662,7 @@ def _targets(note: Note, types: Collection[str]) -> list[str]:
 
 
 def with_link(note: Note, link: Link) -> Note:
-    """*note* with *link* in place of one of its type to the same target."""
+    """Return *note* with *link* in place of one of its type to the same target."""
     others = (
         other for other in note.links if (other.type, other.target) != (link.type, link.target)
     )
@@ -670,28 +670,28 @@ def with_link(note: Note, link: Link) -> Note:
 
 
 def entity_id(name: str, repo: str = "") -> str:
-    """The id of the note of an entity of *repo*: names are compared without case."""
+    """Return the id of the note of an entity of *repo*; names are compared without case."""
     place = f"{masked_name(repo).casefold()}:" if repo else ""
     return f"{_ENTITY}{place}{masked_name(name).casefold()}"
 
 
 def name_of_entity(id_: str) -> str:
-    """The name, in lower case, of the entity whose note has this id."""
+    """Return the name, in lower case, of the entity whose note has this id."""
     return id_.removeprefix(_ENTITY)
 
 
 def page_note(page_id: str) -> str:
-    """The id of the note of a page."""
+    """Return the id of the note of a page."""
     return f"{_PAGE}{masked_name(page_id)}"
 
 
 def page_of_note(id_: str) -> str:
-    """The id of the page whose note has this id."""
+    """Return the id of the page whose note has this id."""
     return id_.removeprefix(_PAGE)
 
 
 def explain_note(store: NoteStore, note_id: str) -> Explanation | None:
-    """The note with this id, its facts and its relations in both directions; None if unknown."""
+    """Return a note, its facts and its relations in both directions; None if unknown."""
     note = store.get([note_id]).get(note_id)
     if note is None:
         return None
@@ -717,7 +717,7 @@ def explain_note(store: NoteStore, note_id: str) -> Explanation | None:
 
 
 def name_notes(context: Explanation, store: NoteStore) -> Explanation:
-    """*context* with the names of the notes that were shown in it."""
+    """Return *context* with the names of the notes that were shown in it."""
     known = store.get([edge.id for edge in context.relations])
     relations = (
         replace(edge, label=_label(known[edge.id]), name=_name(known[edge.id]))

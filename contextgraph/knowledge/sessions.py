@@ -49,7 +49,7 @@ class ItemFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection, whose changes are committed unless the block fails as `StoreError`."""
+        """Yield a connection; commit its changes unless the block fails as `StoreError`."""
         try:
             with self._lock:
                 if self._ram is not None:

@@ -714,7 +714,7 @@ def inspect_run(raw: RawTrajectory) -> Inspection:
 def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:
     """Return all that *raw* teaches; *identity* is its id if that is known, as of a masked run.
 
-    Raises `ReadError` for a run that cannot be traced, for any reason, so that others can be learned.
+    Raises `ReadError` for a run that cannot be traced, so that others can be learned.
     """
     try:
         return _bundle_of(raw, learned_at, identity)

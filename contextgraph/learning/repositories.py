@@ -19,10 +19,9 @@ class Repositories:
         self._store, self._writer = store, writer
 
     def join(self, former: str, now: str) -> Sequence[str]:
-        """Let what is known of *former*, and what is learned of it later, be of *now*.
+        """Treat all runs of *former*, also later ones, as runs of *now*.
 
-        Return the ids of the runs that changed their name. Doing it again completes one that was
-        interrupted.
+        Return ids of runs with a changed name. A repeated call completes an interrupted one.
         Raises `SettingsError` for names that are joined already.
         """
         former, now = former.casefold(), current_name(self._store.runs, now).casefold()
@@ -64,7 +63,7 @@ class Repositories:
         )
 
     def join_proven(self, raws: Sequence[RawTrajectory]) -> Sequence[str]:
-        """Join names of folders that had no remote with those that they have by it now.
+        """Join names of folders without a remote with the names that new remotes give.
 
         Return the ids of the runs that changed their name.
         """

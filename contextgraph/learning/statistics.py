@@ -302,12 +302,11 @@ class _Run(NamedTuple):
 def outcomes_over_time(
     trajectories: Iterable[Trajectory], most: int = PERIODS
 ) -> tuple[OutcomePeriod, ...]:
-    """At most *most* periods of equal length, those without runs left out, oldest first.
+    """Return at most *most* periods of equal length, oldest first, without empty ones.
 
-    Counted are the endings of runs, known or guessed, without those of sub-agents. Fewer periods
-    where one would have less than three runs on average.
-
-    Where all runs lie within two days, periods of equally many runs.
+    They count endings of runs, known or guessed, without those of sub-agents. There are fewer
+    periods if one would have less than three runs on average, and periods of equally many runs if
+    all lie within two days.
     """
     runs = sorted(
         _Run(run.seen_at, run.id, run.ending.outcome)
