@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contextgraph.model import CLONE, RawTrajectory
 from contextgraph.model.values import replace
-from contextgraph.readers.repository import GitFolder, remote_name
+from contextgraph.readers.repository import GitFolder, local_name, remote_name
 from contextgraph.text import is_id, regex
 
 # Formats of the clients that people use, whose histories projects are known to commit. What a
@@ -31,7 +31,8 @@ def clone_name(root: str, inner: str = "") -> str:
     found = GitFolder.around(root)
     is_its_own = found and found.root == os.path.abspath(root)
     named = remote_name(found.remote(), with_host=True) if found and is_its_own else ""
-    named = named or f"local/{Path(root).name}"
+    # Working trees of one repository are one source.
+    named = named or (local_name(root) if is_its_own else f"local/{Path(root).name}")
     if inner:
         named += ":" + os.path.relpath(inner, root).replace(os.sep, ".")
     return _NOT_IN_IDS.sub("-", named)[:_NAME_CHARS]

@@ -158,7 +158,9 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     runs = contextgraph("runs", "--store", store, "--json").records
     assert len(runs) > 1
     planted = {(run["contributor"], run["repo"]) for run in runs if run["agent"] != "claude-code"}
-    assert planted == {("clone:local/clone", "local/clone")}  # of which the others are copies
+    # Of the clone its worktree has a copy; a submodule speaks for itself.
+    named = {"local/clone", "local/outer:inner"}
+    assert planted == {(f"clone:{name}", name) for name in named}
 
 
 def test_a_clone_speaks_for_its_own_repository_whatever_it_says(
