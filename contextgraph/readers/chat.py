@@ -47,14 +47,14 @@ _ANSWER = regex(r"\A(?:EXECUTION RESULT of \[|OBSERVATION:|Execution output of \
 
 
 def recognises(value: object) -> bool:
-    """Whether *value* is a list of messages with replies, or an object that holds one."""
+    """Return True if *value* is a list of messages with replies, or an object that holds one."""
     if not isinstance(value, dict):
         return _has_reply(value)
     return any(_has_reply(value.get(name)) for name in _LISTS) or _is_r2e(value)
 
 
 def is_calls(value: object) -> bool:
-    """Whether *value* logs a call of a model, or is the list of the lines of such a log."""
+    """Return True if *value* logs a call of a model, or is the list of the lines of such a log."""
     if isinstance(value, list):
         return bool(value) and is_call_line(value[0])
     if not isinstance(value, dict) or not is_conversation(value.get("messages")):
@@ -63,14 +63,14 @@ def is_calls(value: object) -> bool:
 
 
 def is_call_line(value: object) -> bool:
-    """Whether *value* is a line of a log of requests and responses."""
+    """Return True if *value* is a line of a log of requests and responses."""
     if not isinstance(value, dict) or value.get("type") not in ("request", "response"):
         return False
     return isinstance(value.get("request_params"), dict) or isinstance(value.get("response"), dict)
 
 
 def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of a list of messages."""
+    """Yield the run of a list of messages."""
     if isinstance(value, list):
         yield _run({}, _with_roles(value), place)
     elif _is_r2e(value):
@@ -81,7 +81,7 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 
 
 def call_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run up to the one call that *value* logs, or the runs that a log of calls shows."""
+    """Yield the run up to the one call that *value* logs, or the runs that a log of calls shows."""
     if isinstance(value, list):
         yield from logged_runs(value, place)
     else:
@@ -90,7 +90,7 @@ def call_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 
 
 def is_continued_by(earlier: RawTrajectory, later: RawTrajectory) -> bool:
-    """Whether both are of one conversation, logged call by call, and *later* holds all of it."""
+    """Return True if both log calls of one conversation, and *later* holds all of it."""
     if earlier.source_format != CALLS or later.source_format != CALLS:
         return False
     if (earlier.task, earlier.system_prompt) != (later.task, later.system_prompt):
@@ -224,7 +224,7 @@ def logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | 
 
 
 def _continues(earlier: Sequence[Row], later: Sequence[Row]) -> bool:
-    """Whether *later* begins as *earlier* did, and is not shorter but for the last reply."""
+    """Return True if *later* begins as *earlier* did, and is not shorter but for the last reply."""
     first, second = ([content_text(m) for m in messages[:2]] for messages in (earlier, later))
     return first == second and len(later) >= len(earlier) - 1
 

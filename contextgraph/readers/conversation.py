@@ -217,7 +217,7 @@ class Conversation(NamedTuple):
         )
 
     def _is_talk(self, agent: str) -> bool:
-        """Whether a person spoke and was answered; sub-agents are spoken to by agents."""
+        """Return True if a person spoke and was answered; sub-agents are spoken to by agents."""
         is_answered = any(step.thought for step in self.steps)
         return bool(self.task) and is_answered and not is_subagent(agent)
 
@@ -371,7 +371,7 @@ def each_row(
 def finished_run(
     name: str, turns: Iterable[Turn], facts: Mapping[str, str], place: Place
 ) -> RawTrajectory:
-    """The run of *turns* in the format *name*. Raises EmptyRunError as `Conversation.run`.
+    """Return the run of *turns* in the format *name*. Raises EmptyRunError as `Conversation.run`.
 
     *facts* are known of it: ``agent`` (else *name*), ``model``, ``folder``, ``remote``,
     ``session`` and ``exit_status``.
@@ -619,7 +619,7 @@ def time_in(row: Row, name: str = "timestamp") -> datetime | None:
 
 
 def has_blocks(content: object) -> bool:
-    """Whether *content* is a list with calls, results or reasoning among its blocks."""
+    """Return True if *content* is a list with calls, results or reasoning among its blocks."""
     if not isinstance(content, list):
         return False
     return any(
@@ -631,7 +631,7 @@ def has_blocks(content: object) -> bool:
 def block_turns(
     blocks: Sequence[Row], *, is_agent: bool, time: datetime | None = None
 ) -> Iterator[Turn]:
-    """The turns of the *blocks* of one message."""
+    """Yield the turns of the *blocks* of one message."""
     for block in blocks:
         kind = block.get("type")
         if kind in _CALLS or "functionCall" in block:
@@ -645,7 +645,7 @@ def block_turns(
 
 
 def call_in(row: Row, time: datetime | None = None) -> Call:
-    """The call that *row* describes, under any of the names that agents use."""
+    """Return the call that *row* describes, under any of the names that agents use."""
     given = (json_arguments(row.get(name)) for name in _ARGUMENTS)
     return Call(_first(row, _TOOLS), next(filter(None, given), {}), _first(row, _IDS), time)
 
@@ -688,7 +688,7 @@ def _result(block: Row) -> Result:
 
 
 def shown(content: object) -> str:
-    """The text of a result: as it is, of its parts, or the JSON of anything else."""
+    """Return the text of a result: as it is, of its parts, or the JSON of anything else."""
     if content is None:
         return ""
     if isinstance(content, str):

@@ -48,7 +48,7 @@ _SET, _PUSH, _DELETE = 1, 2, 3
 
 
 def is_chat(value: Any) -> bool:
-    """Whether *value* is a chat: one object, or the lines that build it up."""
+    """Return True if *value* is a chat: one object, or the lines that build it up."""
     if isinstance(value, list):
         return bool(value) and is_chat_line(value[0]) and "requests" in (value[0].get("v") or ())
     is_named = isinstance(value, dict) and value.keys() >= {"requests", "sessionId", "version"}
@@ -56,7 +56,7 @@ def is_chat(value: Any) -> bool:
 
 
 def is_chat_line(value: object) -> bool:
-    """Whether *value* is a line of a chat: its first state, or a change of it."""
+    """Return True if *value* is a line of a chat: its first state, or a change of it."""
     if not isinstance(value, dict) or value.get("kind") not in (0, _SET, _PUSH, _DELETE):
         return False
     if value["kind"] == 0:
@@ -65,7 +65,7 @@ def is_chat_line(value: object) -> bool:
 
 
 def chat_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one chat."""
+    """Yield the run of one chat."""
     chat = as_row(_built(value) if isinstance(value, list) else value, "chat")
     requests = rows_at(chat, "requests")
     models = (loose_text(request, "modelId") for request in requests)

@@ -24,7 +24,7 @@ _RANKS = {type(None): 0, int: 1, float: 1, str: 2, bytes: 3}
 
 
 def is_database(head: bytes) -> bool:
-    """Whether a file that starts with *head* is an SQLite database."""
+    """Return True if a file that starts with *head* is an SQLite database."""
     return head.startswith(_MAGIC)
 
 
@@ -116,7 +116,7 @@ def _ranked(value: Any) -> tuple[int, Any]:
 
 
 def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The sessions in the database *name*, numbered from 1, in the order in which they began.
+    """Yield the sessions in the database *name*, numbered from 1, in the order in which they began.
 
     Read without locking out the agent that writes it. Raises ReadError where *name* is no database
     of a known agent, damaged, lacks a column, or holds a value of more than *max_size* bytes.
@@ -129,7 +129,7 @@ def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def count_sessions(name: str) -> int:
-    """The number of sessions in the database *name*; raises ReadError as `sessions_in`."""
+    """Return the number of sessions in the database *name*; raises ReadError as `sessions_in`."""
     with Database(name, MAX_RUN_SIZE) as database:
         (counted,) = database.rows(_kind(name, database).counting)
         return int(next(iter(counted.values())))

@@ -101,7 +101,7 @@ def _without_tags(message: str) -> str:
 
 
 def is_command(message: str) -> bool:
-    """Whether *message* is a slash command, which its program expands."""
+    """Return True if *message* is a slash command, which its program expands."""
     return message.startswith(("<command-name>", "<command-message>"))
 
 
@@ -135,12 +135,12 @@ def without_prompt(observation: str) -> ShellPrompt:
 
 
 def known(name: str | None) -> str | None:
-    """*name*, or None for what SWE-agent writes when there is none."""
+    """Return *name*, or None for what SWE-agent writes when there is none."""
     return None if name in (None, "", "n/a") else name
 
 
 def thought_and_command(reply: str) -> tuple[str, str]:
-    """The text before the last fenced block of *reply*, and the text in it.
+    """Return the text before the last fenced block of *reply*, and the text in it.
 
     As SWE-agent reads it: a fence with a language opens a block within a block. Without a block
     all is thought; a block that the log cuts off reaches to the end.
@@ -176,12 +176,12 @@ def _fences(reply: str) -> list[_Fence]:
 
 
 def first_word(command: str) -> str:
-    """The command's first word, which names the tool in SWE-agent; empty for no command."""
+    """Return the command's first word, which names the tool in SWE-agent; empty for no command."""
     return next(iter(command.split(None, 1)), "")
 
 
 def task_in(prompt: str) -> str | None:
-    """The issue text in an agent's first message; None where it is not marked as such."""
+    """Return the issue text in an agent's first message; None where it is not marked as such."""
     if "ISSUE:\n" in prompt:
         issue = prompt.partition("ISSUE:\n")[2]
         end = issue.rfind("\n\nINSTRUCTIONS:")
@@ -296,5 +296,5 @@ def _group(match: re.Match[str], name: str) -> str | None:
 
 
 def coalesce(value: "_T | None", other: "_T | None") -> "_T | None":
-    """*value*, or *other* where that is None."""
+    """Return *value*, or *other* where that is None."""
     return other if value is None else value

@@ -42,12 +42,12 @@ _MARK = "contextgraph"
 
 
 def is_own(record: object) -> bool:
-    """Whether *record* carries the mark of this format."""
+    """Return True if *record* carries the mark of this format."""
     return isinstance(record, dict) and _MARK in record
 
 
 def own_runs(record: Row, _place: Place) -> Iterator[RawTrajectory]:
-    """The run of one record, with the source that it was written with."""
+    """Yield the run of one record, with the source that it was written with."""
     yield from_record(record)
 
 
@@ -70,7 +70,7 @@ def write_jsonl(trajectories: Iterable[RawTrajectory], file: IO[bytes]) -> int:
 
 
 def to_record(trajectory: RawTrajectory) -> dict[str, Json]:
-    """*trajectory* as a JSON object; fields that have their default value are left out."""
+    """Return *trajectory* as a JSON object; fields that have their default value are left out."""
     return {_MARK: VERSION, **cast(dict[str, Json], encoded(trajectory))}
 
 
@@ -96,14 +96,14 @@ _TERMINAL = regex(
 
 
 def is_step(value: object) -> bool:
-    """Whether *value* is a step, or the header, of a trajectory that is written line by line."""
+    """Return True if *value* is a step, or the header, of a trajectory written by lines."""
     if not isinstance(value, dict):
         return False
     return _HEADER in value or ("step_id" in value and value.get("source") in _SOURCES)
 
 
 def is_atif(value: object) -> bool:
-    """Whether *value* is a trajectory, or the list of its steps."""
+    """Return True if *value* is a trajectory, or the list of its steps."""
     if isinstance(value, list):
         return bool(value) and is_step(value[0])
     if not isinstance(value, dict) or not isinstance(value.get("steps"), list):
@@ -115,7 +115,7 @@ def is_atif(value: object) -> bool:
 
 
 def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of a trajectory, and those of the sub-agents that it holds."""
+    """Yield the run of a trajectory, and those of the sub-agents that it holds."""
     root: Row = value if isinstance(value, dict) else _header_of(value)
     steps = value if isinstance(value, list) else value.get("steps") or ()
     turns = list[Turn]()
@@ -228,7 +228,7 @@ def _structured_result(content: dict[str, Json]) -> Result:
 
 
 def to_atif(run: RawTrajectory) -> dict[str, Json]:
-    """*run* as a trajectory of ATIF 1.8; `read` gives its steps again, up to tool names.
+    """Return *run* as a trajectory of ATIF 1.8; `read` gives its steps again, up to tool names.
 
     A command that has no arguments in *run*, as those of SWE-agent, is a call of ``command``.
     """

@@ -89,7 +89,7 @@ class Place(Struct, frozen=True):
         return "" if self.number is None else f"{self.unit} {self.number}"
 
     def part(self, index: int) -> str:
-        """The position of one part of the record, such as ``line 12`` of a session."""
+        """Return the position of one part of the record, such as ``line 12`` of a session."""
         if index >= len(self.parts):
             return self.position or f"item {index + 1}"
         part = self.parts[index]
@@ -112,7 +112,7 @@ class Place(Struct, frozen=True):
 
 
 def file_stem(file: str) -> str:
-    """The file's name without the folders before it and the format suffixes after it."""
+    """Return the file's name without the folders before it and the format suffixes after it."""
     name = os.path.basename(file.rstrip(os.sep))
     while True:
         stem, suffix = os.path.splitext(name)
@@ -152,7 +152,7 @@ VS_CODE = (
 
 
 class Format(Struct, frozen=True):
-    """How one format is recognised and read, and where it is kept.
+    """A format: recognising and reading it, and the places where it is kept.
 
     *recognises* decides on a parsed record, *runs* gives the runs in it, with a ReadError for each
     part that cannot be read. In a format with *is_part* a run is spread over the lines of a file,
@@ -172,7 +172,7 @@ class Format(Struct, frozen=True):
 
 
 def is_list_of(is_line: Callable[[object], bool], value: object) -> bool:
-    """Whether *value* is the list of the lines of a log; the first ones may be of other kinds."""
+    """Return True if *value* is a list of lines of a log; the first may be of other kinds."""
     return isinstance(value, list) and any(map(is_line, value[:3]))
 
 
@@ -180,13 +180,13 @@ Row: "TypeAlias" = Mapping[str, "Any"]
 
 
 def text(row: Row, name: str) -> str:
-    """The text at *name*; empty where it is absent or null."""
+    """Return the text at *name*; empty where it is absent or null."""
     value = row.get(name)
     return value if isinstance(value, str) else text_or_none(row, name) or ""
 
 
 def text_or_none(row: Row, name: str) -> str | None:
-    """The text at *name*; None where it is absent or null."""
+    """Return the text at *name*; None where it is absent or null."""
     value = row.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -194,25 +194,25 @@ def text_or_none(row: Row, name: str) -> str | None:
 
 
 def loose_text(row: Row, name: str) -> str:
-    """The text at *name*; empty where it is anything else, as in rows of many hands."""
+    """Return the text at *name*; empty where it is anything else, as in rows of many hands."""
     value = row.get(name)
     return value if isinstance(value, str) else ""
 
 
 def integer(row: Row, name: str) -> int | None:
-    """The integer at *name*; None where it is anything else, such as true."""
+    """Return the integer at *name*; None where it is anything else, such as true."""
     value = row.get(name)
     return value if type(value) is int else None
 
 
 def count(row: Row, name: str) -> int:
-    """The count at *name*; 0 where it is absent, negative or anything else."""
+    """Return the count at *name*; 0 where it is absent, negative or anything else."""
     value = row.get(name)
     return value if type(value) is int and value > 0 else 0
 
 
 def dollars(row: Row, name: str) -> float | None:
-    """The amount of money at *name*; None where it is absent, negative or anything else."""
+    """Return the amount of money at *name*; None where it is absent, negative or anything else."""
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -220,7 +220,7 @@ def dollars(row: Row, name: str) -> float | None:
 
 
 def row_at(row: Row, name: str) -> Row:
-    """The object at *name*; empty where it is absent or null."""
+    """Return the object at *name*; empty where it is absent or null."""
     value = row.get(name)
     if value is None:
         return {}
@@ -228,7 +228,7 @@ def row_at(row: Row, name: str) -> Row:
 
 
 def rows_at(row: Row, name: str) -> Sequence[Row]:
-    """The list of objects at *name*; empty where it is absent or null."""
+    """Return the list of objects at *name*; empty where it is absent or null."""
     value = row.get(name)
     if value is None:
         return ()
@@ -238,7 +238,7 @@ def rows_at(row: Row, name: str) -> Sequence[Row]:
 
 
 def as_row(value: object, name: str) -> Row:
-    """*value* itself, known to be an object."""
+    """Return *value* itself, known to be an object."""
     if isinstance(value, dict):
         return value
     raise ValueError(_wrong(name, value, "an object"))
@@ -254,7 +254,7 @@ def content_text(row: Row, name: str = "content") -> str:
 
 
 def is_conversation(value: object) -> bool:
-    """Whether *value* is a list of chat messages, as opposed to a list of runs."""
+    """Return True if *value* is a list of chat messages, as opposed to a list of runs."""
     if not isinstance(value, list) or not value:
         return False
     return all(isinstance(message, dict) and "role" in message for message in value)

@@ -67,23 +67,23 @@ class UnknownFormatError(NotUnderstoodError):
 
 @cache
 def all_formats() -> Mapping[str, Format]:
-    """The formats of this package, and those that other packages add as entry points."""
+    """Return the formats of this package, and those that other packages add as entry points."""
     foreign = [point.load() for point in entry_points(group=ENTRY_POINTS)]
     return {**FORMATS, **{form.name: form for form in foreign}}
 
 
 def format_of(value: object) -> Format | None:
-    """The format of a parsed record; None if it has none of the known ones."""
+    """Return the format of a parsed record; None if it has none of the known ones."""
     return next((form for form in all_formats().values() if form.recognises(value)), None)
 
 
 def format_of_part(value: object) -> Format | None:
-    """The format in which *value* is one part of a run, such as a line of a session."""
+    """Return the format in which *value* is one part of a run, such as a line of a session."""
     return next((f for f in all_formats().values() if f.is_part and f.is_part(value)), None)
 
 
 def runs_in(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The runs in the record *value*, also inside wrapper rows; an error for what is none.
+    """Yield the runs in the record *value*, also inside wrapper rows; an error for what is none.
 
     A wrapper row holds a run as an object, a list or JSON text, up to three levels deep. The
     outcome, instance, model and patch that it gives are used where the log is silent.
@@ -155,7 +155,7 @@ def _wrapped(row: Row, place: Place, depth: int) -> Iterator[RawTrajectory | Rea
 
 
 def _is_mapping_of_runs(row: Row) -> bool:
-    """Whether *row* has a run under each instance id, rather than one run with its facts."""
+    """Return True if *row* has a run under each instance id, rather than one run with its facts."""
     return all(isinstance(value, dict | list) for value in row.values()) and all(
         repo_named(name) for name in row
     )

@@ -55,7 +55,7 @@ _V1_KINDS = ("Condensation", "CondensationRequest", "UserRejectObservation")
 
 
 def is_event(value: object) -> bool:
-    """Whether *value* is an event of V0 or V1."""
+    """Return True if *value* is an event of V0 or V1."""
     if not isinstance(value, dict):
         return False
     kind = value.get("kind")
@@ -66,7 +66,7 @@ def is_event(value: object) -> bool:
 
 
 def recognises(value: object) -> bool:
-    """Whether *value* is a list of events, of pairs of them, or an evaluation's row with one."""
+    """Return True if *value* is a list of events or pairs of them, or an evaluated row."""
     events = value.get("history") if isinstance(value, dict) else value
     if not isinstance(events, list) or not events:
         return False
@@ -240,14 +240,14 @@ _CHANGE = ("file", "original", "patched")
 
 
 def is_agentless(value: object) -> bool:
-    """Whether *value* is a row of Agentless: of locations found, or of a repair."""
+    """Return True if *value* is a row of Agentless: of locations found, or of a repair."""
     if not isinstance(value, dict) or "instance_id" not in value:
         return False
     return "found_files" in value or value.keys() >= {"raw_model_patch", "original_file_content"}
 
 
 def agentless_runs(row: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run of one row: a step for each stage that it holds."""
+    """Yield the run of one row: a step for each stage that it holds."""
     known = RawTrajectory(
         source_format=AGENTLESS,
         instance_id=text(row, "instance_id"),
@@ -284,14 +284,14 @@ def _lines(value: object) -> Iterator[str]:
 
 
 def is_autocoderover(value: object) -> bool:
-    """Whether *value* holds the files of a task's folder, by name."""
+    """Return True if *value* holds the files of a task's folder, by name."""
     if not isinstance(value, dict) or "meta.json" not in value:
         return False
     return any(map(_ROUND.fullmatch, value))
 
 
 def autocoderover_runs(files: Mapping[str, Any], place: Place) -> Iterator[RawTrajectory]:
-    """The run of one task. The developer's patch and tests beside it are left out."""
+    """Yield the run of one task. The developer's patch and tests beside it are left out."""
     info = row_at(row_at(files, "meta.json"), "task_info")
     statuses = row_at(files, "extract_status.json").get("extract_status")
     last = statuses[-1] if isinstance(statuses, list) and statuses else None
@@ -402,7 +402,7 @@ class _Node(Struct, frozen=True):
 
 
 def is_moatless(value: object) -> bool:
-    """Whether *value* has nodes with parents, a tree of children, or transitions of states."""
+    """Return True if *value* has nodes with parents, children, or transitions of states."""
     if not isinstance(value, dict):
         return False
     root, nodes, transitions = value.get("root"), value.get("nodes"), value.get("transitions")
@@ -416,7 +416,7 @@ def is_moatless(value: object) -> bool:
 
 
 def moatless_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run along the chosen path of the tree."""
+    """Yield the run along the chosen path of the tree."""
     path = _path(list(_nodes(value)))
     root = path[0] if path else {}
     info, metadata = row_at(value, "info"), row_at(value, "metadata")
@@ -542,12 +542,12 @@ TRAE = "trae-agent"
 
 
 def is_trae(value: object) -> bool:
-    """Whether *value* is a trajectory of trae-agent."""
+    """Return True if *value* is a trajectory of trae-agent."""
     return isinstance(value, dict) and isinstance(value.get("agent_steps"), list)
 
 
 def trae_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run of one object."""
+    """Yield the run of one object."""
     turns: list[Turn] = [UserMessage(text(value, "task"), time=time_in(value, "start_time"))]
     for step in rows_at(value, "agent_steps"):
         time, reply = time_in(step), row_at(step, "llm_response")

@@ -102,7 +102,7 @@ _MAX_OUTPUT = 1 << 19
 
 
 def is_claude_line(value: object) -> bool:
-    """Whether *value* is a line of a session."""
+    """Return True if *value* is a line of a session."""
     if not isinstance(value, dict):
         return False
     kind = value.get("type")
@@ -211,7 +211,7 @@ class _ClaudeSession(Struct):
 def claude_runs(
     name: str, lines: Sequence[Any], place: Place
 ) -> Iterator[RawTrajectory | ReadError]:
-    """The run, in the format *name*, of each session and sub-agent, in the order they begin.
+    """Yield the run, in the format *name*, of each session and sub-agent, in the order they begin.
 
     Lines of one message, and results, may come in any order; a repeated line counts once. A line
     of another shape is an error, and the others are read.
@@ -517,7 +517,7 @@ _CODEX_REJECTED = regex(r"\A(?:exec command )?(?:was )?rejected by (?:the )?user
 
 
 def is_codex_line(value: object) -> bool:
-    """Whether *value* is a line of a rollout, new or old, or of the JSON stream."""
+    """Return True if *value* is a line of a rollout, new or old, or of the JSON stream."""
     if not isinstance(value, dict):
         return False
     kind = value.get("type")
@@ -529,7 +529,7 @@ def is_codex_line(value: object) -> bool:
 
 
 def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one rollout, without the history of another that a fork may begin with."""
+    """Yield the run of one rollout, without the history of another that a fork may begin with."""
     copied, own = _own_lines(lines)
     session = _CodexSession()
     before = list[Turn]()
@@ -800,12 +800,12 @@ _CURSOR_TIME = regex(r"\A\s*<timestamp>[^<]*</timestamp>\s*")
 
 
 def is_gemini_part(value: object) -> bool:
-    """Whether *value* is the first line of a chat of Gemini CLI."""
+    """Return True if *value* is the first line of a chat of Gemini CLI."""
     return isinstance(value, dict) and value.keys() >= {"sessionId", "startTime", "lastUpdated"}
 
 
 def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one chat, with the last version of each message, without those rewound."""
+    """Yield the run of one chat, with the last version of each message, without those rewound."""
     if isinstance(value, dict):
         lines: list[Any] = [value, *rows_at(value, "messages")]
     else:
@@ -908,7 +908,7 @@ def _gemini_result(call: Row) -> Result:
 
 
 def is_qwen_line(value: object) -> bool:
-    """Whether *value* is a line of a chat of Qwen Code."""
+    """Return True if *value* is a line of a chat of Qwen Code."""
     if not isinstance(value, dict) or "sessionId" not in value:
         return False
     message = value.get("message")
@@ -940,14 +940,14 @@ def _session_facts(row: Row) -> dict[str, str]:
 
 
 def is_copilot_line(value: object) -> bool:
-    """Whether *value* is an event of Copilot CLI."""
+    """Return True if *value* is an event of Copilot CLI."""
     if not isinstance(value, dict) or not isinstance(value.get("data"), dict):
         return False
     return isinstance(value.get("type"), str) and value["type"].startswith(_COPILOT_TYPES)
 
 
 def copilot_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one session, and of each of its sub-agents."""
+    """Yield the run of one session, and of each of its sub-agents."""
     for agent in dict.fromkeys(["", *map(_copilot_agent, lines)]):
         own = [line if _copilot_agent(line) == agent else _session_part(line) for line in lines]
         try:
@@ -1003,7 +1003,7 @@ def _copilot_turns(row: Row) -> Iterator[Turn]:
 
 
 def is_cursor_line(value: object) -> bool:
-    """Whether *value* is a line of a transcript of Cursor's command line."""
+    """Return True if *value* is a line of a transcript of Cursor's command line."""
     if not isinstance(value, dict):
         return False
     if value.get("type") == "turn_ended" and "status" in value:
@@ -1015,14 +1015,14 @@ def is_cursor_line(value: object) -> bool:
 
 
 def is_cursor(value: object) -> bool:
-    """Whether *value* is a chat of Cursor: its lines, or what its database has of it."""
+    """Return True if *value* is a chat of Cursor: its lines, or what its database has of it."""
     if isinstance(value, list):
         return any(map(is_cursor_line, value[:1]))
     return isinstance(value, dict) and value.keys() >= {"composerId", "bubbles"}
 
 
 def cursor_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one chat."""
+    """Yield the run of one chat."""
     if isinstance(value, list):
         facts = _cursor_facts(place)
         yield from lines_run(CURSOR, _cursor_turns, lambda _: facts, value, place)
@@ -1080,12 +1080,12 @@ def _bubble_turns(row: Row) -> Iterator[Turn]:
 
 
 def is_goose_part(value: object) -> bool:
-    """Whether *value* is the first line of a session of Goose."""
+    """Return True if *value* is the first line of a session of Goose."""
     return isinstance(value, dict) and value.keys() >= {"working_dir", "description"}
 
 
 def goose_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one session."""
+    """Yield the run of one session."""
     lines = value if isinstance(value, list) else [value, *rows_at(value, "messages")]
     yield from lines_run(GOOSE, _goose_turns, _goose_facts, lines, place)
 
@@ -1110,7 +1110,7 @@ def _goose_turns(row: Row) -> Iterator[Turn]:
 
 
 def _begins_with(is_first: Callable[[object], bool], value: object) -> bool:
-    """Whether *value* is a history whose first line says what it is: its lines, or one object."""
+    """Return True if the first line of *value*, a history or an object, names its format."""
     return is_first(value[0] if isinstance(value, list) and value else value)
 
 

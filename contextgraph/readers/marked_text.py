@@ -84,7 +84,7 @@ _AIDER_FILE = regex(r"(?:\A|\n)(?P<path>[^\s`#>*][^\n]*)\n```[^\n]*\n\Z")
 
 
 def is_cline(value: object) -> bool:
-    """Whether *value* is a task's conversation of Cline or Roo Code."""
+    """Return True if *value* is a task's conversation of Cline or Roo Code."""
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list) or not messages or not isinstance(messages[0], dict):
         return False
@@ -99,7 +99,7 @@ def is_cline(value: object) -> bool:
 
 
 def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one task; the folder of the extension says whose it is."""
+    """Yield the run of one task; the folder of the extension says whose it is."""
     messages = rows_at(value, "messages") if isinstance(value, dict) else value
     facts, is_roo = _cline_facts(place), ROO_EXTENSION in PurePath(place.file).parts
 
@@ -203,12 +203,12 @@ def _printed(output: str) -> tuple[str, bool] | None:
 
 
 def is_aider(value: object) -> bool:
-    """Whether *value* is the text of a chat history of aider."""
+    """Return True if *value* is the text of a chat history of aider."""
     return isinstance(value, str) and value.lstrip().startswith(AIDER_START)
 
 
 def aider_runs(history: str, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of each launch; launches in which nothing was done are passed over."""
+    """Yield the run of each launch; launches in which nothing was done are passed over."""
     _, *launches = re.split(rf"^{AIDER_START}", history, flags=re.MULTILINE)
     runs = list[RawTrajectory | ReadError]()
     for launch in launches:
@@ -331,7 +331,7 @@ class _Turn(Struct):
 
 
 def is_specstory(value: object) -> bool:
-    """Whether *value* is the text of a page of SpecStory."""
+    """Return True if *value* is the text of a page of SpecStory."""
     return isinstance(value, str) and value.lstrip().startswith(SPECSTORY_START)
 
 
@@ -382,7 +382,7 @@ def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_T
 
 
 def session_shown(file: Path) -> str:
-    """The id of the first session that a page shows; empty where it names none."""
+    """Return the id of the first session that a page shows; empty where it names none."""
     try:
         with opened(file) as page:
             session = _SESSION.search(page.read(_HEAD).decode("utf-8", "replace"))

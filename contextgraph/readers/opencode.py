@@ -47,7 +47,7 @@ _REJECTED = "rejected permission"
 
 
 def is_opencode(value: object) -> bool:
-    """Whether *value* is a session of OpenCode: exported, of its database, or of its old tree."""
+    """Return True if *value* is a session of OpenCode: exported, of its database or tree."""
     if is_opencode_tree(value):
         return True
     if not isinstance(value, dict) or not isinstance(value.get("info"), dict):
@@ -60,7 +60,7 @@ def is_opencode(value: object) -> bool:
 
 
 def is_opencode_tree(value: object) -> bool:
-    """Whether *value* has the files of a session that OpenCode kept in a tree, by their names."""
+    """Return True if *value* has, by name, files of a session that OpenCode kept in a tree."""
     if not isinstance(value, dict) or "messages" in value:
         return False
     return any(map(_is_tree_session, value.values()))
@@ -83,7 +83,7 @@ def _of_tree(value: Row) -> Row:
 
 
 def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run of one session, without the messages that a person took back."""
+    """Yield the run of one session, without the messages that a person took back."""
     if is_opencode_tree(value):
         value = _of_tree(value)
     info, messages = row_at(value, "info"), _kept(value)

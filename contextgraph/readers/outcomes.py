@@ -64,7 +64,7 @@ _RESULT = regex(r"Result for (?P<instance>\S+): resolved: (?P<resolved>True|Fals
 
 
 def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
-    """The outcome of each instance in a parsed report; None if *value* is not a report.
+    """Return the outcome of each instance in a parsed report; None if *value* is not a report.
 
     A report is a summary with lists of ids, an object of reports by instance id, or the report of
     a single instance, which is then about all of *names*. Evaluations that broke give no outcome.
@@ -81,7 +81,7 @@ def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
 
 
 def outcome_in(row: Mapping[str, Any]) -> Outcome:
-    """The outcome that the row of a data set carries beside its run; unknown if it has none.
+    """Return the outcome that the row of a data set carries beside its run; unknown if it has none.
 
     What a model thinks of its own run (``success`` of the OpenHands resolver) is not an outcome.
     """
@@ -97,7 +97,7 @@ def outcome_in(row: Mapping[str, Any]) -> Outcome:
 
 
 def is_prediction(value: Any) -> bool:
-    """Whether *value* is a patch handed in for evaluation, or an object of them by instance id."""
+    """Return True if *value* is a patch to evaluate, or an object of them by instance id."""
     if not isinstance(value, dict):
         return False
     if value.keys() >= _PREDICTION:
@@ -120,7 +120,7 @@ def outcomes_of(file: Path) -> Outcomes | None:
 
 
 def outcomes_by_folder(root: Path, files: Iterable[Path]) -> Mapping[Path, Outcomes]:
-    """The outcomes that hold in each folder and below it, from the reports among *files*.
+    """Return the outcomes that hold in each folder and below it, from the reports among *files*.
 
     A report is about the folder it lies in; where that has no runs (``results/results.json``
     beside ``trajs/``), about the nearest folder above that has some, up to *root*. Two reports
@@ -138,7 +138,7 @@ def outcomes_by_folder(root: Path, files: Iterable[Path]) -> Mapping[Path, Outco
 
 
 def agreed(reports: Iterable[Outcomes]) -> Outcomes:
-    """The outcomes of all *reports*, without the instances about which they disagree."""
+    """Return the outcomes of all *reports*, without the instances about which they disagree."""
     seen: dict[str, set[Outcome]] = {}
     for report in reports:
         for instance, outcome in report.items():
@@ -164,7 +164,7 @@ def _is_single(report: Any) -> bool:
 
 
 def _holds_objects(value: Any) -> bool:
-    """Whether a list of objects, or one as JSON text, is in *value*: no report has any, a run has.
+    """Return True if *value* has a list of objects, maybe as JSON text: runs do, reports do not.
 
     A row with an outcome and a trajectory of whatever shape is thus never taken for a report.
     """
@@ -249,7 +249,7 @@ class GivenOutcomes(Struct, frozen=True):
 
 
 def given_outcomes(path: StrPath) -> GivenOutcomes:
-    """The outcomes in the file *path*, or in all files of that folder.
+    """Return the outcomes in the file *path*, or in all files of that folder.
 
     Raises `ReadError` where there are none.
     """
@@ -348,7 +348,7 @@ def _rows(file: Path) -> "Iterator[dict[str, object]]":
 
 
 def _names(verdict: InstanceOutcome, run: RawTrajectory) -> bool:
-    """Whether *verdict* names *run*: by agent and model, or by a folder that it was read from."""
+    """Return True if *verdict* names *run*, by agent and model or by a folder of its file."""
     known = {_folded(name) for name in (run.agent, run.model, *PurePath(run.source).parts) if name}
     named = map(_folded, verdict.names)
     return all(any(n == name or n.startswith(f"{name}.") for name in known) for n in named)
@@ -370,7 +370,7 @@ _LinesByFile = Mapping[str, set[str]]
 
 
 def change_status(raw: RawTrajectory) -> ChangeStatus:
-    """Whether the lines that *raw* added are still in the git repository that it worked in.
+    """Return True if the lines that *raw* added are still in the git repository that it worked in.
 
     They are held where at least half of those that later commits added are in the commit that is
     checked out now, else reverted. Unknown where the run gives no time or no folder that is in a

@@ -48,14 +48,14 @@ _EXITED = regex(r"\n*Command exited with code (?P<code>\d{1,5})\s*\Z")
 
 
 def is_pi_line(value: object) -> bool:
-    """Whether *value* is the first line of a session."""
+    """Return True if *value* is the first line of a session."""
     if not isinstance(value, dict) or value.get("type") != "session":
         return False
     return isinstance(value.get("id"), str) and isinstance(value.get("cwd"), str)
 
 
 def pi_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run of one session, without the requests of branches that were left."""
+    """Yield the run of one session, without the requests of branches that were left."""
     agent = OMP if _OMP_FOLDER in PurePath(place.file).parts else PI
     turns, tree, facts = list[Turn](), Tree(), {"agent": agent}
     above = dict[str, str]()  # what is no message -> the message that it follows

@@ -69,7 +69,7 @@ _Entry = TypeVar("_Entry")
 
 
 class ReadCounts(Struct):
-    """How many records were runs, failed, were not understood or skipped: all that were read.
+    """Numbers of records that were runs, failed, were not understood or were skipped.
 
     Its methods are made for `read`: ``read(path, on_error=counts.fail, on_skip=counts.skip)``;
     *runs* is counted by who takes them.
@@ -113,7 +113,7 @@ def read(
     follow_links: bool = False,
     trusted: Sequence[str] | None = None,
 ) -> Iterator[RawTrajectory]:
-    """The runs in *paths*: files, folders, globs, URLs, or "-" for standard input.
+    """Return the runs in *paths*: files, folders, globs, URLs, or "-" for standard input.
 
     The format is recognised by content: those of `FORMATS` and of installed packages that add
     some, as JSON or JSONL (plain, gzip or zstandard) or parquet, also in rows of data sets that
@@ -189,7 +189,7 @@ class Reader:
         on_bytes: OnBytes | None = None,
         on_conflict: OnConflict | None = None,
     ) -> Iterator[tuple[SourceFile, RawTrajectory | ReadError]]:
-        """The runs in *paths*, each with its source, and without *on_error* the errors."""
+        """Yield the runs in *paths*, each with its source, and without *on_error* the errors."""
         unheard: list[tuple[SourceFile, ReadError]] = []
 
         def report(source: SourceFile, error: ReadError) -> None:
@@ -236,7 +236,7 @@ class Reader:
 
 
 def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]:
-    """The runs in an open *file*, and an error at the place of each record that is none.
+    """Return the runs in an open *file*, and an error at the place of each record that is none.
 
     Formats as `read`, without the reports beside it. *name* is what sources and errors name, and
     gives an instance id where the content has none: nothing is read from disk beside it. A run may
@@ -258,7 +258,7 @@ def _ignore(_value: object) -> None:
 
 
 def _is_skipped(error: SkippedError, source: SourceFile, on_skip: OnSkip | None) -> bool:
-    """Whether *error* is passed over; a file that the caller named was to hold runs."""
+    """Return True if *error* is passed over; a file that the caller named was to hold runs."""
     if isinstance(error, ForeignError):
         return source.folder is not None
     return on_skip is not None
@@ -299,7 +299,7 @@ def _run_read(
 def _is_next_call(
     earlier: tuple[SourceFile, RawTrajectory], later: tuple[SourceFile, RawTrajectory]
 ) -> bool:
-    """Whether *later* continues *earlier*, and both were read from logs in one folder.
+    """Return True if *later* continues *earlier*, and both were read from logs in one folder.
 
     What was read from logs before and written in the own format is never put together.
     """
@@ -351,7 +351,7 @@ def _records_in(
 
 
 def divided(source: SourceFile, max_size: int) -> Iterator[SourceFile | ReadError]:
-    """*source* in parts, in order, that can be read by themselves; itself where it has none.
+    """Yield *source* in parts, in order, that can be read by themselves; itself where it has none.
 
     At the end the error with which a file of lines broke.
     """
@@ -409,7 +409,7 @@ class _Judge:
     def judged(
         self, run: RawTrajectory, source: SourceFile, on_conflict: OnConflict
     ) -> RawTrajectory:
-        """*run*, with the outcome that a report gives."""
+        """Return *run*, with the outcome that a report gives."""
         names = (run.instance_id, file_stem(source.name))
         if self._given is not None:
             return self._given.judged(run, names, on_conflict)

@@ -55,7 +55,7 @@ class _Parsed(NamedTuple):
 def records(
     name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, group: int | None = None
 ) -> Iterator[Record | ReadError]:
-    """The records of *file* in order, and at its place the error for each that is broken.
+    """Yield the records of *file* in order, and at its place the error for each that is broken.
 
     A line, or a few rows, or one session of a database, is held at a time; a file that is one
     JSON document or one session is held whole. What would be more than *max_size* bytes is an
@@ -112,7 +112,7 @@ def _is_at(file: IO[bytes], name: str) -> bool:
 
 
 def parts(name: str, file: IO[bytes], max_size: int) -> Iterator[FilePart | ReadError]:
-    """*file* in parts that can be read by themselves, and at the end how it broke.
+    """Yield *file* in parts that can be read by themselves, and at the end how it broke.
 
     Blocks of lines with a record each, or groups of rows; nothing where there is but one, or the
     file is one document, session or database.
@@ -154,7 +154,7 @@ def _blocks(
 
 
 def _are_records(name: str, lines: Sequence[Line]) -> bool:
-    """Whether each of the first *lines* of a file is a record, and no part of one."""
+    """Return True if each of the first *lines* of a file is a record, and no part of one."""
     values = [_value(line.text) for line in lines]
     return (
         _is_json(name, lines[:2])
@@ -164,7 +164,7 @@ def _are_records(name: str, lines: Sequence[Line]) -> bool:
 
 
 def records_on_lines(name: str, lines: Iterable[Line]) -> Iterator[Record | ReadError]:
-    """The records of a block of *lines* of the file *name*."""
+    """Yield the records of a block of *lines* of the file *name*."""
     for line in lines:
         value = _value(line.text)
         if _is_part(value):
@@ -291,7 +291,7 @@ def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Rec
 
 
 def _is_fragment(line: Line) -> bool:
-    """Whether the beginning or the end of a line of a session is missing."""
+    """Return True if the beginning or the end of a line of a session is missing."""
     is_whole = line.text.startswith(b"{") and line.text.endswith(b"}")
     return not line.is_ended or not is_whole
 
@@ -313,7 +313,7 @@ def _value(text: bytes) -> Any:
 
 
 def _is_document(opening: Sequence[Line], values: Sequence[Any]) -> bool:
-    """Whether the file is one JSON document over many lines, by its first two lines."""
+    """Return True if the file is one JSON document over many lines, by its first two lines."""
     first, *others = (line.text for line in opening)
     if not isinstance(values[0], ValueError):
         return False
@@ -378,7 +378,7 @@ def _invalid(name: str, number: int, error: ValueError) -> ReadError:
 
 
 def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadError]:
-    """The one record that is spread over *files* of the folder *name*.
+    """Yield the one record that is spread over *files* of the folder *name*.
 
     Of numbered events it is their list, of files of several kinds an object by file name.
     """
@@ -409,14 +409,14 @@ _BATCH = 16
 
 
 def is_parquet(head: bytes) -> bool:
-    """Whether a file that starts with *head* is in parquet format."""
+    """Return True if a file that starts with *head* is in parquet format."""
     return head.startswith(_PARQUET_MAGIC)
 
 
 def parquet_rows(
     name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, group: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of *file*, which can seek, with their number from 1; those of a *group* only.
+    """Yield the rows of *file*, which can seek, with their number from 1; those of a *group* only.
 
     Raises ReadError after the rows that could be read, also where one has more than *max_size*
     bytes or a column is packed to nearly nothing; MissingExtraError without pyarrow.
@@ -483,7 +483,7 @@ def _packed(name: str, position: str, kind: str = "parquet") -> ReadError:
 
 
 def is_arrow(head: bytes) -> bool:
-    """Whether a file that starts with *head* is a stream of Arrow."""
+    """Return True if a file that starts with *head* is a stream of Arrow."""
     return head.startswith(_ARROW_MAGIC)
 
 

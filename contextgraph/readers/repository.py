@@ -185,7 +185,7 @@ def local_name(folder: str | None) -> str:
 
 
 def checkout(folder: str) -> str:
-    """The folder of the repository that the working tree *folder* was made of by a client.
+    """Return the folder of the repository that the working tree *folder* was made of by a client.
 
     *folder* itself where it is there, or no client made it.
     """

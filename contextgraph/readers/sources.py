@@ -117,7 +117,7 @@ class SourceFile(Struct, frozen=True):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the name is a URL, such as ``s3://bucket/runs.jsonl.gz``."""
+        """True if the name is a URL, such as ``s3://bucket/runs.jsonl.gz``."""
         return _URL in self.name
 
     def __fspath__(self) -> str:
@@ -126,7 +126,7 @@ class SourceFile(Struct, frozen=True):
 
 
 def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[SourceFile]:
-    """The files behind *path*, sorted by name. Raises ReadError where there are none.
+    """Return the files behind *path*, sorted by name. Raises ReadError where there are none.
 
     A folder is read with its subfolders, without hidden files; files that together are one run
     are one source. A glob finds what a folder would. Pipes, sockets, devices and, unless
@@ -173,7 +173,7 @@ def _remote_sources(url: str) -> Sequence[SourceFile]:
 
 
 def remote_files(url: str) -> Any:
-    """The module that opens *url*; raises MissingExtraError where it is not installed."""
+    """Return the module that opens *url*; raises MissingExtraError where it is not installed."""
     try:
         import fsspec
     except ImportError as error:
@@ -183,7 +183,7 @@ def remote_files(url: str) -> Any:
 
 
 def is_stream(path: StrPath) -> bool:
-    """True where *path* can be read only once: standard input, a pipe, a device."""
+    """Return True if *path* can be read only once: standard input, a pipe, a device."""
     name = os.fspath(path)
     return name == STANDARD_INPUT or (
         os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
@@ -199,7 +199,7 @@ def size_of(paths: Iterable[StrPath], *, follow_links: bool = False) -> int:
 
 
 def files_in(folder: str, *, follow_links: bool = False) -> list[str]:
-    """The files in *folder* and below, sorted by name, without hidden and refused ones.
+    """Return the files in *folder* and below, sorted by name, without hidden and refused ones.
 
     Sessions that a team commits are read, though their folder is hidden.
     """

@@ -22,12 +22,12 @@ _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def recognises(value: object) -> bool:
-    """Whether *value* holds spans."""
+    """Return True if *value* holds spans."""
     return any(_kind_of(span) for span in _spans(value)[:20])
 
 
 def is_span(value: object) -> bool:
-    """Whether *value* is one span, in its own form or as the row of a table."""
+    """Return True if *value* is one span, in its own form or as the row of a table."""
     return isinstance(value, dict) and "resourceSpans" not in value and bool(_kind_of(value))
 
 

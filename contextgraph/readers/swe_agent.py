@@ -49,13 +49,13 @@ _CLONE = regex(r"/(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)/?")
 
 
 def tool_call_in(entry: Row) -> ToolCall | None:
-    """The tool call of a history *entry*; None where the model wrote its command as text."""
+    """Return the tool call of a history *entry*; None where the model wrote its command as text."""
     calls = rows_at(entry, "tool_calls")
     return tool_call(calls[0]) if calls else None
 
 
 def action_of(command: str, call: ToolCall | None) -> Action:
-    """The action of *command*, which SWE-agent typed for the agent's tool *call*.
+    """Return the action of *command*, which SWE-agent typed for the agent's tool *call*.
 
     Without a call the tool is the command's first word.
     """
@@ -95,7 +95,7 @@ class _State(NamedTuple):
 
 
 def is_traj(record: object) -> bool:
-    """Whether *record* has a history, or a trajectory of actions and observations."""
+    """Return True if *record* has a history, or a trajectory of actions and observations."""
     if not isinstance(record, dict):
         return False
     history, steps = record.get("history"), record.get("trajectory")
@@ -103,7 +103,7 @@ def is_traj(record: object) -> bool:
 
 
 def traj_runs(record: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run of one file; demonstrations and the copies of the conversation are left out.
+    """Yield the run of one file; demonstrations and the copies of the conversation are left out.
 
     *cwd* and *open_file* of a step are the state after its action.
     """
@@ -235,7 +235,7 @@ def _answered(index: int, thought: str, action: Action, shown: str | None) -> St
 
 
 def is_row(record: object) -> bool:
-    """Whether *record* has an instance id and a trajectory of turns with role and text."""
+    """Return True if *record* has an instance id and a trajectory of turns with role and text."""
     if not isinstance(record, dict) or "instance_id" not in record:
         return False
     match record.get("trajectory"):
@@ -247,7 +247,7 @@ def is_row(record: object) -> bool:
 
 
 def row_runs(record: Row, place: Place) -> Iterator[RawTrajectory]:
-    """The run of one row. Its evaluation log is left behind: the agent did not see it.
+    """Yield the run of one row. Its evaluation log is left behind: the agent did not see it.
 
     *cwd* and *open_file* of a step are the state after its action.
     """
@@ -292,7 +292,7 @@ _DIFF = regex(r"^(?:diff --git |--- )", re.MULTILINE)
 
 
 def is_mini(record: object) -> bool:
-    """Whether *record* is a run with messages and info, or a bare list of such messages."""
+    """Return True if *record* is a run with messages and info, or a bare list of such messages."""
     if isinstance(record, list):
         return is_conversation(record) and _is_text_mode(record)
     if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
@@ -308,7 +308,7 @@ def is_mini(record: object) -> bool:
 
 
 def mini_runs(record: Row | list[Row], place: Place) -> Iterator[RawTrajectory]:
-    """The run of one file; several commands in one message are several steps.
+    """Yield the run of one file; several commands in one message are several steps.
 
     Raises EmptyRunError for a run that ended before the model's first command.
     """
@@ -338,7 +338,7 @@ def mini_runs(record: Row | list[Row], place: Place) -> Iterator[RawTrajectory]:
 
 
 def _is_text_mode(messages: Sequence[Row]) -> bool:
-    """Whether *messages* hold return codes, or bash blocks and no calls of another notation."""
+    """Return True if *messages* hold return codes, or bash blocks without other calls."""
     texts = [text for m in messages if isinstance(text := m.get("content"), str)]
     if any(_RETURN_CODE.match(text) for text in texts):
         return True

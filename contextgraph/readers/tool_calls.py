@@ -68,7 +68,7 @@ class ToolCall(NamedTuple):
 
 
 def tool_call(call: Row) -> ToolCall:
-    """A tool *call* in OpenAI's shape; arguments that are not a JSON object are left out."""
+    """Return a tool *call* in OpenAI's shape; arguments that are not a JSON object are left out."""
     function = row_at(call, "function")
     return ToolCall(text(function, "name"), json_arguments(function.get("arguments")))
 
@@ -162,7 +162,7 @@ def _unescaped(text: str) -> str:
 
 
 def xml_calls(reply: str) -> tuple[str, list[ToolCall]]:
-    """The text of *reply* before its ``<function=…>`` calls, and those calls."""
+    """Return the text of *reply* before its ``<function=…>`` calls, and those calls."""
     start = reply.find("<function=")
     if start < 0:
         return reply, []
@@ -180,7 +180,7 @@ def xml_calls(reply: str) -> tuple[str, list[ToolCall]]:
 
 
 def action_for(tool: str, arguments: Mapping[str, Json]) -> Action:
-    """The action of a call of *tool*, its arguments under the names that edits are read by.
+    """Return the action of a call of *tool*, its arguments under the names that edits are read by.
 
     The text of a shell command is the command; of any other tool a line of its name and
     arguments, with each text of several lines below it.
@@ -322,7 +322,7 @@ def tagged(words: str, names: Container[str] | None = None) -> Iterator[Tagged]:
 
 
 def without_line_ends(text: str) -> str:
-    """*text* without the line end after its first tag and before its last one."""
+    """Return *text* without the line end after its first tag and before its last one."""
     return text.removeprefix("\n").removesuffix("\n")
 
 

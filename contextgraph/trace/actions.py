@@ -241,7 +241,7 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
 
 
 def files_written_by(program: str) -> tuple[str, ...]:
-    """The files that the Python code *program* names, at most five, where it writes any."""
+    """Return the files that the Python code *program* names, at most five, where it writes any."""
     if _WRITES.search(program) is None:
         return ()
     return tuple(dict.fromkeys(_QUOTED_PATH.findall(program)))[:5]
@@ -532,7 +532,7 @@ def _repository_paths(paths: tuple[str, ...], cwd: str | None, checkout: str) ->
 
 
 def canonical(action: Action, open_file: str | None = None) -> str:
-    """A form in which two attempts at the same thing are equal.
+    """Return a form in which two attempts at the same thing are equal.
 
     White space is normalised; of an edit the file, the lines and the new content count.
     """
@@ -546,7 +546,7 @@ def canonical(action: Action, open_file: str | None = None) -> str:
 
 
 def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
-    """The lines that an edit puts in, without line ends; none for `sed` and its like."""
+    """Return the lines that an edit puts in, without line ends; none for `sed` and its like."""
     if action.arguments:
         for name in NEW_TEXT:
             if isinstance(value := action.arguments.get(name), str):
@@ -624,7 +624,7 @@ def _path(arguments: Mapping[str, Json]) -> str:
 # A run names the same few files many times.
 @lru_cache(maxsize=4096)
 def repository_path(path: str, cwd: str | None, checkout: str = "") -> str:
-    """*path* relative to the repository that *cwd* is in; unchanged where that is unknown.
+    """Return *path* relative to the repository that *cwd* is in; unchanged where that is unknown.
 
     *checkout* is the folder of the repository, where the run showed it. What lies beside it is
     named from there, with `..`.
@@ -653,7 +653,7 @@ def _full_path(path: str, cwd: str | None) -> str:
 
 
 def within_repository(folder: str, cwd: str | None) -> str:
-    """*folder*, as it is meant in *cwd*, relative to the repository; empty for its root.
+    """Return *folder*, as it is meant in *cwd*, relative to the repository; empty for its root.
 
     One of both has to be a full path.
     """

@@ -283,27 +283,27 @@ class Names(Struct, frozen=True):
     roles: tuple[str, ...] = ()
 
     def mask(self, text: str) -> str:
-        """*text* with the names replaced by their placeholders, longest names first."""
+        """Return *text* with the names replaced by their placeholders, longest names first."""
         pairs = zip(self.names, self.roles, strict=True)
         for name, role in sorted(pairs, key=lambda pair: -len(pair[0])):
             text = re.sub(rf"(?<![\w<]){re.escape(name)}(?![\w>])", role, text)
         return text
 
     def fill(self, text: str) -> str:
-        """*text* with the placeholders replaced by the names."""
+        """Return *text* with the placeholders replaced by the names."""
         for name, role in zip(self.names, self.roles, strict=True):
             text = text.replace(role, name)
         return text
 
     def role_of(self, name: str) -> str:
-        """The placeholder of *name*, empty where the message does not quote it."""
+        """Return the placeholder of *name*, empty where the message does not quote it."""
         pairs = zip(self.names, self.roles, strict=True)
         return next((role for known, role in pairs if known == name), "")
 
 
 @lru_cache(4_096)
 def names_in(error_type: str, message: str) -> Names:
-    """The names in a *message* of an error of this type."""
+    """Return the names in a *message* of an error of this type."""
     names = quoted_names(message)[: len(GENERIC_ROLES)]
     kind = error_type.split(maxsplit=1)[0] if error_type else ""
     known = (Term.MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
@@ -358,7 +358,7 @@ def describe_change(change: Change) -> str:
 
 
 def command_lines(actions: Sequence[RemedyAction]) -> tuple[str, ...]:
-    """The last six of *actions*, each in one line of at most 200 characters.
+    """Return the last six of *actions*, each in one line of at most 200 characters.
 
     A command stands as it was typed; an edit with its file and the text that it puts in.
     """
@@ -367,7 +367,7 @@ def command_lines(actions: Sequence[RemedyAction]) -> tuple[str, ...]:
 
 
 def is_retry(actions: Sequence[RemedyAction]) -> bool:
-    """True where all that was done was to repeat what had failed."""
+    """Return True if all that was done was to repeat what had failed."""
     return all(action.kind is RemedyKind.RETRY for action in actions)
 
 

@@ -125,7 +125,7 @@ def _indentation(line: str) -> int:
 
 
 def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str = "") -> bool:
-    """False where *pattern* changes something that the failed *attempt* does not have.
+    """Return False if *pattern* changes something that the failed *attempt* does not have.
 
     *names* are those of its error: the paths that were not found, the name that was undefined. What
     is set or defined by the attempt, or where the file was *shown*, or imported by another name,
@@ -175,7 +175,7 @@ _PATHS: Mapping[str, Callable[[Names, str], bool]] = {
 
 
 def shows_cause(pattern: RemedyPattern, state: State) -> bool:
-    """False where *pattern* presumes a cause that *state* does not show.
+    """Return False if *pattern* presumes a cause that *state* does not show.
 
     Many causes end in the same message. An edit was meant for another file where this one has no
     such lines, and for more lines where its text repeats what follows its range. It lacks a name
@@ -434,13 +434,13 @@ _PLACEHOLDER = regex(r"<[^<>\n]{1,60}>")
 
 
 def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
-    """True where one of *actions* is never advice, however often it cleared an error."""
+    """Return True if one of *actions* is never advice, however often it cleared an error."""
     return any(map(_is_hazardous, actions))
 
 
 @lru_cache(8_192)
 def is_hazardous_command(line: str) -> bool:
-    """True where a command *line* is never advice, however often it worked."""
+    """Return True if a command *line* is never advice, however often it worked."""
     return not _is_command(line)
 
 
@@ -605,7 +605,7 @@ def _is_simple(words: Sequence[str], tried: str, is_filter: bool) -> bool:
 
 
 def _has_known_form(program: str, arguments: Sequence[str], tried: str, is_filter: bool) -> bool:
-    """Whether *program* may be run with *arguments*; a filter reads what was printed before it."""
+    """Return True if *program* may be run with *arguments*; a filter reads earlier output."""
     name = posixpath.basename(program).replace("pip3", "pip")
     if program != name and (_OUTSIDE.search(program) or _ADDRESS.search(program)):
         return False
@@ -710,7 +710,7 @@ def _is_setting(name: str, value: str) -> bool:
 
 
 def _is_argument(word: str) -> bool:
-    """Whether an argument names nothing elsewhere, and is no text that somebody could follow."""
+    """Return True if an argument names nothing elsewhere, and is no text to follow."""
     if len(word.split()) > 2 and not (_CODE.match(word) or _CHOICE.fullmatch(word)):
         return False
     plain = _LOOPBACK.sub("", word)
@@ -751,7 +751,7 @@ def _is_python(arguments: Sequence[str]) -> bool:
 
 
 def _installs(name: str, arguments: Sequence[str]) -> bool | None:
-    """Whether only packages by name are installed, from the default index; None: nothing is."""
+    """Return True if only packages by name are installed, from the default index; None: none."""
     words = list(arguments)
     if _first_word(words) not in _INSTALLING and not (name == "conda" and words[:1] == ["create"]):
         return None
@@ -802,7 +802,7 @@ def _is_code(text: str) -> bool:
 
 
 def _instructs(text: str) -> bool:
-    """Whether *text*, with what joins the words of a name read as blanks, instructs an agent."""
+    """Return True if *text* instructs an agent; joints of the words of a name are blanks."""
     return gives_instructions(text) or any(map(_is_prose, _NAMES.findall(text)))
 
 

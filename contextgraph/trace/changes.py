@@ -54,7 +54,7 @@ def _commands(step: StepTrace) -> tuple[Command, ...]:
 
 
 def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAction]:
-    """The listing or search among *between* that showed the path which was then used."""
+    """Return the listing or search among *between* that showed the path which was then used."""
     source = next((step for step in reversed(between) if _shows(step, worked)), None)
     if source is None or source.reading.command == worked.reading.command:
         return []
@@ -64,7 +64,7 @@ def looked_up(worked: StepTrace, between: Sequence[StepTrace]) -> list[RemedyAct
 
 
 def opening(file: str, command: str) -> RemedyAction:
-    """The *file* that had to be open for *command*."""
+    """Return the *file* that had to be open for *command*."""
     pattern = RemedyPattern(RemedyKind.OPEN, Term.FILE_TO_LOOK_AT)
     return RemedyAction(RemedyKind.OPEN, file, pattern, parameters=(("command", command),))
 
@@ -367,7 +367,7 @@ def folder_placeholder(was: str, now: str) -> Term:
 
 
 def without_doubled(path: str) -> str:
-    """*path* without the first folder that is named twice in a row; empty where none is."""
+    """Return *path* without the first folder that is named twice in a row; empty where none is."""
     parts = path.split("/")
     for index in range(1, len(parts)):
         if parts[index] and parts[index] == parts[index - 1]:
@@ -438,7 +438,7 @@ def _pattern(construct: Construct, name: str) -> RemedyPattern:
 def _definition(
     failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]
 ) -> tuple[RemedyAction, ...]:
-    """How a name that was undefined got its definition; empty where that was not the trouble."""
+    """Return the edits that define an undefined name; empty without such an error."""
     match = UNDEFINED.search(failed.error.message) if failed.error else None
     if match is None:
         return ()
@@ -522,7 +522,7 @@ def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]
 
 
 def retry(what: str) -> RemedyAction:
-    """The repetition of *what* had failed."""
+    """Return the repetition of *what* had failed."""
     return RemedyAction(RemedyKind.RETRY, what, RemedyPattern(RemedyKind.RETRY))
 
 

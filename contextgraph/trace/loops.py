@@ -117,7 +117,7 @@ class Predicament(Struct, frozen=True):
 
 
 def predicament_of(step: StepTrace) -> Predicament:
-    """The predicament that *step* ends in."""
+    """Return the predicament that *step* ends in."""
     reading, error = step.reading, step.error
     writes = is_edit(step)
     file = edited_file(step) if writes else ""
@@ -195,7 +195,7 @@ def _step_in(state: State, answer: str) -> StepTrace:
 
 
 def is_same_predicament(state1: State, state2: State) -> bool:
-    """True where two states are the same trouble.
+    """Return True if two states are the same trouble.
 
     Same kind of action, same category of error and a keyword in common; without an error, the
     same action with the same outcome.
@@ -219,7 +219,7 @@ def _last_predicament(state: State) -> Predicament | None:
 
 
 def steady(text: str) -> str:
-    """The first 4,000 characters of *text* without what changes from run to run."""
+    """Return the first 4,000 characters of *text* without what changes from run to run."""
     return _steady(text[:_COMPARED])
 
 
@@ -463,7 +463,7 @@ class LoopTracker:
 
 
 def loops_of(steps: Iterable[StepTrace]) -> tuple[LoopInfo, ...]:
-    """The loops of a run, in order, none overlapping."""
+    """Return the loops of a run, in order, none overlapping."""
     tracker = LoopTracker()
     for step in steps:
         tracker._advance(step)
@@ -521,7 +521,7 @@ class _RejectedEdits(Struct):
 
 
 class _Novelty(Struct):
-    """How much a run has shown that it had not shown before, as counts.
+    """Counts of what a run has shown for the first time.
 
     *steps* counts all steps with a new outcome, *work* those that did more than look, *outcomes*
     those of each goal; *tries* counts all attempts, *reached* is the last success of each goal.
@@ -547,7 +547,7 @@ class _Novelty(Struct):
         _add_to_cache(self.known, result, None)
 
     def relevant_to(self, now: Predicament) -> int:
-        """The count that matters for an attempt like *now*."""
+        """Return the count that matters for an attempt like *now*."""
         if now.inconclusive:
             return self.outcomes[now.goal]
         return self.steps if now.action_type.is_passive else self.work

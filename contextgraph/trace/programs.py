@@ -52,7 +52,7 @@ _REASON_WORDS = 6
 
 
 def plain(text: str) -> str:
-    """*text* with plain line ends and without control sequences."""
+    """Return *text* with plain line ends and without control sequences."""
     if "\x1b" in text:
         text = _CONTROL.sub("", text)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -104,7 +104,7 @@ class Recogniser(Struct, frozen=True):
             force_setattr(self, "words", (self.words,))
 
     def find(self, text: str) -> Finding | None:
-        """The first message of this form in *text*."""
+        """Return the first message of this form in *text*."""
         for word in self.words:
             if word in text:
                 break
@@ -180,14 +180,14 @@ def first_in(table: Iterable[Recogniser | Report], text: str) -> Finding | None:
 
 
 def line_at(text: str, position: int) -> str:
-    """The line of *text* that *position* is in, clipped."""
+    """Return the line of *text* that *position* is in, clipped."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     return text[start : min(len(text) if end < 0 else end, start + _LINE_LENGTH)]
 
 
 def reason_of(message: str) -> str:
-    """The message without names, numbers and details, at most six words."""
+    """Return the message without names, numbers and details, at most six words."""
     bare = _QUOTED.sub("", _FILE.sub("", message[:500], count=1)).split(";", 1)[0].strip()
     kind = _KIND.match(bare)
     words = (kind[1] if kind else bare).split()
@@ -195,7 +195,7 @@ def reason_of(message: str) -> str:
 
 
 def class_name(name: str) -> str:
-    """The class without its module; with it where the class name is too general."""
+    """Return the class without its module; with it where the class name is too general."""
     parts = name.strip(".").split(".")
     return ".".join(parts[-2:]) if parts[-1] in ("error", "Error") else parts[-1]
 
@@ -206,7 +206,7 @@ def exception(
     location: str | None = None,
     family: Family = Family.PYTHON_EXCEPTION,
 ) -> Finding:
-    """An exception of class *name*; of *family*, unless the source is what is wrong."""
+    """Return an exception of class *name*; of *family*, unless the source is what is wrong."""
     error_type = class_name(name)
     if error_type in _SYNTAX_ERRORS:
         family = Family.SYNTAX_ERROR
@@ -276,7 +276,7 @@ _CLASS_FIRST = regex(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]
 
 
 def last_traceback(text: str) -> Finding | None:
-    """The exception that the last traceback of *text* ends in, with its deepest frame."""
+    """Return the exception that the last traceback of *text* ends in, with its deepest frame."""
     start = text.rfind(TRACEBACK)
     if start < 0:
         return _bare_syntax_error(text)
@@ -751,19 +751,19 @@ _PARAMETERS = (
 
 
 def timeout(text: str) -> Finding | None:
-    """The message of a harness that gave up waiting, or could not run the command at all."""
+    """Return the message of a harness that gave up waiting, or could not run the command at all."""
     return first_in(_TIMEOUTS, text[-_TAIL:])
 
 
 def refused_edit(text: str) -> Finding | None:
-    """The first reason for which an edit was refused."""
+    """Return the first reason for which an edit was refused."""
     head = text[:_EDITOR_HEAD]
     start = head.find(_REFUSED)
     return _lint_message(text, start) if start >= 0 else first_in(_REFUSED_EDITS, head)
 
 
 def tool_message(text: str) -> Finding | None:
-    """The message that *text* starts with, where a tool refused its arguments."""
+    """Return the message that *text* starts with, where a tool refused its arguments."""
     head = text[:_HEAD].strip()
     if finding := first_in(_WRONG_ARGUMENTS, head):
         return finding

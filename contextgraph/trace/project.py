@@ -174,7 +174,7 @@ class _Seen(Struct):
             self.names.setdefault(place, set()).update(map(intern, names))
 
     def _prompts(self, use: CommandUse) -> bool:
-        """Whether what the run has given so far may have been the reason for *use*."""
+        """Return True if what the run has given so far may have been the reason for *use*."""
         if use.kind is ActionKind.INSTALL:
             return any(not earlier.ran for earlier in self.uses)
         runners = self.runners.setdefault(use.kind, set())
@@ -189,7 +189,7 @@ def _named(use: CommandUse) -> Iterator[str]:
 
 
 def _covers(use: CommandUse, test: str) -> bool:
-    """Whether the test command *use* runs *test*, too: it chooses none, or names its file."""
+    """Return True if the test command *use* runs *test*: it chooses none, or names its file."""
     chosen = [word for command in commands_in(use.text) for word in command.words]
     return not use.form.endswith(TESTS) or any(word.strip("./") in test for word in chosen)
 
@@ -204,7 +204,7 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
 
 
 def _is_shown(step: StepTrace) -> bool:
-    """Whether a file was shown: messages that it was not are short."""
+    """Return True if a file was shown: messages that it was not are short."""
     length = len(step.step.observation or "")
     return length > _LONGEST_MESSAGE or (length > 0 and step.error is None)
 
@@ -333,7 +333,7 @@ class FolderCauses:
         return self._steps[at].cwd or self._steps[index - self._first].cwd or ""
 
     def _is_in_it(self, text: str, cwd: str) -> bool:
-        """Whether a path in *text* begins with the last folder of *cwd*, which has none such."""
+        """Return True if a path in *text* begins with the last folder of *cwd*, which has none."""
         here = posixpath.basename(cwd)
         if not here.strip("."):
             return False

@@ -88,7 +88,7 @@ _PASSED = regex(r"\b[1-9]\d* passed\b|^ok\b", re.MULTILINE)
 
 
 def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[str]) -> bool:
-    """True where the failure was caught, skipped, cut out or replaced by a stand-in."""
+    """Return True if the failure was caught, skipped, cut out or replaced by a stand-in."""
     everywhere = _Diff.of(changes)
     skips = _SKIPPING.search("\n".join((everywhere.added, *commands)))
     if skips and not _SKIPPING.search(everywhere.removed):
@@ -278,7 +278,7 @@ def _between(
 def _look(
     failed: StepTrace, worked: StepTrace, between: Sequence[StepTrace], repo_name: str
 ) -> list[RemedyAction]:
-    """How something was found after all."""
+    """Return the actions that found something in the end."""
     view = next((s for s in reversed(between) if s.reading.kind is ActionKind.VIEW), None)
     moved = failed.reading.verb == worked.reading.verb == "goto"
     same = failed.reading.command == worked.reading.command
@@ -293,7 +293,7 @@ def _look(
 def _command(
     failed: StepTrace, worked: StepTrace, between: Sequence[StepTrace], repo_name: str
 ) -> list[RemedyAction]:
-    """How a command that was refused was put otherwise."""
+    """Return the other form of a command that was refused."""
     names = _names_in_error(failed)
     prepared = [step for step in between if _prepares(step)][-1:]
     parts = [step.step.action.text for step in prepared] or _causes(between)
@@ -328,7 +328,7 @@ def _prepares(step: StepTrace) -> bool:
 def _rerun(
     end: Cleared, steps: Sequence[StepTrace], repo_name: str
 ) -> tuple[list[RemedyAction], bool]:
-    """How a command came to run without the error it had."""
+    """Return the actions after which a command ran without its error."""
     failed, error = end.opened.last, end.opened.error
     # Where another error took its place, what followed bears on that one.
     until = end.opened.gone or end.by
@@ -451,7 +451,7 @@ class Trace(Struct, frozen=True):
 
 
 def trace(raw: RawTrajectory) -> Trace:
-    """The trace of *raw*."""
+    """Return the trace of *raw*."""
     steps = tuple(read_steps(raw))
     loops = () if raw.is_talk else loops_of(steps)
     course, cleared = followed(raw, steps, loops)

@@ -471,7 +471,7 @@ class StateTracker:
         return self._state
 
     def push(self, step: StepTrace) -> State:
-        """The state after the next *step*."""
+        """Return the state after the next *step*."""
         self.loop = self._loops.push(step)
         self._course.push(step, self.loop)
         course = self._course.course()
@@ -545,7 +545,7 @@ def state_at(raw: RawTrajectory, step: int) -> State:
 
 
 def states_of(raw: RawTrajectory) -> Iterator[State]:
-    """The states before each step of *raw*, and last the one after all of them.
+    """Yield the states before each step of *raw*, and last the one after all of them.
 
     Each knows only what came before it; the whole is read once, in linear time.
     """
@@ -651,7 +651,7 @@ class _Indicator(Struct, frozen=True):
     leads: bool = False
 
     def is_in(self, text: str) -> bool:
-        """True where one of the words begins a word of *text*.
+        """Return True if one of the words begins a word of *text*.
 
         With `\\b` at the start of the pattern, `re` could not skip to possible first letters, which
         is three times as fast.
@@ -779,7 +779,7 @@ _IN_BODY = (
 
 
 def task_type_of(issue_text: str) -> TaskType:
-    """The type of work that an issue requests; `OTHER` where there is no text."""
+    """Return the type of work that an issue requests; `OTHER` where there is no text."""
     text = issue_text.strip()[:_READ].lower()
     if not text:
         return TaskType.OTHER

@@ -181,7 +181,7 @@ def _heredocs(line: str, start: int, tags: list[str], now: _Open) -> int:
 
 
 def unquoted(word: str) -> str:
-    """*word* without its quotes."""
+    """Return *word* without its quotes."""
     if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0] and word[0] not in word[1:-1]:
         return word[1:-1]
     if "'" in word or '"' in word:
@@ -320,7 +320,7 @@ class Command(Struct, frozen=True):
 
 @lru_cache(2048)
 def commands_in(line: str) -> tuple[Command, ...]:
-    """The simple commands of *line* in order, without those that only filter output."""
+    """Return the simple commands of *line* in order, without those that only filter output."""
     commands = (
         _command(command)
         for command in map(_unwrapped, _commands(line[:_LONGEST]))
@@ -330,7 +330,7 @@ def commands_in(line: str) -> tuple[Command, ...]:
 
 
 def folder_of(line: str) -> str:
-    """The folder into which *line* changes before it runs what it is for; empty for none."""
+    """Return the folder into which *line* changes before it runs what it is for; empty for none."""
     changes = (
         command for command in commands_in(line)[:-1] if command.program == "cd" and command.words
     )
@@ -347,7 +347,7 @@ def is_path(word: str) -> bool:
 
 
 def names_program(program: str, attempt: str) -> bool:
-    """Whether *attempt*, a shell line, names *program*."""
+    """Return True if *attempt*, a shell line, names *program*."""
     return re.search(rf"(?<![\w-]){re.escape(program)}\b", attempt) is not None
 
 

@@ -125,7 +125,7 @@ def _pytest_failure(text: str) -> Finding | None:
 
 
 def failed_tests(text: str) -> tuple[str, ...]:
-    """The tests that a report of pytest or unittest names as failed or broken, each once."""
+    """Return the tests that a report of pytest or unittest names as failed or broken, each once."""
     if "FAIL" not in text and "ERROR" not in text:
         return ()
     of_pytest = [match[1] for match in _LISTED.finditer(text)]
@@ -489,7 +489,7 @@ _BOILERPLATE = frozenset(
 
 
 def template_of(message: str) -> str:
-    """*message* with paths, numbers, ids, quoted names, addresses and times masked.
+    """Return *message* with paths, numbers, ids, quoted names, addresses and times masked.
 
     At most 200 characters; the template of a template is itself.
     """
@@ -549,7 +549,7 @@ def _distinct(words: list[str]) -> list[str]:
 # Agents meet the same message many times, and masking it is the most expensive part of a step.
 @lru_cache(maxsize=2048)
 def signature_for(finding: Finding) -> ErrorSignature:
-    """The signature of a *finding*."""
+    """Return the signature of a *finding*."""
     message = finding.message.strip()[:MESSAGE_LENGTH]
     error_type = finding.error_type[:_TYPE_LENGTH]
     return ErrorSignature(
@@ -563,7 +563,7 @@ def signature_for(finding: Finding) -> ErrorSignature:
 
 
 def error_id(error: ErrorKind) -> str:
-    """The id of the error pattern that *error* is one of, at template level."""
+    """Return the id of the error pattern that *error* is one of, at template level."""
     return _error_id(recorded_family(error), error.error_type, error.template)
 
 
@@ -652,7 +652,7 @@ def recognise(
 
 
 def error_at(step: Step, reading: ActionReading) -> ErrorSignature | None:
-    """The failure that *step* shows, whose action does what *reading* says."""
+    """Return the failure that *step* shows, whose action does what *reading* says."""
     return recognise(
         step.action,
         step.observation,
@@ -663,7 +663,7 @@ def error_at(step: Step, reading: ActionReading) -> ErrorSignature | None:
 
 
 def signature_of(text: str) -> ErrorSignature | None:
-    """The failure that *text* shows by itself: a traceback, a line, a whole observation."""
+    """Return the failure that *text* shows by itself: a traceback, a line, a whole observation."""
     text = without_banners(plain(text))
     finding = (
         timeout(text)
@@ -688,7 +688,7 @@ _PYTHON_MESSAGES = (
 
 
 def error_of(state: "State") -> ErrorSignature | None:
-    """The failure that the current error of *state* shows, None where it is not recognised.
+    """Return the failure that the current error of *state* shows, None where it is not recognised.
 
     Where it is the answer to the last action it is read as such, as in recorded runs.
     """
@@ -707,7 +707,7 @@ def error_of(state: "State") -> ErrorSignature | None:
 
 
 def action_in(state: "State") -> Action:
-    """The last action of *state*, whose tool is its first word."""
+    """Return the last action of *state*, whose tool is its first word."""
     return Action(next(iter(state.last_action.split(maxsplit=1)), ""), state.last_action)
 
 

@@ -68,7 +68,7 @@ class PhaseTracker:
         error: ErrorSignature | None,
         new: Sequence[str],
     ) -> Phase:
-        """The phase of the next step, which does what *reading* says and met *error*.
+        """Return the phase of the next step, which does what *reading* says and met *error*.
 
         *new* are the lines that it puts in.
         """
@@ -102,7 +102,7 @@ class PhaseTracker:
         return Phase.TESTING if self._source_edited else Phase.REPRODUCING
 
     def _edits_source(self, step: Step, reading: ActionReading, lines: list[str]) -> bool:
-        """Whether the step changes the project's own files rather than scripts of the agent."""
+        """Return True if the step changes files of the project, no scripts of the agent."""
         if reading.scripted:
             return True
         if reading.kind is ActionKind.DELETE or not reading.changed:
@@ -127,7 +127,7 @@ class PhaseTracker:
         return _TRIES_OUT.search(step.thought) is not None or not _IMPLEMENTS.search(step.thought)
 
     def _is_text_of_source(self, lines: list[str], *, default: bool) -> bool:
-        """Whether text seen before is the project's: agents forget which file is open, not that."""
+        """Return True if text seen before is of the project, whichever file is open now."""
         known = [self._lines[line] for line in lines if line in self._lines]
         if 2 * len(known) < len(lines) or len(set(known)) != 1:
             return default
@@ -235,7 +235,7 @@ class StepReader:
 
 
 def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:
-    """The steps of *raw* in order, each read knowing only what came before it."""
+    """Return the steps of *raw* in order, each read knowing only what came before it."""
     return map(StepReader().push, raw.steps)
 
 
@@ -325,7 +325,7 @@ def content_hashes(patch: str) -> Iterator[tuple[str, str]]:
 
 
 def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:
-    """Each line that the unified diff *patch*, or several in a row, adds or removes.
+    """Yield each line that the unified diff *patch*, or several in a row, adds or removes.
 
     File, the name of the function or class around it (empty for none), and the line with its sign.
     """
@@ -398,7 +398,7 @@ def _path(line: str) -> str:
 
 
 def _hunk_lines(header: str) -> tuple[int, int]:
-    """How many old and new lines a hunk has: inside it, `---` is a removed line."""
+    """Return the numbers of old and new lines of a hunk: inside it, `---` is a removed line."""
     match = _HUNK.match(header)
     if match is None:
         return _NO_LINES
@@ -455,13 +455,13 @@ def is_tool_edit(step: StepTrace) -> bool:
 
 
 def edited_file(step: StepTrace) -> str:
-    """The file that an edit writes into; empty where the log does not show it."""
+    """Return the file that an edit writes into; empty where the log does not show it."""
     paths = step.reading.changed or step.reading.targets
     return paths[0] if paths else ""
 
 
 def new_lines(step: StepTrace) -> tuple[str, ...]:
-    """The text that an edit puts in, without line ends; empty for `sed` and its like."""
+    """Return the text that an edit puts in, without line ends; empty for `sed` and its like."""
     return new_text(step.step.action, step.reading)
 
 
@@ -499,7 +499,7 @@ def _move(lines: Sequence[str], source: Counter[str], target: Counter[str]) -> N
 
 
 def similarity(text: Sequence[str], other: Sequence[str]) -> float:
-    """The share of lines of the shorter of two texts that the longer has, from 0 to 1."""
+    """Return the share of lines of the shorter of two texts that the longer has, from 0 to 1."""
     first, second = ({line.strip() for line in lines} - {""} for lines in (text, other))
     # Brackets, quotes and `else:` are found in any text.
     long, other_long = (
@@ -577,7 +577,7 @@ _SAME_PLACE = 3
 
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
-    """True where *later* tries what *failed* tried, perhaps in another way."""
+    """Return True if *later* tries what *failed* tried, perhaps in another way."""
     # The goal first: few steps have it, and the rest looks through their texts.
     if not _has_goal_of(failed, later) or (_asks_for_help(later) and not _asks_for_help(failed)):
         return False
@@ -670,7 +670,7 @@ def runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
 
 
 def ran_no_test(failed: StepTrace) -> bool:
-    """True where the tests were not found or their runner could not be started."""
+    """Return True if the tests were not found or their runner could not be started."""
     error = failed.error
     return error is not None and (
         error.family in _MISTYPED or error.error_type.startswith("pytest: ")
@@ -678,7 +678,7 @@ def ran_no_test(failed: StepTrace) -> bool:
 
 
 def runs_program(step: StepTrace) -> bool:
-    """True where a program ran, the project's own among them: it was found, and typed right."""
+    """Return True if a program ran, the project's own among them: it was found, and typed right."""
     kind = step.reading.kind
     runs = kind.runs or (kind is ActionKind.OTHER and step.reading.verb not in _QUIET)
     return runs and (step.error is None or step.error.family not in _MISTYPED)
