@@ -495,7 +495,7 @@ def _facts_of(run: KnownRun) -> Iterator[tuple[str, str]]:
 
 
 def _is_own(file: str, created: Collection[str]) -> bool:
-    """Whether *file* is of the project and no test, and not *created* by a run."""
+    """Return True if *file* is of the project, no test, and not *created* by a run."""
     is_outside = file in created or file.startswith(OUTSIDE) or "site-packages/" in file
     return bool(file) and not is_outside and not _TEST_FILE.search(file)
 
@@ -653,7 +653,7 @@ def _file_of_module(module: str, met: Collection[str], folders: Collection[str])
 
 
 def _rarity(files: Collection[str]) -> dict[str, float]:
-    """How rare each word of the paths of *files* is among them, at most 1."""
+    """Return the rarity of each word of the paths of *files* among them, at most 1."""
     names = map(_name_of, files)
     met = Counter(chain.from_iterable({*name.folders, *name.words} for name in names))
     most = log(1 + len(files))

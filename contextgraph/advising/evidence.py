@@ -377,7 +377,7 @@ def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
 
 
 def _weight(family: Family, ours: frozenset[str], circumstances: tuple[str, ...]) -> float:
-    """How far the circumstances of two errors agree, 0 to 1; what is known of one alone half."""
+    """Return the agreement of circumstances of two errors, 0 to 1; known of one alone: half."""
     theirs = frozenset(circumstances)
     if not (ours and theirs):
         return 1.0

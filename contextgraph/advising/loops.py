@@ -161,7 +161,7 @@ class EscapeFinder(Struct, frozen=True):
         return context.ranked
 
     def _from_same_place(self, state: State) -> list[Escape]:
-        """How runs continued that had repeated the same command at the same file here."""
+        """Return continuations of runs that repeated the same command at the same file here."""
         command = _verb(state.last_action)
         if not (state.repo and state.open_file and command):
             return []

@@ -459,7 +459,7 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
 
 
 def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord, ...]:
-    """How commands of this *kind* that may be advised went, by form: most that worked first."""
+    """Return by form the outcomes of commands of this *kind*, most that worked first."""
     uses = [
         (run, use)
         for run in runs

@@ -25,7 +25,7 @@ class InThreads(Generic[T_co]):
 def in_thread(
     method: Callable[Concatenate[T_co, P], R],
 ) -> Callable[Concatenate[InThreads[T_co], P], Coroutine[Any, Any, R]]:
-    """*method* for asyncio, with the same parameters: it runs in a thread."""
+    """Return *method* for asyncio, with the same parameters: it runs in a thread."""
 
     @wraps(method)
     async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -74,7 +74,7 @@ class DistilLog:
         self._path = self._folder / "log.jsonl"
 
     def entries(self) -> Sequence[Distilled]:
-        """All receipts, the newest last; a line that was cut off is left out."""
+        """Return all receipts, the newest last; a line that was cut off is left out."""
         found = []
         lines = self._path.read_bytes().splitlines() if self._path.exists() else ()
         for line in lines:
@@ -116,7 +116,7 @@ class DistilLog:
 
 
 def answerer_of(chosen: str, memory: AgentMemory) -> Answerer:
-    """The model *chosen*: ``openai/MODEL``, or a program that reads standard input.
+    """Return the model *chosen*: ``openai/MODEL``, or a program that reads standard input.
 
     Raises `SettingsError` where none is.
     """
@@ -147,7 +147,7 @@ class Distiller:
     def waiting(
         self, repo: str | None = None, since: datetime | None = None
     ) -> Iterator[tuple[Trajectory, Session]]:
-        """The sessions that were not asked about, the newest first.
+        """Yield the sessions that were not asked about, the newest first.
 
         Those in which nobody spoke are noted, so that they are read once.
         """
@@ -258,7 +258,7 @@ class Distiller:
         return receipt
 
     def left_today(self) -> float:
-        """The tokens that may still be used today."""
+        """Return the tokens that may still be used today."""
         today = datetime.now(UTC).date()
         return self._most - sum(one.tokens for one in self._known if one.at.date() == today)
 

@@ -118,12 +118,12 @@ class HookEvent(Struct, frozen=True):
         return "" if self.text("agent_id") else said(self.text("prompt") or self.text("message"))
 
     def text(self, name: str) -> str:
-        """The text at *name*."""
+        """Return the text at *name*."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else ""
 
     def id(self, name: str) -> str:
-        """The id at *name*."""
+        """Return the id at *name*."""
         return masked_name(self.text(name))
 
     @property
@@ -144,7 +144,7 @@ class HookEvent(Struct, frozen=True):
         return arguments if isinstance(arguments, dict) else {}
 
     def step(self) -> "Step":
-        """The step of a run that the event is about, as readers of logs would read it."""
+        """Return the step of a run that the event is about, as readers of logs would read it."""
         from contextgraph.model import Step
         from contextgraph.readers.envelopes import output_in
         from contextgraph.readers.format import integer
@@ -165,7 +165,7 @@ class HookEvent(Struct, frozen=True):
         )
 
     def action(self) -> "Action":
-        """The call that the event is about."""
+        """Return the call that the event is about."""
         from contextgraph.model import Action
 
         if self.command is not None:
@@ -297,7 +297,7 @@ class _Responder:
         self._began = datetime.now(UTC)
 
     def output(self) -> _Output:
-        """The object to print; empty for nothing."""
+        """Return the object to print; empty for nothing."""
         event, name = self._event, self._event.name
         if name == CHECK_EVENT:
             return {"systemMessage": f"ContextGraph answers for {self._settings.address}"}

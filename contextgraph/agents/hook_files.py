@@ -95,7 +95,7 @@ class HookFiles:
         return [str(line.get("reason", "")) for line in _lines(self.failures)]
 
     def waiting(self) -> Sequence[str]:
-        """The queue files; more than one where learning was interrupted."""
+        """Return the queue files; more than one where learning was interrupted."""
         return sorted(_files(self.folder, "queue"))
 
     def take_queue(self) -> "Queue":

@@ -132,7 +132,7 @@ class Agent(Struct, frozen=True):
     in_project: str = ""
 
     def settings_file(self, project: Path | None = None) -> Path:
-        """The file of the user, or of the *project* in that folder.
+        """Return the file of the user, or of the *project* in that folder.
 
         Raises `SettingsError` where a link of the project would have another one written.
         """
@@ -552,7 +552,7 @@ def _written(config: Config, before: str | None) -> str:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The file *name* in *folder*; raises `SettingsError` where links lead out of it."""
+    """Return the file *name* in *folder*; raises `SettingsError` where links lead out of it."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise SettingsError(f"{path} is a link out of {folder}; remove it, and try again")
@@ -613,7 +613,7 @@ def write_plugin(folder: Path, version: str, store: str | None = None) -> Sequen
 
 
 def chosen_agents(names: Sequence[str], *, all_known: bool = False) -> Sequence[Agent]:
-    """The agents of these *names*; without any, those on this machine, or *all_known*.
+    """Return the agents of these *names*; without any, those on this machine, or *all_known*.
 
     Raises `SettingsError` for a name that is not known.
     """

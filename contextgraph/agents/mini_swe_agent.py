@@ -48,7 +48,7 @@ class Advisor(Protocol):
     def finish(
         self, *, exit_status: str | None = None, patch: str | None = None
     ) -> LearnReceipt | None:
-        """The run has ended."""
+        """Return the run has ended."""
 
 
 class AdvisedModel:
@@ -81,7 +81,7 @@ class AdvisedModel:
         return bool(self._instance_id)
 
     def query(self, messages: Sequence[Message], **options: Any) -> Message:
-        """The model's reply to *messages*."""
+        """Return the model's reply to *messages*."""
         # The agent's own list: its last message says how the run ended.
         self._messages = messages
         reply: Message = self._model.query(messages, **options)
@@ -90,7 +90,7 @@ class AdvisedModel:
         return reply
 
     def format_message(self, **parts: Any) -> Message:
-        """A message of the package, the first of the user's with advice for the start."""
+        """Return a message of the package, the first of the user's with advice for the start."""
         if parts.get("role") == "user" and (text := self._taken()):
             parts["content"] += f"\n\n{text}"
         message: Message = self._model.format_message(**parts)
@@ -102,7 +102,7 @@ class AdvisedModel:
         outputs: Sequence[Message],
         template_vars: Mapping[str, Any] | None = None,
     ) -> list[Message]:
-        """The messages that show *outputs* of the commands in *message*, with advice."""
+        """Return the messages that show *outputs* of the commands in *message*, with advice."""
         self._variables = template_vars or {}
         advised = list(self._advised(message, outputs))
         shown: list[Message] = self._model.format_observation_messages(

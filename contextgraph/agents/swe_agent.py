@@ -116,7 +116,7 @@ class _AgentEvents:
 
 
 def overlay(url: str = "http://172.17.0.1:8642") -> str:
-    """The configuration that adds the tool bundle, which queries the service at *url*.
+    """Return the configuration that adds the tool bundle, which queries the service at *url*.
 
     By default that is `contextgraph serve --host 0.0.0.0`, as seen from a container of Docker.
     """

@@ -82,7 +82,7 @@ class _Found(Struct, frozen=True):
     source: SourceFile | None = None
 
     def run(self) -> tuple[SourceFile, RawTrajectory] | None:
-        """The run of a worker, if it is one."""
+        """Return the run of a worker, if it is one."""
         return (self.source, self.value.raw) if self.source else None
 
 
@@ -126,7 +126,7 @@ class WorkersReader:
         follow_links: bool,
         trusted: "Sequence[str] | None" = None,
     ) -> Iterator[RawTrajectory]:
-        """The runs in *paths*, in the order of `readers.read`, with all that it reports."""
+        """Yield the runs in *paths*, in the order of `readers.read`, with all that it reports."""
         given = None if outcomes is None else given_outcomes(outcomes)
         folders = None if trusted is None else tuple(trusted)
         job = self._new_job(given, max_run_size, follow_links, folders)

@@ -180,7 +180,7 @@ class Common(Struct, frozen=True):
     flags: Mapping[str, Any] = field(default_factory=dict)
 
     def settings(self) -> Settings:
-        """The settings in force with these options."""
+        """Return the settings in force with these options."""
         return load_settings(**self._given())
 
     def settings_in_force(self) -> "list[SettingInForce]":
@@ -195,7 +195,7 @@ class Common(Struct, frozen=True):
         return replace(self, store=self.store or ":memory:")
 
     def open(self, *, read_only: bool = False, create: bool = True) -> "AgentMemory":
-        """The memory that is named; with *read_only*, or without *create*, it must exist."""
+        """Return the memory that is named; with *read_only*, or without *create*, it must exist."""
         from contextgraph.memory import AgentMemory
 
         settings = self.settings()
@@ -206,7 +206,7 @@ class Common(Struct, frozen=True):
         return AgentMemory.of_settings(settings, read_only=read_only, create=create)
 
     def open_repository(self, repo: str) -> "AgentMemory":
-        """The memory that is named, to be read; of a service its copy of *repo*, renewed."""
+        """Return the memory that is named, to be read; of a service its copy of *repo*, renewed."""
         settings = self.settings()
         if not settings.is_service:
             return self.open(read_only=True)
@@ -215,7 +215,7 @@ class Common(Struct, frozen=True):
         return renewed(settings, repo)
 
     def keyed(self) -> "KeyedMemory":
-        """The keyed files beside the memory that is named."""
+        """Return the keyed files beside the memory that is named."""
         from contextgraph.wiring import keyed_memory
 
         return keyed_memory(self.settings())

@@ -304,7 +304,7 @@ class Trial(Struct, frozen=True):
     judged: Path | None = None
 
     def run(self, configuration: str | None = None) -> "Report":
-        """The report of an empty memory under *configuration*, or that of the options."""
+        """Return the report of an empty memory under *configuration*, or that of the options."""
         from contextgraph.evaluation.judging import JudgedMoment, judge_by_hand
         from contextgraph.evaluation.reports import report_of
         from contextgraph.model.codec import decoded_lines

@@ -289,7 +289,7 @@ def discovered_paths(
     address: str,
     new: Callable[[Iterable[Path]], Sequence[Path]] = list,
 ) -> list[str]:
-    """The files of the histories on this machine, after the user agreed to learn them.
+    """Return the files of the histories on this machine, after the user agreed to learn them.
 
     Exits where there are none, or the user declines. *yes* answers the question. *new* leaves out
     those that are known; where all are, nothing is asked.
@@ -477,7 +477,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
 
 
 def read_files(settings: "Settings") -> "ReadFiles":
-    """The files that were read into the memory of *settings* from this machine."""
+    """Return the files that were read into the memory of *settings* from this machine."""
     from hashlib import blake2b
     from importlib.metadata import version
 

@@ -122,7 +122,7 @@ def _asked(count: int) -> int | None:
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """How a *run*, or the item *id*, is opened: in its client where it is kept, else to read.
+    """The command that opens a *run*, or the item *id*: in its client, or to read it.
 
     *program* is that of the client, for a terminal; *command* is one line for a shell, which does
     the same in *folder*. A run is read at its *step*, if any.

@@ -180,7 +180,7 @@ class StateQuery(Struct, frozen=True):
 
 
 def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> Iterator[StateQuery]:
-    """The states from flags, standard input or *batch*, whichever was given.
+    """Return the states from flags, standard input or *batch*, whichever was given.
 
     Raises a usage error unless exactly one was; `InvalidStateError` for an invalid state.
     """

@@ -224,7 +224,7 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
 
 
 def inspection_record(inspection: "Inspection") -> "dict[str, Json]":
-    """The JSON object of a run as it is read."""
+    """Return the JSON object of a run as it is read."""
     trace, raw = inspection.trace, inspection.trace.raw
     return {
         "source": raw.source,

@@ -50,7 +50,7 @@ class VectorCache:
         self._max = max_vectors
 
     def get(self, space: str, texts: Sequence[str]) -> dict[str, Vector]:
-        """The cached vectors of *texts*, by text."""
+        """Return the cached vectors of *texts*, by text."""
         texts_by_digest = {_digest(text): text for text in texts}
 
         digests = [*texts_by_digest]
@@ -244,7 +244,7 @@ class RemoteEmbedder:
         return True
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """A vector for each text, None for an empty one; cached vectors cost nothing.
+        """Return a vector for each text, None for an empty one; cached vectors cost nothing.
 
         Raises `EmbeddingError` where the server fails; what it answered before that is cached.
         """
@@ -478,7 +478,7 @@ class _Client(Struct, frozen=True):
     retries: int = 0
 
     def embed(self, model: str, given: str | list[str], arguments: Mapping[str, object]) -> Any:
-        """The answer, in the form of OpenAI."""
+        """Return the answer, in the form of OpenAI."""
         limits = {"timeout": self.timeout, "max_retries": self.retries}
         return self.library.embedding(model, given, **arguments, **limits)
 

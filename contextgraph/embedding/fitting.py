@@ -87,7 +87,7 @@ class TfidfModel(Struct, frozen=True, eq=False):
         return replace(self, rows=rows)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """A vector for each text, None for one without a word that the model knows."""
+        """Return a vector for each text, None for one without a word that the model knows."""
         counted = [self._counted(text) for text in texts]
         known = [counts for counts in counted if counts]
         is_little = PLAIN_WORK.takes(DIMENSIONS * sum(map(len, known)))
@@ -135,7 +135,7 @@ class TfidfModel(Struct, frozen=True, eq=False):
         ]
 
     def to_bytes(self) -> bytes:
-        """The model to store: a line of JSON with the words by row, then its numbers.
+        """Return the model to store: a line of JSON with the words by row, then its numbers.
 
         A word that was forgotten is empty.
         """
@@ -162,7 +162,7 @@ class TfidfModel(Struct, frozen=True, eq=False):
 
 
 def is_fitted(space: str) -> bool:
-    """True where the space of this name was fitted on the memory itself."""
+    """Return True if the space of this name was fitted on the memory itself."""
     return space.startswith(f"{MAKER}/")
 
 
@@ -220,7 +220,7 @@ def _by_row(known: Sequence[str]) -> dict[str, int]:
 def embedded(
     bundles: Sequence[Bundle], remote: bool, source: EmbedderSource
 ) -> list[EmbeddedBundle]:
-    """*bundles* with their vectors, where the embedder is *remote* or is not, as requested.
+    """Return *bundles* with their vectors, where the embedder is *remote* or is not, as requested.
 
     Unchanged for one of the other kind, while there is no space, or where the embedder fails:
     they are embedded later. What has a vector of its space stays as it is. The first result has

@@ -50,7 +50,7 @@ class LocalEmbedder(Struct, frozen=True):
         return False
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """A vector for each text, None for one without words."""
+        """Return a vector for each text, None for one without words."""
         try:
             model = _loaded(self.folder, os.getpid())
         except MissingExtraError as error:

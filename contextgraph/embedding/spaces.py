@@ -145,7 +145,7 @@ class EmbedderFactory(Struct, frozen=True):
     providers: LitellmEndpoint = field(default_factory=LitellmEndpoint)
 
     def create(self, name: str, policy: RetryPolicy = BACKGROUND) -> NeuralEmbedder | None:
-        """The embedder called *name*; None for ``tfidf``, which is fitted on each memory.
+        """Return the embedder called *name*; None for ``tfidf``, which is fitted on each memory.
 
         Raises `SettingsError` for an unknown name. Nothing is opened yet.
         """

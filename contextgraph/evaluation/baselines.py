@@ -107,7 +107,7 @@ class _Visibility:
         return self._last[1]
 
     def within(self, repo: str, hidden: Collection[str]) -> "NDArray[np.bool_]":
-        """The same for entries of *repo* only."""
+        """Return the same for entries of *repo* only."""
         import numpy as np
 
         here = np.zeros(len(self._instances), dtype=bool)
@@ -227,7 +227,7 @@ class TaskBaselines:
     def bm25(
         self, text: str, limit: int, hidden: Collection[str], repo: str, *, in_scope: bool
     ) -> tuple[list[PastTask], float]:
-        """The tasks most like *text*, of *repo*, else of all; and the score of the first."""
+        """Return the tasks most like *text*, of *repo*, else of all; and the score of the first."""
         everywhere = self._visible.anywhere(hidden)
         visible = self._visible.within(repo, hidden) if in_scope else everywhere
         matches = self._index.best(text[:TASK_CHARS], limit, visible)
@@ -237,12 +237,12 @@ class TaskBaselines:
 
 
 def files_at_random(tasks: Sequence[PastTask], chance: random.Random) -> Answer[str]:
-    """The files of past tasks in any order."""
+    """Return the files of past tasks in any order."""
     return Answer(files_in(chance.sample(tasks, len(tasks))))
 
 
 def files_most_frequent(tasks: Sequence[PastTask]) -> Answer[str]:
-    """The files that most past tasks changed."""
+    """Return the files that most past tasks changed."""
     counts = _file_counts(tasks)
     return Answer(tuple(file for file, _ in counts.most_common()))
 
@@ -254,7 +254,7 @@ def tasks_most_frequent(tasks: Sequence[PastTask]) -> list[PastTask]:
 
 
 def files_in(tasks: Sequence[PastTask]) -> tuple[str, ...]:
-    """The files of *tasks* in order, each once."""
+    """Return the files of *tasks* in order, each once."""
     return tuple(dict.fromkeys(file for task in tasks for file in task.files))
 
 

@@ -107,7 +107,7 @@ def split(
 
 
 def sampled(runs: Sequence[RawTrajectory], count: int, seed: int) -> list[RawTrajectory]:
-    """*count* of *runs* drawn by *seed*, in the order given; all where there are fewer."""
+    """Return *count* of *runs* drawn by *seed*, in the order given; all where there are fewer."""
     if count >= len(runs):
         return list(runs)
     drawn = random.Random(seed).sample(range(len(runs)), count)

@@ -85,7 +85,7 @@ class Task(Struct, frozen=True, omit_defaults=True):
 
 
 def read_tasks(path: Path) -> Sequence[Task]:
-    """The tasks of a file of JSON lines; see docs/experiments.md.
+    """Return the tasks of a file of JSON lines; see docs/experiments.md.
 
     Relative folders are relative to the file. Raises `SettingsError` with the line of what is
     wrong.
@@ -218,7 +218,7 @@ class Watched:
 
 
 def advice_for(memory: AgentMemory, runs: Iterable[RawTrajectory]) -> Sequence[str]:
-    """All that *memory* shows while *runs* are repeated."""
+    """Return all that *memory* shows while *runs* are repeated."""
     texts: list[str | None] = []
     for raw in runs:
         live = memory.live(repo=raw.repo, instance_id=raw.instance_id, task=raw.task)
@@ -231,12 +231,12 @@ def advice_for(memory: AgentMemory, runs: Iterable[RawTrajectory]) -> Sequence[s
 
 
 def with_logs(task: str, folder: str) -> str:
-    """*task* as the arm that may search earlier logs is given it."""
+    """Return *task* as the arm that may search earlier logs is given it."""
     return task + _LOGS.format(folder=folder)
 
 
 def plain_log(raw: RawTrajectory) -> str:
-    """A run as plain text: the task, then each command with its output."""
+    """Return a run as plain text: the task, then each command with its output."""
     parts = [f"repository: {raw.repo}\noutcome: {raw.outcome}\n\n{raw.task}\n"]
     for step in raw.steps:
         thought = f"{step.thought.strip()}\n" if step.thought.strip() else ""
@@ -357,7 +357,7 @@ class MiniSweAgent:
 
 
 def described(error: Exception) -> str:
-    """*error* as it is recorded."""
+    """Return *error* as it is recorded."""
     return mask_secrets(f"{type(error).__name__}: {error}")
 
 
@@ -451,7 +451,7 @@ class ExperimentFolder:
         return settings
 
     def attempts(self) -> dict[Key, Attempt]:
-        """The last record of each attempt."""
+        """Return the last record of each attempt."""
         if not self._attempts.exists():
             return {}
         lines = self._attempts.read_bytes().splitlines(keepends=True)

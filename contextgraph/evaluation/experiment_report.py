@@ -111,7 +111,7 @@ class ExperimentReport(Struct, frozen=True):
 
 
 def report_on(journal: ExperimentFolder) -> ExperimentReport:
-    """The report of the experiment in *journal*, as far as it has come.
+    """Return the report of the experiment in *journal*, as far as it has come.
 
     Raises `SettingsError` where no attempt was judged yet.
     """
@@ -138,7 +138,7 @@ def report_on(journal: ExperimentFolder) -> ExperimentReport:
 
 
 def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
-    """The figures of the *attempts* of one arm."""
+    """Return the figures of the *attempts* of one arm."""
     by_task = _by_task(attempts)
     most = max((len(made) for made in by_task.values()), default=0)
     estimates = {k: estimate(_passes(by_task, k), seed) for k in range(1, most + 1)}
@@ -192,7 +192,7 @@ def _changes(
 
 
 def pass_at(attempts: int, solved: int, k: int) -> float:
-    """The chance that *k* of *attempts*, drawn at random, include one of those *solved*."""
+    """Return the chance that *k* of *attempts*, drawn at random, include one of those *solved*."""
     return 1.0 - comb(attempts - solved, k) / comb(attempts, k)
 
 
@@ -274,7 +274,7 @@ def _interval(
 
 
 def arm_rows(report: ExperimentReport) -> list[list[str]]:
-    """The figures of all arms: a row for each measure, a column for each arm."""
+    """Return the figures of all arms: a row for each measure, a column for each arm."""
     arms = report.arms
     most = max((k for arm in arms for k in arm.pass_at), default=1)
     rows = [
@@ -305,7 +305,7 @@ def comparison_row(comparison: Comparison) -> list[str]:
 
 
 def changed_tasks(report: ExperimentReport) -> Iterator[tuple[str, Sequence[TaskChange]]]:
-    """The tasks that each arm rescued and regressed against none, with a title."""
+    """Yield the tasks that each arm rescued and regressed against none, with a title."""
     for comparison in report.comparisons:
         if comparison.against != report.comparisons[0].against:
             continue
@@ -316,5 +316,5 @@ def changed_tasks(report: ExperimentReport) -> Iterator[tuple[str, Sequence[Task
 
 
 def change_line(change: TaskChange) -> str:
-    """A task, and in which share of attempts it was solved before and after."""
+    """Return a task, and in which share of attempts it was solved before and after."""
     return f"{change.instance_id}: solved in {change.before:.0%}, then in {change.after:.0%}"

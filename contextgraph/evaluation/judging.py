@@ -86,7 +86,7 @@ class Judge:
         self._seed = seed
 
     def judge(self, raw: model.RawTrajectory, hidden: frozenset[str]) -> JudgedRun:
-        """The advice at the start and at the errors of *raw*; runs of *hidden* are not seen.
+        """Return the advice at the start and at the errors of *raw*; runs of *hidden* are not seen.
 
         A state holds what came before it: no later step, neither patch nor outcome.
         """
@@ -219,7 +219,7 @@ class Judge:
 
 
 def loop_warnings(read: Trace, states: Sequence[model.State]) -> measures.LoopWarnings:
-    """The loops of a run, and the warnings that its *states* would have brought."""
+    """Return the loops of a run, and the warnings that its *states* would have brought."""
     ended = [loop for loop in read.loops if len(read.steps) - 1 - loop.end >= _FREE_STEPS]
     lasting = [loop for loop in read.loops if loop not in ended]
     alarms = _alarms(read, states)

@@ -114,7 +114,7 @@ class OrderSource(StrEnum):
 
 
 def in_order(runs: Iterable[RawTrajectory]) -> tuple[Sequence[RawTrajectory], OrderSource]:
-    """*runs* as they happened, and what that was taken from.
+    """Return *runs* as they happened, and what that was taken from.
 
     By their start where all have one; else by the number in the instance id, within each repository
     (issues are numbered in order; the repositories take turns as they come in the input); else as
@@ -129,13 +129,13 @@ def in_order(runs: Iterable[RawTrajectory]) -> tuple[Sequence[RawTrajectory], Or
 
 
 def number_of(instance_id: str) -> int | None:
-    """The number that *instance_id* ends in; None where it ends otherwise."""
+    """Return the number that *instance_id* ends in; None where it ends otherwise."""
     match = _NUMBER.search(instance_id)
     return int(match[1]) if match else None
 
 
 def is_later(run: RawTrajectory, other: RawTrajectory) -> bool:
-    """True where *run* is known to have happened after *other* began."""
+    """Return True if *run* is known to have happened after *other* began."""
     if run.started_at and other.started_at:
         return run.started_at > other.started_at
     if not run.repo or run.repo != other.repo:
@@ -326,7 +326,7 @@ _OURS = (OURS,)
 
 
 def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], seed: int) -> Measures:
-    """All measures that have something behind them."""
+    """Return all measures that have something behind them."""
     figures = {
         name: _by_method(*definition, seed) for name, definition in _definitions(moments).items()
     }
@@ -431,12 +431,12 @@ def compare(
 
 
 def against(moments: Sequence[Moment], baseline: str, seed: int = 0) -> tuple[Contrast, ...]:
-    """The contrast of the memory (second) with a *baseline* (first) in one report."""
+    """Return the contrast of the memory (second) with a *baseline* (first) in one report."""
     return _contrasts(moments, baseline, moments, OURS, seed)
 
 
 def estimate(by_instance: Mapping[str, Share], seed: int) -> Estimate | None:
-    """The sum of amounts over the sum of bases; None where nothing is behind it.
+    """Return the sum of amounts over the sum of bases; None where nothing is behind it.
 
     Whole instances are drawn again, as the moments of one are not independent.
     """
@@ -468,7 +468,7 @@ def difference(by_instance: Mapping[str, tuple[Share, Share]], seed: int) -> Dif
 
 
 def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """The exact two-sided p-value of pairs (first hit, second hit): 1 where none differ."""
+    """Return the exact two-sided p-value of pairs (first hit, second hit): 1 where none differ."""
     from scipy.stats import binomtest
 
     only_first = sum(first and not second for first, second in pairs)

@@ -85,7 +85,7 @@ def report_of(
     seed: int,
     by_hand: Measures | None = None,
 ) -> Report:
-    """The report of an evaluation by runs, of related tasks, or of both.
+    """Return the report of an evaluation by runs, of related tasks, or of both.
 
     *by_hand* are measures by judgements that were made by hand.
     """
@@ -107,7 +107,7 @@ def report_of(
 
 
 def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
-    """*report* as JSON; its moments are needed to compare it."""
+    """Return *report* as JSON; its moments are needed to compare it."""
     record: dict[str, Json] = {
         "verdict": report.verdict,
         "config": dict(report.config),
@@ -123,7 +123,7 @@ def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
 
 
 def moments_in(path: Path) -> tuple[Moment, ...]:
-    """The moments of a report that was written with them; raises `ReadError`."""
+    """Return the moments of a report that was written with them; raises `ReadError`."""
     try:
         record = orjson.loads(path.read_bytes())
         rows = record["moments"]
@@ -258,7 +258,7 @@ def measures_by_title(report: Report) -> Iterator[tuple[str, Measures]]:
 
 
 def against_title(baseline: str) -> str:
-    """The title of contrasts with *baseline*."""
+    """Return the title of contrasts with *baseline*."""
     return f"contextgraph against {baseline}, on the same moments"
 
 
@@ -285,7 +285,7 @@ def _estimate(figure: Estimate) -> tuple[str, str]:
 
 
 def contrast_row(contrast: Contrast) -> Sequence[str]:
-    """The cells of a row of `CONTRASTS`."""
+    """Return the cells of a row of `CONTRASTS`."""
     gap = contrast.difference
     shares = (f"{contrast.first:.3f}", f"{contrast.second:.3f}")
     only = (str(contrast.only_first), str(contrast.only_second))

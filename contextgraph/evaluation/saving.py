@@ -99,7 +99,7 @@ class LiveReplay(Struct, frozen=True):
     ceiling: Mapping[str, int]
 
     def net(self, kind: MomentKind | None = None) -> float:
-        """The net steps saved by texts of *kind*, or by all; a step is saved once."""
+        """Return the net steps saved by texts of *kind*, or by all; a step is saved once."""
         counted = [said for said in self.said if kind in (None, said.kind)]
         cost = sum(said.wrong + said.tokens / TOKENS_OF_A_STEP for said in counted)
         return len(_saved(counted)) - cost
@@ -126,7 +126,7 @@ class LiveReplays:
         self._memory.note_exposures()
 
     def results(self) -> list[LiveReplay]:
-        """The worth of each text, in the order of the runs."""
+        """Return the worth of each text, in the order of the runs."""
         exposures = self._memory.store.exposures.all()
         shown = {exposure.context_id: exposure.items for exposure in exposures}
         replays = []

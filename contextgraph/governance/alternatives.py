@@ -295,7 +295,7 @@ def says_so(text: str) -> bool:
 
 
 def related_words(text: str) -> list[str]:
-    """The stems of *text*, then those of alternatives to what it names and of synonyms."""
+    """Return the stems of *text*, then those of alternatives to what it names and of synonyms."""
     lists, (values, rest, _) = _lists(), _values(text)
     named = [names for kind, names in lists["alternatives"].items() if kind in values]
     said = {group for word in rest for group, _ in _known("synonyms").get(stem(word), ())}

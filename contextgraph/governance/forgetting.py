@@ -27,7 +27,7 @@ def age_weight(age: timedelta, half_life: timedelta) -> float:
 def credibility(
     source: float, corroborated: int = 0, contradicted: int = 0, age_days: float = 0.0
 ) -> float:
-    """The credibility, 0 to 0.8, of a note from a *source* of that reliability (0 to 1).
+    """Return the credibility, 0 to 0.8, of a note from a *source* of that reliability (0 to 1).
 
     *corroborated* and *contradicted* are numbers of other notes: more than 5 count as 5. Recency
     is lost after 90 days. Trust in advice, which outcomes decide, is `Credit.trust`.

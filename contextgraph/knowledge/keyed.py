@@ -528,7 +528,7 @@ class KeyedFiles:
         return True
 
     def _is_in_state(self, envelope: Envelope, offset: int) -> bool:
-        """Whether the line of *envelope* is in the state: nobody changed its file."""
+        """Return True if the line of *envelope* is in the state, so nobody changed its file."""
         line = _line(envelope)
         if not self.state.exists():
             return False
@@ -595,7 +595,7 @@ def _locked(path: Path, operation: int) -> Iterator[None]:
 
 
 def _same(first: Iterable[dict[str, Json]], second: Iterable[dict[str, Json]]) -> bool:
-    """Whether both hold the same envelopes, in any order."""
+    """Return True if both hold the same envelopes, in any order."""
     return sorted(map(orjson.dumps, first)) == sorted(map(orjson.dumps, second))
 
 

@@ -1031,7 +1031,7 @@ def _groups(notes: Sequence[Note], kept: Collection[str]) -> list[list[Note]]:
 
 
 def _contains(longer: Sequence[str], shorter: Sequence[str]) -> bool:
-    """Whether *longer* has all words of *shorter* in their order, few others, and no restriction.
+    """Return True if *longer* has all words of *shorter* in order, few others, no restriction.
 
     So that nothing is lost but words that both have.
     """

@@ -795,7 +795,7 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
 
 
 def _loop_ending(loop: LoopInfo, read: Trace) -> LoopEnding:
-    """How *loop* ended; it is cleared where the error of one of its steps was, soon after it."""
+    """Return the ending of *loop*: cleared if the error of one of its steps soon was."""
     if any(
         loop.start <= recovery.error_step <= loop.end <= recovery.cleared_step
         and recovery.cleared_step <= loop.end + SHORT_RECOVERY

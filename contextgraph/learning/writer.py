@@ -494,7 +494,7 @@ def _may_change(source: str, supplier: str) -> bool:
 
 
 def _go_on(matched: Sequence[_Matched]) -> bool:
-    """Whether a run goes on with another one of *matched*, or with one that is stored."""
+    """Return True if a run continues another one of *matched*, or a stored one."""
     ids = {known.ids.id for known in matched}
     return any(
         (known.run is None and known.beginning is not None)

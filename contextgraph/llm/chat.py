@@ -91,7 +91,7 @@ class ChatModel(Struct, frozen=True):
 
 
 def chat_model(name: str, given: Prices = _UNKNOWN) -> ChatModel:
-    """The model *name*, at the prices *given* or else at the published ones."""
+    """Return the model *name*, at the prices *given* or else at the published ones."""
     prompt, answer = _PRICES.get(_DATE.sub("", name), (None, None))
     prices = Prices(
         prompt if given.prompt is None else given.prompt,
@@ -101,7 +101,7 @@ def chat_model(name: str, given: Prices = _UNKNOWN) -> ChatModel:
 
 
 def model_in(summarizer: str) -> str | None:
-    """The model of the setting *summarizer*; None for the template.
+    """Return the model of the setting *summarizer*; None for the template.
 
     Raises `SettingsError` for an unknown name.
     """
@@ -154,7 +154,7 @@ def prompt_text(version: str) -> str:
 
 
 def first_messages(version: str, facts: str) -> "list[Message]":
-    """The messages that begin a conversation: the prompt *version*, and what it is about."""
+    """Return the messages that begin a conversation: the prompt *version*, and what it is about."""
     return [
         {"role": "system", "content": prompt_text(version)},
         {"role": "user", "content": facts},
@@ -233,7 +233,7 @@ class Chat(Struct, frozen=True):
         return answer.text, usage
 
     def health(self) -> HealthCheck:
-        """Whether the server answers and has the model; lists its models, which is free."""
+        """Return True if the server answers and has the model; lists its models, which is free."""
         try:
             available = self.endpoint.call(_models, INTERACTIVE)
         except (RemoteError, MissingExtraError) as error:

@@ -32,7 +32,7 @@ _TEMPLATE_MESSAGE_CHARS = 200
 
 
 def template_summary(group: MethodologyGroup) -> Summary:
-    """*group* in words: where, which error, and what was done, with counts."""
+    """Return *group* in words: where, which error, and what was done, with counts."""
     return Summary(_situation(group), _strategy(group), MADE_BY)
 
 
@@ -135,7 +135,7 @@ class RemoteSummarizer(Struct, frozen=True):
         return Usage(1, sent + answered, self.chat.model.prices.cost(sent, answered))
 
     def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> ModelWording:
-        """*group* in the model's words; an unusable answer is requested once more.
+        """Return *group* in the model's words; an unusable answer is requested once more.
 
         Raises `RemoteError` where the server fails.
         """

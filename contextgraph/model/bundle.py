@@ -118,7 +118,7 @@ class Vector(Struct, frozen=True, omit_defaults=True):
 
 
 def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
-    """The cosine of *query* with each of *vectors*, -1 to 1.
+    """Return the cosine of *query* with each of *vectors*, -1 to 1.
 
     Raises `SpaceMismatchError` where one is of another space.
     """
@@ -146,7 +146,7 @@ def plain_cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
 
 
 def products(rows: "Floats", query: Vector) -> "Floats":
-    """The scalar product of each of *rows* (shape (n, dimensions)) with *query*.
+    """Return the scalar product of each of *rows* (shape (n, dimensions)) with *query*.
 
     Row by row in one thread: the threads of a matrix product wait for each other for as long as
     10 ms where other processes are busy, and the same row gives the same product among any others.
@@ -208,14 +208,14 @@ class Near(Struct, frozen=True):
 
 
 def node_text(node: Fragment | Methodology) -> str:
-    """The text by which a fragment or a methodology is embedded."""
+    """Return the text by which a fragment or a methodology is embedded."""
     if isinstance(node, Fragment):
         return " ".join((node.description, *node.action_sequence))
     return f"{node.situation} {node.strategy}"
 
 
 def run_text(trajectory: Trajectory) -> str:
-    """The text by which a run is embedded."""
+    """Return the text by which a run is embedded."""
     parts = (trajectory.task[:TASK_CHARS], trajectory.summary, *trajectory.files)
     return "\n".join(parts)
 

@@ -124,7 +124,7 @@ def _parsed(kind: Any, given: Any) -> Any:
 
 
 def decoded_lines(kind: type[Value], path: Path) -> list[Value]:
-    """The values in a file of JSON lines.
+    """Return the values in a file of JSON lines.
 
     Raises `ReadError` where the file cannot be read, or with the line of what is wrong.
     """
@@ -168,7 +168,7 @@ def json_bytes(value: Any, name: str) -> bytes:
 
 
 def json_of(value: Any) -> str:
-    """*value* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
+    """Return *value* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
     return json_bytes(value, "a text").decode()
 
 
@@ -185,7 +185,7 @@ _ACTIONS = msgspec.json.Decoder(tuple[RemedyAction, ...])
 
 @lru_cache(4_096)
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
-    """The actions that are stored as *text*."""
+    """Return the actions that are stored as *text*."""
     return _ACTIONS.decode(text)
 
 
@@ -205,7 +205,7 @@ class FieldOf(NamedTuple):
 
 @cache
 def fields_of(kind: Any) -> tuple[FieldOf, ...]:
-    """The fields that the constructor of *kind* takes, in order, without transient ones."""
+    """Return the fields that the constructor of *kind* takes, in order, without transient ones."""
     hints, defaults = get_type_hints(kind), _defaults(kind)
     return tuple(FieldOf(name, hints[name], defaults[name]) for name in _names_of(kind))
 
@@ -252,7 +252,7 @@ class Columns(Generic[Value]):
         )
 
     def row(self, value: Value) -> tuple[Any, ...]:
-        """The columns of *value*."""
+        """Return the columns of *value*."""
         row = list(self._given(value))
         for at, write in self._writers:
             if row[at] is not None:

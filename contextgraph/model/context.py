@@ -621,7 +621,7 @@ class MemoryContext(Struct, frozen=True, eq=False):
 
 
 def new_context_id() -> str:
-    """An id for an answer; no two are equal."""
+    """Return an id for an answer; no two are equal."""
     return f"ctx_{urlsafe_b64encode(os.urandom(6)).decode()}"
 
 

@@ -106,7 +106,7 @@ class ErrorSignature(Struct, frozen=True):
         return (self, *(replace(self, family=fam, error_type=type_) for fam, type_ in others))
 
     def agreement(self, other: ErrorKind, location: str | None = None) -> SignatureLevel | None:
-        """The most exact level at which both agree; None where even the families differ.
+        """Return the most exact level at which both agree; None where even the families differ.
 
         *other* was met at *location*. One exception, shown by itself and reported by a test runner,
         agrees all the same.
@@ -234,5 +234,5 @@ class RemedyAction(Struct, frozen=True, omit_defaults=True):
         return not self.parameters and (self.target, self.replaced) == (own.target, own.replaced)
 
     def values_of(self, name: str) -> tuple[str, ...]:
-        """The values of the parameter *name*, in order."""
+        """Return the values of the parameter *name*, in order."""
         return tuple([value for key, value in self.parameters if key == name])

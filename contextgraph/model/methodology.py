@@ -215,7 +215,7 @@ INFORMATIVE_FIRST = (
 
 
 def most_informative(fragments: Sequence[Fragment], count: int) -> tuple[Fragment, ...]:
-    """At most *count* of *fragments*: those that another run learns most from, first."""
+    """Return at most *count* of *fragments*: those that another run learns most from, first."""
     ranked = sorted(fragments, key=lambda f: (INFORMATIVE_FIRST.index(f.fragment_type), f.order))
     return tuple(ranked[:count])
 

@@ -76,7 +76,7 @@ def also_accepts(
 
 
 def texts_in(value: Json) -> Iterator[str]:
-    """All texts in *value*, without the keys of objects."""
+    """Yield all texts in *value*, without the keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -495,7 +495,7 @@ def instance_id_in(text: str) -> str | None:
 
 
 def task_instance(repo: str, task: str) -> str:
-    """The id of a *task* that has none: ``owner/repo#`` and a checksum of its text."""
+    """Return the id of a *task* that has none: ``owner/repo#`` and a checksum of its text."""
     from hashlib import blake2b  # slow to load
 
     digest = blake2b(task.encode("utf-8", "replace"), digest_size=6).hexdigest()

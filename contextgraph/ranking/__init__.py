@@ -66,7 +66,7 @@ def reciprocal_rank_fusion(
 
 
 class Rated(NamedTuple):
-    """How well a text answers a question.
+    """The rating of a text as the answer to a question.
 
     By *words* (BM25 with phrases, over the maximum of BM25), and by *meaning* (the cosine of their
     vectors; 0 where there is none).

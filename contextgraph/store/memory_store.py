@@ -406,7 +406,7 @@ class _Part:
 
 
 class _Standing(NamedTuple):
-    """What most queries need of the memory as a whole.
+    """Facts about the whole memory that most queries need.
 
     *states* are values by key, *verdicts* all decisions by hand, *contributors* the first and the
     last name.

@@ -482,7 +482,7 @@ def _effect(
     worked: frozenset[model.RemedyAction | model.RemedyPattern],
     tried: frozenset[model.RemedyAction | model.RemedyPattern],
 ) -> bool | None:
-    """Whether *item* helped: it was done where the error was *cleared*; None: it was not tried."""
+    """Return True if *item* was done and the error *cleared*; None if it was not tried."""
     said = frozenset(remedy_key(item.patterns))
     if not said:
         return cleared

@@ -91,7 +91,7 @@ _BYTES_OF_VALUE, _BYTES_OF_PART = 50, 100
 
 
 def loads(text: bytes | str, depth: int = MAX_DEPTH) -> "Any":
-    """The value of a JSON *text*. Raises ValueError with reason and place.
+    """Return the value of a JSON *text*. Raises ValueError with reason and place.
 
     Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
     of more than 64 bits are rounded. More than *depth* levels of nesting are refused, and more than
@@ -137,7 +137,7 @@ def has_more(value: object, most: int) -> bool:
 
 
 def _is_deeper(value: "Any", depth: int) -> bool:
-    """Whether lists and objects are nested more than *depth* levels deep in *value*."""
+    """Return True if lists and objects are nested more than *depth* levels deep in *value*."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(depth):
         level = [
@@ -152,7 +152,7 @@ def _is_deeper(value: "Any", depth: int) -> bool:
 
 
 def without_surrogates(value: "Any") -> "Any":
-    """*value* with U+FFFD for each lone surrogate in its texts."""
+    """Return *value* with U+FFFD for each lone surrogate in its texts."""
     match value:
         case str():
             return _LONE_SURROGATE.sub("\ufffd", value)
@@ -225,13 +225,13 @@ _CODECS = (
 
 
 def too_large(name: str, position: str, max_size: int) -> ReadError:
-    """The error for what is larger than one run may be."""
+    """Return the error for what is larger than one run may be."""
     reason = f"larger than --max-run-size ({max_size // MIB} MiB); the rest is not read"
     return ReadError(name, position, reason)
 
 
 def whole(name: str, stream: Iterable[bytes], max_size: int) -> bytes:
-    """All of *stream*; raises ReadError where that is more than *max_size* bytes."""
+    """Return all of *stream*; raises ReadError where that is more than *max_size* bytes."""
     content = bytearray()
     for piece in stream:
         content += piece

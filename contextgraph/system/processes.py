@@ -106,7 +106,7 @@ class Process(Struct, frozen=True):
 
 
 def this_process() -> Process:
-    """The process that calls this."""
+    """Return the process that calls this."""
     number = os.getpid()
     return Process(_machine(), number, _started_at(number))
 
@@ -148,7 +148,7 @@ def create_private(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file that only its owner may read, which replaces *path* at the end of the block.
+    """Yield a new file that only its owner may read, which replaces *path* at the end of the block.
 
     Of the files that killed processes began in its folder, none stays.
     """
@@ -204,7 +204,7 @@ class ValueCache(Generic[Key, Cached]):
         return {key: value for key, value in values.items() if value is not None} | dict(new)
 
     def without(self, keys: Iterable[Key]) -> "ValueCache[Key, Cached]":
-        """A copy without *keys*."""
+        """Return a copy without *keys*."""
         copy = ValueCache[Key, Cached](self._kinds)
         with self._lock:
             copy._values.update(self._values)
@@ -256,7 +256,7 @@ def exporting(service: str) -> Iterator[bool]:
 def operation(
     name: Literal["search_memory", "upsert_memory", "delete_memory"], store: str, record: str = ""
 ) -> Iterator[None]:
-    """A span of the operation on the memory called *store*, or on one *record* of it."""
+    """Yield a span of the operation on the memory called *store*, or on one *record* of it."""
     if _tracer is None:
         yield
         return

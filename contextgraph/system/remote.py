@@ -127,7 +127,7 @@ class Remote(ABC, Generic[Connection]):
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
     def call(self, request: Callable[[Connection], Answer], policy: RetryPolicy) -> Answer:
-        """The result of *request*, which is given the client, retried within *policy*.
+        """Return the result of *request*, which is given the client, retried within *policy*.
 
         *request* raises `UnusableAnswerError` for an answer that it cannot use. Raises
         `RemoteError` where no answer can be had, and at once where that was so just before;

@@ -26,7 +26,7 @@ class WorkingTree(Struct, frozen=True):
 
     @classmethod
     def around(cls, folder: "Path | str") -> "Self":
-        """The git working tree that holds *folder*, else *folder* itself.
+        """Return the git working tree that holds *folder*, else *folder* itself.
 
         Raises `ValueError` where there is no such folder.
         """

@@ -77,7 +77,7 @@ _WORDS = regex(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,23}\Z")
 
 
 def is_random(value: str) -> bool:
-    """Whether *value* has the variety of a generated key (for tokens with a known prefix)."""
+    """Return True if *value* varies like a generated key (for tokens with a known prefix)."""
     value = value[:200]
     if len(set(value)) < 8 or _TOKEN_PLACEHOLDER.search(value) or _TEMPLATE.search(value):
         return False
@@ -102,14 +102,14 @@ def _is_generated(part: str) -> bool:
 
 
 def is_credential(value: str) -> bool:
-    """Whether *value* follows an authorization scheme as a literal, not as a word or variable."""
+    """Return True if *value*, after an authorization scheme, is no word or variable."""
     if is_placeholder(value) or len(set(value)) < _MIN_DISTINCT:
         return False
     return bool(_DIGIT_RUN.search(value)) or len(_CASE_CHANGE.findall(value)) > 2
 
 
 def is_url_password(value: str) -> bool:
-    """Whether *value*, the password of a URL, is more than a stand-in such as `api_secret`."""
+    """Return True if *value*, the password of a URL, is no stand-in such as `api_secret`."""
     lowered = value.lower()
     return (
         len(value) >= 6
@@ -120,7 +120,7 @@ def is_url_password(value: str) -> bool:
 
 
 def is_option_value(value: str) -> bool:
-    """Whether *value*, after an option such as `--password`, is a literal and not a word."""
+    """Return True if *value*, after an option such as `--password`, is a literal and not a word."""
     varied = bool(_DIGIT_RUN.search(value)) or not _SYMBOLS.isdisjoint(value)
     is_mixed = len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES
     return (
@@ -132,7 +132,7 @@ def is_option_value(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether *value* is a literal that a person or a program would use as a password."""
+    """Return True if *value* is a literal that a person or a program would use as a password."""
     if " " in value:
         return is_passphrase(value)
     if not _may_be_secret(value):
@@ -145,7 +145,7 @@ def is_password(value: str) -> bool:
 
 
 def is_passphrase(value: str) -> bool:
-    """Whether *value* is a password of several words, and not a sentence about passwords."""
+    """Return True if *value* is a password of several words, and not a sentence about passwords."""
     words = value.lower().replace("-", " ").split()
     if is_placeholder(value) or not _PROSE.isdisjoint(words):
         return False
@@ -155,7 +155,7 @@ def is_passphrase(value: str) -> bool:
 
 
 def is_key(value: str) -> bool:
-    """Whether *value* is a generated token or key: numbered names (`int32_type`) are not."""
+    """Return True if *value* is a generated token or key: numbered names (`int32_type`) are not."""
     if not _may_be_secret(value):
         return False
     runs = _DIGIT_RUN.findall(value)
@@ -168,7 +168,7 @@ def is_key(value: str) -> bool:
 
 
 def is_scrambled(value: str) -> bool:
-    """Whether *value* is random beyond doubt: its name is one that much else has, too."""
+    """Return True if *value* is random beyond doubt: its name is one that much else has, too."""
     if not (_may_be_secret(value) and is_key(value)) or _VERSIONED.search(value):
         return False
     if _HEX_DIGITS.fullmatch(value):
@@ -181,14 +181,14 @@ def is_scrambled(value: str) -> bool:
 
 
 def is_aws_secret_key(value: str) -> bool:
-    """Whether *value* is a secret key of AWS; some of their 40 characters have no digit."""
+    """Return True if *value* is a secret key of AWS; some of their 40 characters have no digit."""
     if len(value) == 40 and len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES:
         return not _TOKEN_PLACEHOLDER.search(value)
     return is_key(value)
 
 
 def is_basic_login(value: str) -> bool:
-    """Whether *value* is base64 of ``user:password``, as in the file of Docker's logins."""
+    """Return True if *value* is base64 of ``user:password``, as in the file of Docker's logins."""
     from base64 import b64decode  # not for each hook
 
     try:
@@ -199,7 +199,7 @@ def is_basic_login(value: str) -> bool:
 
 
 def is_bare_literal(value: str) -> bool:
-    """Whether *value*, unquoted, cannot be an expression of a programming language."""
+    """Return True if *value*, unquoted, cannot be an expression of a programming language."""
     if not _DOTTED_NAME.match(value):
         return True
     last = value.rpartition(".")[2]
@@ -224,7 +224,7 @@ def is_shuffled(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether *value* stands for a secret without being one."""
+    """Return True if *value* stands for a secret without being one."""
     lowered = value.lower()
     if "xxx" in value or "XXX" in value or _TEMPLATE.search(value):
         return True
@@ -260,19 +260,19 @@ def _text_before(match: re.Match[str], most: int) -> str:
 
 
 def follows_option(match: re.Match[str]) -> bool:
-    """Whether the secret of *match* follows an option, or a login and a password."""
+    """Return True if the secret of *match* follows an option, or a login and a password."""
     return is_option_value(match["secret"]) and bool(_OPTION_NAME.search(_text_before(match, 120)))
 
 
 def follows_command_option(match: re.Match[str]) -> bool:
-    """Whether it follows the option of a command that takes a password."""
+    """Return True if it follows the option of a command that takes a password."""
     before = _text_before(match, 200)
     known = _DETACHED.search(before) or (not match["blank"] and _ATTACHED.search(before))
     return bool(known) and is_option_value(match["secret"])
 
 
 def is_login_of_command(match: re.Match[str]) -> bool:
-    """Whether it is the login that a command such as curl is given."""
+    """Return True if it is the login that a command such as curl is given."""
     if not is_option_value(match[str(match.lastgroup)]):
         return False
     before = _text_before(match, 300)
@@ -281,20 +281,20 @@ def is_login_of_command(match: re.Match[str]) -> bool:
 
 
 def is_authorization(match: re.Match[str]) -> bool:
-    """Whether it is a credential after a scheme, or without one a long key."""
+    """Return True if it is a credential after a scheme, or without one a long key."""
     value = match["secret"]
     is_long = len(value) >= 20 and sum(map(str.isdigit, value)) > 2
     return is_credential(value) and (bool(match["scheme"]) or is_long)
 
 
 def is_cookie(match: re.Match[str]) -> bool:
-    """Whether any value of a cookie is a key."""
+    """Return True if any value of a cookie is a key."""
     values = (part.partition("=")[2] for part in match["secret"].split(";"))
     return any(is_key(value.strip()) for value in values)
 
 
 def is_url_secret(match: re.Match[str]) -> bool:
-    """Whether it is the password of a URL, or a key instead of a user."""
+    """Return True if it is the password of a URL, or a key instead of a user."""
     if match.lastgroup == "user":
         return is_random(match["user"].partition(":")[0])
     return is_url_password(match["secret"])
@@ -687,7 +687,7 @@ def _separator_pattern(separator: str) -> str:
 
 @cache
 def tokens() -> Mapping[str, tuple[Rule, ...]]:
-    """The rules of providers' tokens by prefix, in lower case."""
+    """Return the rules of providers' tokens by prefix, in lower case."""
     # A text without any separator needs none of this, and it takes longer than all the rest.
     import tomllib
 
@@ -708,7 +708,7 @@ _LONGEST_PREFIX = 32
 
 
 def rules_of(hit: re.Match[str]) -> tuple[Rule, ...]:
-    """The rules that apply at *hit*, the more specific ones first."""
+    """Return the rules that apply at *hit*, the more specific ones first."""
     name = str(hit.lastgroup)
     if name != "provider":
         return (RULES[name.rstrip("0123456789")],)
@@ -880,7 +880,7 @@ def _is_literal_elsewhere(
 
 
 def _plain(match: re.Match[str]) -> bool:
-    """Whether the value of *match*, though not quoted, is not an expression there."""
+    """Return True if the value of *match*, though not quoted, is not an expression there."""
     before = match.string[max(0, match.start() - 80) : match.start()]
     name, value = before[-24:], match[str(match.lastgroup)]
     if match["sign"].strip() == ":" and _HEADER.search(name):

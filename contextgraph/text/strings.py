@@ -299,7 +299,7 @@ def without_private(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """*text* without control characters and characters that cannot be seen."""
+    """Return *text* without control characters and characters that cannot be seen."""
     return _TERMINAL.sub("", visible(text))
 
 
@@ -327,7 +327,7 @@ def terminal_json(line: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """*text* on one line of at most *width* characters, cut with an ellipsis."""
+    """Return *text* on one line of at most *width* characters, cut with an ellipsis."""
     return cut(" ".join(plain(text).split()), width)
 
 
@@ -430,7 +430,7 @@ def _stems_of(identifier: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """*word* without its English ending; unchanged unless it has only ASCII letters."""
+    """Return *word* without its English ending; unchanged unless it has only ASCII letters."""
     if not (word.isascii() and word.isalpha()):
         return word
     from Stemmer import Stemmer
@@ -452,7 +452,7 @@ _QUOTED_NAME = regex(
 
 @lru_cache(8192)
 def quoted_names(message: str) -> tuple[str, ...]:
-    """The names and paths that *message* quotes, in order, each once."""
+    """Return the names and paths that *message* quotes, in order, each once."""
     names = (match[match.lastgroup or 0] for match in _QUOTED_NAME.finditer(message[:_READ]))
     return tuple(dict.fromkeys(names))
 
@@ -463,7 +463,7 @@ def subject_of(message: str) -> str:
 
 
 def number_of(count: int, noun: str) -> str:
-    """*count* of an English *noun*: ``1 run``, ``0 recoveries``, ``2,000 runs``."""
+    """Return *count* of an English *noun*: ``1 run``, ``0 recoveries``, ``2,000 runs``."""
     if count == 1:
         return f"1 {noun}"
     ends_in_y = noun.endswith("y") and noun[-2] not in "aeiou"
@@ -557,7 +557,7 @@ def _count(text: str) -> int:
 
 
 def mask_after(lead: str, value: str) -> str:
-    """*value* masked as what follows *lead*, such as ``"password": "``, and a quote ends."""
+    """Return *value* masked as what follows *lead*, such as ``"password": "``, and a quote ends."""
     whole = mask_secrets(f'{lead}{value}"')
     if whole.startswith(lead):
         return whole.removeprefix(lead).removesuffix('"')
@@ -572,7 +572,7 @@ _PLAIN_NAME = regex(
 
 
 def masked_name(name: str) -> str:
-    """*name*, such as an instance id, as it is stored: to look up what was learned under it.
+    """Return *name*, such as an instance id, as it is stored: to look up what was learned under it.
 
     Loading the rules of secrets takes as long as much of a command: a plain name needs none.
     """
@@ -671,14 +671,14 @@ _COMMON = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self
 
 
 def joined_lines(text: str, limit: int) -> str:
-    """*text* without line ends, at most *limit* characters; ` ⏎ ` stands for a line end."""
+    """Return *text* without line ends, at most *limit* characters; ` ⏎ ` stands for a line end."""
     lines = [" ".join(line.split()) for line in text.strip()[: 4 * limit].splitlines()]
     joined = " ⏎ ".join([line for line in lines if line and line != "end_of_edit"])
     return cut(joined, limit)
 
 
 def command_text(text: str, limit: int) -> str:
-    """*text* in one line, without its middle where it is longer than *limit* characters.
+    """Return *text* in one line, without its middle where it is longer than *limit* characters.
 
     A command ends with what it is about: the tests, the file, the options that were added.
     """
@@ -692,7 +692,7 @@ def command_text(text: str, limit: int) -> str:
 
 
 def code(text: str) -> str:
-    """A line of code or a command in backquotes."""
+    """Return a line of code or a command in backquotes."""
     return f"`{command_text(text, _CODE_CHARS)}`"
 
 
@@ -708,7 +708,7 @@ def identifiers(lines: Iterable[str]) -> set[str]:
 
 
 def informative_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
-    """The two lines that say most, in order.
+    """Return the two lines that say most, in order.
 
     Those that hold a word of *named* are preferred, then those that come first.
     """
@@ -757,7 +757,7 @@ MOST_TEXTS = 2_000
 
 
 def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
-    """The rarest known words with their weights: 1,000 times the logarithm of their rarity.
+    """Return the rarest known words with their weights: 1,000 times the logarithm of their rarity.
 
     At most eight, that occur in at most 2,000 texts together; the rarest is always one of them.
     *counts* says in how many of the *total* texts each word occurs. Weights are whole numbers, so
@@ -840,7 +840,7 @@ class FixedCounts(Counter[str]):
     _total: int | None = None
 
     def total(self) -> int:
-        """The sum of all counts."""
+        """Return the sum of all counts."""
         if self._total is None:
             self._total = super().total()
         return self._total
@@ -848,7 +848,7 @@ class FixedCounts(Counter[str]):
 
 @lru_cache(_REMEMBERED_TEXTS)
 def word_counts(text: str) -> FixedCounts:
-    """The words in the head of *text* with their counts, in order."""
+    """Return the words in the head of *text* with their counts, in order."""
     return FixedCounts(words(text[:TASK_CHARS]))
 
 

@@ -287,7 +287,7 @@ class Connections:
         return f"{address}ro"
 
     def _is_unwritable(self) -> bool:
-        """Whether readers cannot put files beside the memory, as those of a growing one must."""
+        """Return True if readers cannot put files beside the memory, as a growing one needs."""
         return (
             not self.in_memory
             and not os.access(os.path.dirname(self.path) or ".", os.W_OK, effective_ids=_EFFECTIVE)
@@ -363,7 +363,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 
 def _has_locks(path: str) -> bool:
-    """Whether the file system of *path* has the locks by which processes take turns."""
+    """Return True if the file system of *path* has the locks by which processes take turns."""
     try:
         with open(path, "rb+") as file:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0, os.SEEK_END)
