@@ -488,7 +488,7 @@ def supported(runs: list[KnownRun]) -> list[KnownRun]:
 
 
 def _facts_of(run: KnownRun) -> Iterator[tuple[str, str]]:
-    """Return the files, the symbols by file and the failing tests of *run*."""
+    """Yield the files, the symbols by file and the failing tests of *run*."""
     yield from (("", path) for path in run.changed | run.opened | run.listed)
     yield from ((path, name) for path, names in run.facts.symbols.items() for name in names)
     yield from (("failing", test) for test in run.facts.failing)

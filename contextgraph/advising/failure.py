@@ -260,7 +260,7 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
 def _prevention(
     condition: Condition, runs: Sequence[JudgedRun] | Sequence[RunCourse], store: Store
 ) -> Iterator[str]:
-    """Return what solved runs did in place of *condition*."""
+    """Yield what solved runs did in place of *condition*."""
     solved = [run for run in runs if run.is_solved and condition not in run.conditions]
     if not solved:
         return

@@ -134,7 +134,7 @@ def with_content_hashes(raw: RawTrajectory, tree: WorkingTree) -> RawTrajectory:
 
 
 def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]:
-    """Return what *playbook* names and *tree* lacks, or has with another content."""
+    """Yield what *playbook* names and *tree* lacks, or has with another content."""
     for file in playbook.files:
         if gone := _of_file(file, tree):
             yield Stale("file", file.path, gone)
@@ -268,14 +268,14 @@ _OF_LINES = (RemedyKind.EDIT, RemedyKind.RESEND)
 
 
 def paths_of_command(command: CommandRecord) -> Iterator[str]:
-    """Return the folder of *command* and the paths that it names."""
+    """Yield the folder of *command* and the paths that it names."""
     if command.folder:
         yield command.folder
     yield from _paths_in(command.command, command.folder)
 
 
 def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
-    """Return paths that a concrete remedy names, without those that it makes."""
+    """Yield paths that a concrete remedy names, without those that it makes."""
     made: list[str] = []
     for action in actions:
         if action.is_general:
@@ -288,14 +288,14 @@ def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
 
 
 def paths_edited(actions: Iterable[RemedyAction]) -> Iterator[str]:
-    """Return files whose lines a concrete remedy changes."""
+    """Yield files whose lines a concrete remedy changes."""
     for action in actions:
         if action.kind in _OF_LINES and not action.is_general:
             yield from _paths_of(action)
 
 
 def paths_in_prose(text: str) -> Iterator[str]:
-    """Return the paths that sentences name."""
+    """Yield the paths that sentences name."""
     for word in text.split():
         path = word.lstrip("`'\"([<").rstrip("`'\")]>.,;:!?")
         if _FILE.search(path) and not _NO_PATH.search(path):

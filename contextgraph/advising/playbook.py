@@ -517,7 +517,7 @@ def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
 
 
 def _made_to_run(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
-    """Return the package that was installed where *given* ran only afterwards."""
+    """Yield the package that was installed where *given* ran only afterwards."""
     tried: set[str] = set()
     installed: dict[str, dict[str, set[str]]] = {}
     for run in runs:

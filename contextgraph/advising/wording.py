@@ -223,7 +223,7 @@ def _fitting(
 
 
 def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
-    """Return pinned notes, facts of the machine, then what at least two tasks agree on.
+    """Yield pinned notes, facts of the machine, then what at least two tasks agree on.
 
     They have a line each, most useful first, without quarantined ones; counts are of tasks.
     """

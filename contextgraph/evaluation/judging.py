@@ -536,7 +536,7 @@ def judge_by_hand(
 def _answers(
     memory: AgentMemory, read: Trace, moments: Iterable[JudgedMoment]
 ) -> Iterator[list[HandVerdict | None]]:
-    """Return the worth of each shown item at each moment; None where it was not judged."""
+    """Yield the worth of each shown item at each moment; None where it was not judged."""
     states, raw = list(states_of(read.raw)), read.raw
     for moment in moments:
         state = states[moment.step - read.steps[0].index + 1]

@@ -316,7 +316,7 @@ class KeyedFiles:
         return entry[0] if entry else None
 
     def live(self) -> list[dict[str, Json]]:
-        """Yield the envelopes of all live keys as JSON objects, in no order."""
+        """Return the envelopes of all live keys as JSON objects, in no order."""
         if not self.state.exists():
             return []
         lines = self.state.read_bytes().split(b"\n")

@@ -252,7 +252,7 @@ def _linked(
     notes: Mapping[str, Note],
     own: Mapping[str, float],
 ) -> list[tuple[Note, float]]:
-    """Yield what is linked to the best entities, and causes of the best notes, with its score."""
+    """Return what is linked to the best entities, and causes of the best notes, with its score."""
     best = [id_ for id_ in sorted(own, key=lambda id_: (-own[id_], id_)) if own[id_] > 0]
     entities = [id_ for id_ in best if notes[id_].kind is NoteKind.ENTITY][:_WALKED]
     caused = [id_ for id_ in best if notes[id_].kind is not NoteKind.ENTITY][:_WALKED]

@@ -41,7 +41,7 @@ def is_rules(path: Path) -> bool:
 
 
 def rules_in(path: Path) -> Iterator[Rule]:
-    """Return the rules in *path*: a Markdown file, an export of mem0 or Letta, or a folder.
+    """Yield the rules in *path*: a Markdown file, an export of mem0 or Letta, or a folder.
 
     Of Markdown each item of a list and each paragraph, without headings, code and front matter.
     Raises `ReadError` for a file that cannot be read as such, and for a link out of the folder that

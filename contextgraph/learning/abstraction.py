@@ -220,7 +220,7 @@ class _RemedyFinder(Struct, frozen=True):
         return {**supported}
 
     def _remedies(self, clearance: Clearance) -> Iterator[tuple[RemedyKey, RemedyAction]]:
-        """Return what *clearance* supports: its actions, corrected paths, and patterns.
+        """Yield what *clearance* supports: its actions, corrected paths, and patterns.
 
         Only another try clears a time-out itself; after any other error another try teaches
         nothing. Of an edit that is sent again the lines differ from file to file.
@@ -513,7 +513,7 @@ class Abstraction(Struct, frozen=True):
         return changes
 
     def derive(self, error_ids: Sequence[str]) -> Iterator[Derived]:
-        """Return all that would be stored for these errors."""
+        """Yield all that would be stored for these errors."""
         for batch in in_batches(error_ids):
             histories = self.store.recoveries.histories(batch, self.policy.window)
             known = self._known(batch)
@@ -777,7 +777,7 @@ def _are_twins(methodology: Methodology, other: Methodology) -> bool:
 def similar_fragments(
     error_id: str, clearances: Iterable[Clearance], policy: ConsolidationPolicy
 ) -> Iterator[SimilarTo]:
-    """Return each fragment with the newest one of its repository with the same clearance.
+    """Yield each fragment with the newest one of its repository with the same clearance.
 
     *clearances* are the newest first.
     """

@@ -551,7 +551,7 @@ def summarise(read: Trace, files: Sequence[str]) -> str:
 
 
 def _reproduced(read: Trace) -> Iterator[str]:
-    """Return how the failure was reproduced before anything was changed."""
+    """Yield how the failure was reproduced before anything was changed."""
     tries = [
         step
         for step in read.steps

@@ -82,7 +82,7 @@ def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
 def judged_remedies(
     store: Store, run: Trace, channels: Mapping[str, Channel] = FROM_RUNS
 ) -> Iterator[list[JudgedRemedy]]:
-    """Return the advice of *store* at each error that *run* verifiably cleared, best first.
+    """Yield the advice of *store* at each error that *run* verifiably cleared, best first.
 
     Runs of its part of the instances are hidden, and later ones.
     """

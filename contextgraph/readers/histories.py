@@ -373,7 +373,7 @@ def _queued_command(attachment: Row, time: datetime | None) -> Iterator[UserMess
 
 
 def _hook_context(attachment: Row) -> Iterator[Prompt]:
-    """Return what a hook added: stripped before learning; its ids say what was shown."""
+    """Yield what a hook added: stripped before learning; its ids say what was shown."""
     content = attachment.get("content")
     if attachment.get("type") == "hook_additional_context" and isinstance(content, list):
         parts = (part for part in content if isinstance(part, str))
@@ -629,7 +629,7 @@ class _CodexSession(Struct):
     polls: dict[str, str] = field(default_factory=dict)
 
     def turns(self, row: Row) -> Iterator[Turn]:
-        """Return the turns in a line."""
+        """Yield the turns in a line."""
         kind = text(row, "type")
         if _CODEX_STREAM.fullmatch(kind):
             yield from _codex_streamed(row)

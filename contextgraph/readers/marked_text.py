@@ -336,7 +336,7 @@ def is_specstory(value: object) -> bool:
 
 
 def specstory_runs(page: str, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """Return the run of each session of a page, and one of each batch of its sub-agents."""
+    """Yield the run of each session of a page, and one of each batch of its sub-agents."""
     runs = list[RawTrajectory | ReadError]()
     for facts, turns in _sessions(page, place):
         main = [turn for turn in turns if not turn.is_side]

@@ -304,7 +304,7 @@ class Tagged(NamedTuple):
 
 
 def tagged(words: str, names: Container[str] | None = None) -> Iterator[Tagged]:
-    """Return the texts between tags of *names* (empty: all); tags inside are text.
+    """Yield the texts between tags of *names* (empty: all); tags inside are text.
 
     In time that grows linearly with the length of *words*, whatever is not closed.
     """

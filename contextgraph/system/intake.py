@@ -367,7 +367,7 @@ def _corrupt() -> tuple[type[Exception], ...]:
 def _salvaged(
     file: IO[bytes], codec: _Codec, frame_start: int, taken: int, piece: bytes
 ) -> Iterator[bytes]:
-    """Return what *piece* holds before the corruption; nothing if *file* cannot go back.
+    """Yield what *piece* holds before the corruption; nothing if *file* cannot go back.
 
     A decoder that fails keeps all that it decoded in that call to itself, so the frame is decoded
     again up to *taken*, and from there byte by byte.

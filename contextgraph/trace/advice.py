@@ -792,7 +792,7 @@ class MachineLesson(NamedTuple):
 
 
 def _packages(action: RemedyAction) -> Iterator[MachineLesson]:
-    """Return a lesson for each package that *action* installs."""
+    """Yield a lesson for each package that *action* installs."""
     command = " ".join(action.values_of("command")[:1])
     installer = _INSTALLER.match(command)
     packages = action.target.split()
@@ -803,7 +803,7 @@ def _packages(action: RemedyAction) -> Iterator[MachineLesson]:
 
 
 def lessons_of(actions: Iterable[RemedyAction], error_type: str) -> Iterator[MachineLesson]:
-    """Return the lesson of *actions* about the machine; edits of code give none."""
+    """Yield the lesson of *actions* about the machine; edits of code give none."""
     for action in actions:
         pattern = action.pattern
         names = {pattern.target, pattern.replaced}

@@ -87,7 +87,7 @@ def _use(name: str, text: Sequence[str]) -> str:
 
 
 def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
-    """Return how the *text* of an edit fits the lines that it replaces and those behind them."""
+    """Yield how the *text* of an edit fits the lines that it replaces and those behind them."""
     first, last = span
     replaced = last - first + 1
     yield "one line replaced" if replaced == 1 else "several lines replaced"

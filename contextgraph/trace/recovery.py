@@ -473,7 +473,7 @@ def facts_of_run(read: Trace) -> RunFacts:
 
 
 def _losses_of(read: Trace) -> Iterator[Loss]:
-    """Return the steps that a run lost by the causes of its verified recoveries."""
+    """Yield the steps that a run lost by the causes of its verified recoveries."""
     folders = FolderCauses(read.raw)
     for one in read.recoveries:
         if not one.verified or one.workaround:

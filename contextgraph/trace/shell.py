@@ -90,7 +90,7 @@ class SimpleCommand(Struct, frozen=True):
 
 
 def simple_commands(line: str) -> Iterator[SimpleCommand]:
-    """Return the commands of a shell *line* in order."""
+    """Yield the commands of a shell *line* in order."""
     for command in map(_unwrapped, _commands(line)):
         if command.words or command.written:
             yield command
