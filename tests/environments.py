@@ -29,6 +29,12 @@ def ray_python() -> Path:
 
 
 @pytest.fixture(scope="session")
+def datasets_python() -> Path:
+    """The interpreter of an environment with Hugging Face's datasets, and with all of this one."""
+    return environment_with("datasets==5.2.0")
+
+
+@pytest.fixture(scope="session")
 def litellm_python() -> Path:
     """The interpreter of an environment with litellm, and with all of this one."""
     return environment_with("litellm==1.106.2")
