@@ -676,8 +676,9 @@ class MemoryRuns(_Part):
     ) -> Sequence[model.Session]:
         most = _most(min(ALL, skip + max(0, limit)))
         order = {**_ORDERS, model.RunOrder.OUTCOME: "ending"}[wanted.order]
-        found = self._find(Question(tables.RUN, _admitted(wanted), (order,), most))
-        return self._with_parts([_run(text) for (text,) in found[skip:]])
+        # Without the values of those that are skipped.
+        found = self._find(Question(tables.RUN, _admitted(wanted), (order,), most, (KEY,)))
+        return self._with_parts(self._in_order(tables.RUN, [key for (key,) in found[skip:]], _run))
 
     @_of_one_state
     def session(self, name: str) -> model.Session | None:
