@@ -279,27 +279,27 @@ class SettingInForce(Struct, frozen=True):
 
 
 def user_settings_file() -> str:
-    """The settings file of the user, for all folders."""
+    """Return the settings file of the user, for all folders."""
     return os.path.join(_user_folder("config"), SETTINGS_FILE)
 
 
 def data_folder() -> str:
-    """The folder of the memory, and of all else that is kept for the user."""
+    """Return the folder of the memory, and of all else that is kept for the user."""
     return _user_folder("data")
 
 
 def default_memory() -> str:
-    """The memory file used when none is named."""
+    """Return the memory file used when none is named."""
     return os.path.join(data_folder(), "memory.db")
 
 
 def vector_cache_file() -> str:
-    """The file in which vectors of models are cached."""
+    """Return the file in which vectors of models are cached."""
     return os.path.join(_user_folder("cache"), "vectors.db")
 
 
 def usage_log_file() -> str:
-    """The file in which the usage of models is counted."""
+    """Return the file in which the usage of models is counted."""
     return os.path.join(data_folder(), "spent.db")
 
 
@@ -320,7 +320,7 @@ def load_settings(
     folder: "Path | str | None" = None,
     **flags: str | float | None,
 ) -> Settings:
-    """The settings in force: *flags* that are not None, then environment, files, defaults.
+    """Return the settings in force: *flags* that are not None, then environment, files, defaults.
 
     The file in *folder* precedes the user's where it is trusted; else one warning names what is
     ignored. A *configuration* named by any of these overrides
@@ -335,7 +335,7 @@ def settings_in_force(
     folder: "Path | str | None" = None,
     **flags: str | float | None,
 ) -> list[SettingInForce]:
-    """Each setting that `load_settings` loads, with its origin. Raises the same errors."""
+    """Return each setting that `load_settings` loads, with its origin. Raises the same errors."""
     settings, origins = _loaded(environment, folder, flags)
     values = structs.asdict(settings)
     values |= {"store": settings.address, "configuration": settings.configuration.name}

@@ -260,7 +260,7 @@ class AgentMemory:
 
     @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":
-        """The embedding spaces."""
+        """Return the embedding spaces."""
         return self._parts.spaces
 
     @CachedPart
@@ -270,7 +270,7 @@ class AgentMemory:
 
     @CachedPart
     def keyed(self) -> "KeyedMemory":
-        """The key-value memory in plain files next to this memory; see docs/keyed.md.
+        """Return the key-value memory in plain files next to this memory; see docs/keyed.md.
 
         Raises `SettingsError` for a memory in RAM if the setting *keyed_root* is not set.
         """
@@ -356,19 +356,19 @@ class AgentMemory:
 
     @CachedPart
     def lessons(self) -> "Lessons":
-        """The lessons that people gave in learned runs; see docs/notes.md."""
+        """Return the lessons that people gave in learned runs; see docs/notes.md."""
         return self._parts.lessons
 
     @CachedPart
     def pages(self) -> "Pages":
-        """The pages, which may refer to each other; see docs/pages.md."""
+        """Return the pages, which may refer to each other; see docs/pages.md."""
         from contextgraph.knowledge.pages import Pages
 
         return Pages(self.store.notes, self._now)
 
     @CachedPart
     def entities(self) -> "Entities":
-        """The named entities with their tags and relations; see docs/pages.md."""
+        """Return the named entities with their tags and relations; see docs/pages.md."""
         from contextgraph.knowledge.pages import Entities
 
         return Entities(self.store.notes, self._now, self.store.runs)

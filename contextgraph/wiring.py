@@ -119,7 +119,7 @@ class Parts:
 
     @CachedPart
     def endpoint(self) -> "Endpoint":
-        """The server of models."""
+        """Return the server of models."""
         return _endpoint(self.settings)
 
     @CachedPart
@@ -160,7 +160,7 @@ class Parts:
 
     @CachedPart
     def chat(self) -> "Chat | None":
-        """The language model that words methodologies."""
+        """Return the language model that words methodologies."""
         return self.chat_of(self.settings.summarizer)
 
     @CachedPart
@@ -173,7 +173,7 @@ class Parts:
         return ConflictJudge(replace(chat, policy=JUDGING))
 
     def chat_of(self, chosen: str) -> "Chat | None":
-        """The language model *chosen*; None for none, and for the template."""
+        """Return the language model *chosen*; None for none, and for the template."""
         if not chosen:
             return None
         from contextgraph.llm import Chat, Prices, chat_model, model_in
@@ -221,7 +221,7 @@ class Parts:
 
     @CachedPart
     def channels(self) -> "Mapping[str, Channel]":
-        """The channels that the configuration chooses, by name."""
+        """Return the channels that the configuration chooses, by name."""
         from contextgraph.advising.channels import CHANNELS, by_lessons, by_notes, by_sessions
 
         notes = by_notes(
@@ -355,7 +355,7 @@ def build(
     on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     clock: Callable[[], datetime] = _now,
 ) -> Parts:
-    """The parts of the memory that *settings* describe; nothing is opened until first used.
+    """Return the parts of the memory that *settings* describe; nothing is opened until first used.
 
     With *read_only*, or without *create*, a memory that does not exist is not created: the first
     use raises `MemoryNotFoundError`. Without models texts are compared by their words.
@@ -406,7 +406,7 @@ def _retriever_in_loops(
 
 
 def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> "KeyedMemory":
-    """The keyed files of *settings*; nothing is created until something is set."""
+    """Return the keyed files of *settings*; nothing is created until something is set."""
     from contextgraph.knowledge.keyed import KeyedMemory
 
     return KeyedMemory(Path(settings.keyed_folder), clock=clock)

@@ -598,7 +598,7 @@ def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
 
 
 def about_another(current: ErrorSignature, candidate: RecoveryCandidate) -> bool:
-    """True where code was at fault, and what was cleared names other things than *current*.
+    """Return True if code was at fault, and what was cleared names other things than *current*.
 
     What was done about one name does not help with another (figures: docs/evaluation.md), nor
     is the package of another module; that one path or command is not found often has the same

@@ -166,7 +166,7 @@ class Distiller:
     def request(
         self, session: Session, part: int = 0, named: Sequence[str] | None = None
     ) -> Request:
-        """The request about a *part*, with the nearest active lessons, or those *named* by id.
+        """Return the request about a *part*, with the nearest active or the *named* lessons.
 
         Also those that a model wrote down and that wait for repetition; not other proposed ones,
         of which many are fragments.

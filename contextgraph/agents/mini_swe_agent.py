@@ -111,7 +111,7 @@ class AdvisedModel:
         return shown
 
     def serialize(self) -> Message:
-        """The model's part of the log, and the instance; at the end of a run, finishes it."""
+        """Return the model's part of the log, and the instance; finish a run that ended."""
         last = self._messages[-1] if self._messages else {}
         if self._advisor and last.get("role") == "exit":
             advisor, self._advisor = self._advisor, None

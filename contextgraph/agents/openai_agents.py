@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 def memory_tool(memory: AgentMemory, repo: str) -> "FunctionTool":
-    """The function tool ``query_memory``, which answers what *memory* knows of a task or an error.
+    """Return the function tool ``query_memory``, which asks *memory* about a task or error.
 
     Where the store does not answer, the tool answers that nothing is known, and that is logged.
     """

@@ -42,7 +42,7 @@ agent:
 
 
 def memory_hook(memory: AgentMemory, repo: str = "") -> Any:
-    """A run hook of SWE-agent; each run is learned from its ``.traj`` file when it is completed.
+    """Return a run hook of SWE-agent, which learns each completed ``.traj`` file.
 
     With `RunSingle` the agent is also advised: after its first prompt and after the output of
     commands. *repo* is the repository; otherwise it is found out from the instance, or from the

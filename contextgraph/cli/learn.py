@@ -86,7 +86,7 @@ class Selection:
 
 
 def numbers_of(text: str) -> range:
-    """The numbers that a Python slice such as ``100:200`` selects; a usage error for another text.
+    """Return the numbers of a Python slice such as ``100:200``; a usage error otherwise.
 
     How many there are is not known before all is read, so that none can be counted from the end.
     """
@@ -709,7 +709,7 @@ class _Results:
         self.emit(unread_record, error)
 
     def runs_by_file(self, paths: "Iterable[StrPath]") -> dict[Path, list[str]]:
-        """The ids of the runs in each of *paths*, but for those of which a part is not learned."""
+        """Return ids of the runs in each of *paths*, without runs that are learned in part."""
         from contextgraph.readers.sources import sources
 
         found: dict[str, set[str]] = {}

@@ -149,7 +149,7 @@ class RemoteModel(Struct, frozen=True):
 
 
 def remote_model(name: str, price: float | None = None, maker: str = OPENAI) -> RemoteModel:
-    """The model that *name* (``model`` or ``model@dimensions``) means, at *price* if that is given.
+    """Return the model *name* (``model`` or ``model@dimensions``), at *price* if given.
 
     Raises `SettingsError` where its dimensions are unknown.
     """
@@ -434,7 +434,7 @@ class _Rows(Struct, frozen=True):
 
 
 def answer_in(body: bytes, texts: int, space: str) -> _Rows:
-    """The vectors in the *body* of an answer to *texts* texts; raises `UnusableAnswerError`."""
+    """Return vectors in the *body* of an answer to *texts*; raises `UnusableAnswerError`."""
     try:
         answer: Any = orjson.loads(body)
     except orjson.JSONDecodeError as error:

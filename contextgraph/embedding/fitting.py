@@ -148,7 +148,7 @@ class TfidfModel(Struct, frozen=True, eq=False):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "TfidfModel":
-        """The model that `to_bytes` gave *data* for; raises `EmbeddingError` for anything else."""
+        """Return the model that `to_bytes` wrote as *data*; raises `EmbeddingError`."""
         start = data.find(b"\n") + 1
         try:
             head = orjson.loads(data[:start])
@@ -167,7 +167,7 @@ def is_fitted(space: str) -> bool:
 
 
 def fit(texts: Iterable[str]) -> TfidfModel:
-    """A model of *texts*, the same for the same texts; it knows no word where they share too few.
+    """Return a model of *texts*, the same for the same; without words if they share too few.
 
     Imports scikit-learn, which takes a second.
     """

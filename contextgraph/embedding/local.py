@@ -80,7 +80,7 @@ class LocalEmbedder(Struct, frozen=True):
 
 
 def local_embedder(model: str, cache: VectorCache = _NO_CACHE) -> LocalEmbedder:
-    """The embedder of the packaged model ("" or its name), or of the folder that *model* names.
+    """Return the embedder of the packaged model ("" or its name), or of the folder *model*.
 
     Vectors are stored in *cache*. A folder holds ``model.onnx`` (mean pooling) and the vocabulary:
     ``vocab.txt`` or ``tokenizer.json``. Raises `SettingsError` where it does not.

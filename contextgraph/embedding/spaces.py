@@ -393,7 +393,7 @@ class EmbeddingSpaceManager:
         return sum(map(len, _waiting(self._store.vectors, active.name))) if active else 0
 
     def mismatch(self) -> str:
-        """A message where the configured embedder is not that of the active space, else ""."""
+        """Return a message if the configured embedder is not of the active space, else ""."""
         active = self._store.vectors.active_space()
         if not self._configured or active is None:
             return ""

@@ -171,7 +171,7 @@ class RecoveryBaselines:
     def bm25(
         self, text: str, limit: int, hidden: Collection[str], repo: str, *, in_scope: bool
     ) -> Answer[RepoRemedy]:
-        """The recoveries whose text is most like *text*: of *repo*, else of all repositories."""
+        """Return recoveries with a text most like *text*: of *repo*, else of all repositories."""
         visible = self._scope(repo, hidden) if in_scope else self._anywhere(repo, hidden)
         matches = self._index.best(text, limit, visible)
         if in_scope and not matches:

@@ -105,7 +105,7 @@ def read_tasks(path: Path) -> Sequence[Task]:
 
 
 def split_tasks(tasks: Sequence[Task], share: float, seed: int) -> dict[TaskPurpose, list[Task]]:
-    """The tasks of each part: *share* of those whose split is not fixed are to be learned."""
+    """Return the tasks of each part; *share* of those without a fixed split are learned."""
 
     def draw(task: Task) -> bytes:
         return blake2b(f"{seed}:{task.instance_id}".encode(), digest_size=8).digest()
@@ -525,7 +525,7 @@ class Experiment:
         self._unrelated: Mapping[str, Sequence[str]] = {}
 
     def left(self, *, retry_broken: bool = False) -> Mapping[TaskPurpose, Sequence[Key]]:
-        """The attempts that are still to be made: of each task and arm one, then a second one.
+        """Return the attempts still to be made: of each task and arm one, then a second one.
 
         With *retry_broken*, broken ones are; those that were to be learned only before the first
         judged one.

@@ -156,7 +156,7 @@ def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
 
 
 def compared(arm: str, after: ByTask, against: str, before: ByTask, seed: int) -> Comparison:
-    """The attempts *after* of *arm* compared with those *before*, on tasks that both have."""
+    """Return attempts *after* of *arm* compared with those *before*, on common tasks."""
     both = sorted(after.keys() & before.keys())
     shares = {task: (_solved(before[task]), _solved(after[task])) for task in both}
     passes_before, passes_after = _passes(before, 1), _passes(after, 1)

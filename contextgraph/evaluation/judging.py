@@ -368,7 +368,7 @@ def judge_related(memory: AgentMemory, folder: Path, seed: int = 0) -> tuple[mea
 def read_related(
     folder: Path,
 ) -> tuple[Iterator[model.RawTrajectory], list[tuple[model.RawTrajectory, frozenset[str]]]]:
-    """The past tasks of *folder*, and the new ones with the instances that are linked to each.
+    """Return the past tasks of *folder*, and the new ones with the instances linked to each.
 
     It holds ``experiences.jsonl`` (past tasks: ``instance_id``, ``repo``, ``problem_statement``,
     ``patch``), ``queries.jsonl`` (new ones, the same keys) and ``qrels.json`` (query id -> ids of

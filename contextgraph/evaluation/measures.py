@@ -426,7 +426,7 @@ def reliability(moments: Iterable[Moment]) -> tuple[ReliabilityPoint, ...]:
 def compare(
     first: Sequence[Moment], second: Sequence[Moment], seed: int = 0
 ) -> tuple[Contrast, ...]:
-    """The contrast of the memory in two reports in every measure that both have moments for."""
+    """Return the contrast of the memory in two reports, in every measure of both."""
     return _contrasts(first, OURS, second, OURS, seed)
 
 
@@ -455,7 +455,7 @@ def estimate(by_instance: Mapping[str, Share], seed: int) -> Estimate | None:
 
 
 def difference(by_instance: Mapping[str, tuple[Share, Share]], seed: int) -> Difference:
-    """The second figure minus the first; the same instances are drawn for both. Needs one."""
+    """Return the second figure minus the first, over the same instances. Needs one."""
     import numpy as np
 
     pairs = [by_instance[instance] for instance in sorted(by_instance)]

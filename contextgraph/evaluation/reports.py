@@ -244,7 +244,7 @@ def _listed(value: object) -> str:
 
 
 def measures_by_title(report: Report) -> Iterator[tuple[str, Measures]]:
-    """The measures by method, of steps saved, of families of errors and of loops, with titles."""
+    """Yield measures by method, of steps saved, of families and of loops, with titles."""
     loops = {name: by for name, by in report.measures.items() if "contextgraph" not in by}
     others = {name: by for name, by in report.measures.items() if name not in loops}
     for title, measures in (
@@ -263,7 +263,7 @@ def against_title(baseline: str) -> str:
 
 
 def figure_rows(measures: Measures) -> tuple[list[str], list[list[tuple[str, str]]]]:
-    """The titles of a table of *measures*, and its rows: measure, count, a figure per method.
+    """Return titles of a table of *measures*, and rows: measure, count, a figure per method.
 
     Each cell has two parts: a figure and its interval.
     """

@@ -229,7 +229,7 @@ def _names(recovery: Recovery) -> Names:
 def judged_texts(
     read: Trace, said: Iterable[Said], shown: Mapping[str, Sequence[ShownItem]]
 ) -> Iterator[Said]:
-    """*said* with its worth; a step is saved once, by the first text that makes it superfluous."""
+    """Yield *said* with its worth; a step counts for the first text that saves it."""
     run = _Run(read)
     saved = set[int]()
     for text in said:
@@ -251,7 +251,7 @@ class _Run:
         self._first = read.steps[0].index if read.steps else 0
 
     def worth(self, said: Said, items: Sequence[ShownItem]) -> tuple[set[int], int]:
-        """The steps that *said* with its *items* makes superfluous, and how many are wrong."""
+        """Return the steps that *said* with its *items* saves, and the number of wrong items."""
         match said.kind:
             case MomentKind.START:
                 return self._later(said.text, items, said.step), self._contradicted(said.text)

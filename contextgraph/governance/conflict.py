@@ -146,7 +146,7 @@ def verdict(new: Statement, old: Statement) -> Verdict:
 
 
 def judged(verdict: Verdict, new: Statement, old: Statement) -> Verdict:
-    """The *verdict* of a judge, where it is sure; which statement prevails is decided here."""
+    """Return the *verdict* of a judge if it is sure; this decides which statement prevails."""
     if verdict.confidence < _MIN_JUDGED:
         return _UNRELATED
     if verdict.relation in (Relation.SAME, Relation.UNRELATED):

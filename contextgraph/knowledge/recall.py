@@ -142,7 +142,7 @@ def recollections(
     strategy: Strategy = Strategy.NOTES,
     counts: WordCounts = NO_WORDS,
 ) -> list[Recollection]:
-    """The notes of *store* and *others* that are proposed for *question*, the best first.
+    """Return the notes of *store* and *others* that are proposed for *question*, the best first.
 
     One mechanism for all that is recalled: *others* are what is not stored as a note, in the same
     form; *counts* says in how many passages its words occur. The score of an entity falls by what

@@ -149,7 +149,7 @@ class Accepted(Struct):
 
 @cache
 def prompt_text(version: str) -> str:
-    """The prompt in the file *version* of prompts/; a changed one is a file of the next number."""
+    """Return the prompt in the file *version* of prompts/; a changed one gets a new number."""
     return (_PROMPTS / f"{version}.md").read_text("utf-8")
 
 
@@ -162,7 +162,7 @@ def first_messages(version: str, facts: str) -> "list[Message]":
 
 
 def fields_in(answer: str, form: "type[BaseModel]") -> dict[str, Any]:
-    """The fields of the JSON object in *answer*, in *form*; raises pydantic's `ValidationError`.
+    """Return fields of the JSON object in *answer*, in *form*; raises `ValidationError`.
 
     Some models put it into a code fence, or reason before it, also with braces: the last object
     that has the form counts.
@@ -215,7 +215,7 @@ class Chat(Struct, frozen=True):
         *,
         interactive: bool = False,
     ) -> tuple[str, Usage]:
-        """The model's answer to *messages*, in *form* if one is given and it can, and the usage.
+        """Return the answer to *messages* and the usage; in *form* if the model can.
 
         Raises `RemoteError`.
         """

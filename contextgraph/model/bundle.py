@@ -158,7 +158,7 @@ def products(rows: "Floats", query: Vector) -> "Floats":
 
 
 def matrix_of(vectors: Sequence[Vector]) -> "Floats":
-    """The numbers of *vectors* (at least one, of one space) as rows of a contiguous matrix."""
+    """Return the numbers of *vectors* (one or more, of one space) as a contiguous matrix."""
     import numpy as np  # costs 0.1 s, and most commands compare no vectors
 
     joined = np.frombuffer(b"".join(vector.data for vector in vectors), dtype="<f4")

@@ -70,7 +70,7 @@ def _other(value: object) -> object:
 
 
 def parts_of(value: object, forms: Forms = COMPLETE) -> Mapping[str, object]:
-    """The keys of *value*, a record, with what they hold: those of *forms*, or all fields."""
+    """Return keys and values of *value*, a record: those of *forms*, or all fields."""
     if form := forms.get(type(value)):
         return form(value)
     return {name: getattr(value, name) for name in _names_of(cast(Hashable, type(value)))}
@@ -260,7 +260,7 @@ class Columns(Generic[Value]):
         return tuple(row)
 
     def value(self, row: Iterable[Any], **omitted: object) -> Value:
-        """The value with the columns *row* and the fields *omitted*; for NULL, the default."""
+        """Return the value with the columns *row*, without *omitted*; for NULL, the default."""
         values = dict(zip(self.names, row, strict=True))
         try:
             for name, read, default in self._readers:

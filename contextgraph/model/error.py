@@ -74,7 +74,7 @@ class ErrorKind(Protocol):
 
 
 def recorded_family(error: ErrorKind) -> Family:
-    """The family under which *error* is recorded: a test runner reports exceptions of programs."""
+    """Return the family to record *error* by: a test runner reports exceptions of programs."""
     name = error.error_type.rpartition(".")[2]
     is_reported = error.family is Family.TEST_FAILURE and name.isidentifier()
     is_exception = is_reported and name.endswith(("Error", "Exception", "Warning"))

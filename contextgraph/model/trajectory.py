@@ -489,7 +489,7 @@ def adds_to(given: Judged, known: Judged) -> bool:
 
 
 def instance_id_in(text: str) -> str | None:
-    """The first SWE-bench instance id (``owner__repo-12``) in *text*, such as a file name."""
+    """Return the first SWE-bench instance id (``owner__repo-12``) in *text*, as a file name."""
     match = _INSTANCE_ID.search(text)
     return match.group() if match else None
 

@@ -151,7 +151,7 @@ def _model(row: Row) -> str:
 
 
 def turns_of(messages: Iterable[Row]) -> Iterator[Turn]:
-    """The turns of chat *messages*; a user message after calls in the text is their result."""
+    """Yield turns of chat *messages*; a user message after calls in the text is a result."""
     unanswered = 0
     for message in messages:
         role = message.get("role")
@@ -205,7 +205,7 @@ def _call(call: Row) -> Call:
 
 
 def logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The runs of a log of calls: of each conversation the longest request, with its response."""
+    """Yield runs of a log of calls: the longest request of each conversation, and its answer."""
     pending: tuple[Row, list[Row]] | None = None
     for index, line in enumerate(lines):
         try:

@@ -319,7 +319,7 @@ def lines_run(
     unknown_kind: Callable[[Row], str] = lambda _: "",
     id_of: Callable[[Row], str] = _message_id,
 ) -> Iterator[RawTrajectory | ReadError]:
-    """The run of a history of lines; *facts_of* gives what a line says of it, as `finished_run`.
+    """Yield the run of a history of lines; *facts_of* returns facts of a line.
 
     *id_of* gives the id of the message in a line. *unknown_kind* names the kind of a line that the
     reader does not know; where nothing else was said, they are reported, and the session is not
@@ -402,7 +402,7 @@ def inherited_of(turns: Sequence[Turn]) -> Inherited:
 
 
 def conversation_of(turns: Iterable[Turn]) -> Conversation:
-    """The steps of *turns*: one for each call, with its result, and one for a reply without call.
+    """Return the steps of *turns*: one for each call, and for each reply without a call.
 
     What a person writes before the first step is the task, later it belongs to the step before.
     A result whose call is lost, or was never understood, is that of a step without action.
@@ -602,7 +602,7 @@ def _continued(first: Result, rest: Result) -> Result:
 
 
 def time_in(row: Row, name: str = "timestamp") -> datetime | None:
-    """The moment at *name*: ISO 8601, or seconds or milliseconds since 1970; None if there is none.
+    """Return the time at *name*: ISO 8601, or seconds or milliseconds since 1970; else None.
 
     A time without a zone is taken for UTC.
     """

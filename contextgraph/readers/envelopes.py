@@ -248,7 +248,7 @@ _TRAILER_ENDS = frozenset("]>#$0123456789")
 
 
 def output_in(text: str) -> Output:
-    """The output that a tool's answer holds, without the tool's own notes on exit code and cwd."""
+    """Return the output in a tool's answer, without its notes on exit code and folder."""
     text, cwd = clean(text), None
     if match := _SCRIPT.match(text):
         text = text[match.end() :]

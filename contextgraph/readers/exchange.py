@@ -75,7 +75,7 @@ def to_record(trajectory: RawTrajectory) -> dict[str, Json]:
 
 
 def from_record(record: Row) -> RawTrajectory:
-    """The trajectory that `to_record` wrote. Raises ValueError if it did not write *record*."""
+    """Return the trajectory of *record*, which `to_record` wrote; raises ValueError."""
     version = record[_MARK]
     if version != VERSION:
         raise ValueError(f"version {version!r} of the format is not known, only {VERSION}")

@@ -245,7 +245,7 @@ def as_row(value: object, name: str) -> Row:
 
 
 def content_text(row: Row, name: str = "content") -> str:
-    """A chat message's text, whether it is one text or a list of ``{"type", "text"}`` parts."""
+    """Return the text of a chat message: one text, or a list of ``{"type", "text"}`` parts."""
     value = row.get(name)
     if isinstance(value, list):
         parts = (as_row(part, name) for part in value)

@@ -75,7 +75,7 @@ def recognises(value: object) -> bool:
 
 
 def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The run in *value*; an event of the wrong shape is an error, and the others are read."""
+    """Yield the run in *value*; a malformed event is an error, and the others are read."""
     row: Row = value if isinstance(value, dict) else {}
     # Evaluations of 2024 logged events as pairs of action and observation.
     entries = row["history"] if row else value

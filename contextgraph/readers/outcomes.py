@@ -107,7 +107,7 @@ def is_prediction(value: Any) -> bool:
 
 
 def outcomes_of(file: Path) -> Outcomes | None:
-    """The outcomes in *file*; None if it is not a report. Raises OSError if it cannot be read."""
+    """Return outcomes in *file*; None if it is no report. Raises OSError."""
     with opened(file) as stream:
         head = stream.read(_HEAD)
         if not _REPORT_WORDS.search(head):
@@ -222,7 +222,7 @@ class GivenOutcomes(Struct, frozen=True):
     def judged(
         self, run: RawTrajectory, instances: Iterable[str], on_conflict: OnConflict
     ) -> RawTrajectory:
-        """*run*, which has one of the ids *instances*, with the outcome of a verdict, if any.
+        """Return *run*, with an id of *instances*, with the outcome of a verdict, if any.
 
         Where verdicts name agents, models or runs, those that name this one count. Verdicts that
         contradict each other count for nothing; that, and another outcome in the log, is passed to

@@ -490,7 +490,7 @@ def is_arrow(head: bytes) -> bool:
 def arrow_rows(
     name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of *file*, a stream of Arrow, with their number from 1; raises as `parquet_rows`."""
+    """Yield rows of *file*, a stream of Arrow, with numbers from 1; raises as `parquet_rows`."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -518,7 +518,7 @@ def arrow_rows(
 
 
 def row_groups(file: IO[bytes]) -> Iterator[FilePart]:
-    """The groups of rows of *file*; nothing where there is but one, or reading it would fail."""
+    """Yield the groups of rows of *file*; none if there is one, or it cannot be read."""
     try:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile

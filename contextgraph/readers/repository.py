@@ -156,7 +156,7 @@ def _ssh_settings(path: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def repo_in(task: str) -> str:
-    """The repository that *task* names, in a line ``repo: owner/name`` or as a cloned folder."""
+    """Return the repository that *task* names: ``repo: owner/name``, or a cloned folder."""
     head = task[:_HEAD]
     if named := _NAMED_REPO.search(head):
         return named[1]
@@ -169,7 +169,7 @@ def repo_in(task: str) -> str:
 
 
 def instance_in(task: str) -> str:
-    """The instance that *task* names in a line ``instance_id: …``; empty if there is none."""
+    """Return the instance in a line ``instance_id: …`` of *task*; empty without one."""
     named = _NAMED_INSTANCE.search(task[:_HEAD])
     return (instance_id_in(named[1]) or named[1]) if named else ""
 

@@ -32,7 +32,7 @@ def is_span(value: object) -> bool:
 
 
 def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """The runs in the spans of *value*: of each trace the longest request of each conversation."""
+    """Yield runs in the spans of *value*: the longest request of each conversation."""
     traces: dict[str, list[Row]] = {}
     for span in _spans(value):
         traces.setdefault(_trace_of(span), []).append(span)

@@ -74,7 +74,7 @@ def tool_call(call: Row) -> ToolCall:
 
 
 def json_arguments(value: object) -> Mapping[str, Json]:
-    """The arguments of a call, as an object or as the JSON text of one; empty for anything else."""
+    """Return the arguments of a call, an object or its JSON text; empty for others."""
     if isinstance(value, str):
         try:
             value = loads(value)
@@ -84,7 +84,7 @@ def json_arguments(value: object) -> Mapping[str, Json]:
 
 
 def calls_in_script(script: str) -> list[ToolCall]:
-    """The calls ``tools.NAME(…)`` of a script in JavaScript, with the arguments it spells out.
+    """Return the calls ``tools.NAME(…)`` of a script in JavaScript, with literal arguments.
 
     An argument may be an object, a text, or a name that was given one of them above; so may the
     values in an object.
@@ -278,7 +278,7 @@ class Replacement(NamedTuple):
 
 
 def replacements(words: str) -> Iterator[Replacement]:
-    """The edits in *words*, in time that grows linearly with its length, whatever is unclosed."""
+    """Yield the edits in *words*, in linear time, whatever is unclosed."""
     marks: dict[str, re.Match[str]] = {}
     following = {"old": "new", "new": "end", "end": ""}
     awaited = "old"

@@ -241,7 +241,7 @@ def whole(name: str, stream: Iterable[bytes], max_size: int) -> bytes:
 
 
 def pieces(name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int) -> Iterator[bytes]:
-    """The content of *file*, which is at its start, without its gzip or zstandard compression.
+    """Yield the content of *file*, from its start, without gzip or zstandard compression.
 
     *on_bytes* gets the number of bytes as they are taken from *file*. Raises ReadError, after
     all that could be read, where the file ends early or is corrupt, and where more than *max_size*

@@ -90,7 +90,7 @@ class WorkingTree(Struct, frozen=True):
             )
 
     def content_hash(self, path: str) -> str | None:
-        """The hash that git gives the content of the file at *path*; None where there is none."""
+        """Return git's hash of the content of the file at *path*; None without a file."""
         file = os.path.join(self.root, path)
         try:
             if path.startswith(_ELSEWHERE) or not os.path.isfile(file):

@@ -88,7 +88,7 @@ def clean(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """*text* without characters that hide text or reverse it: bidi, zero width, tags and such."""
+    """Return *text* without hiding or reversing characters: bidi, zero width, tags."""
     if text.isascii() or not _INVISIBLE.search(_without_plain_ascii(text)):
         return text
     return _INVISIBLE.sub("", text)
@@ -332,7 +332,7 @@ def one_line(text: str, width: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The first *width* characters of *text*, with an ellipsis in them for what is left out."""
+    """Return the first *width* characters of *text*; an ellipsis stands for the rest."""
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
@@ -702,7 +702,7 @@ def is_cut(text: str) -> bool:
 
 
 def identifiers(lines: Iterable[str]) -> set[str]:
-    """The names in *lines*, without keywords and builtins; strings and comments do not count."""
+    """Return names in *lines*, without keywords, builtins, strings and comments."""
     bare = (_STRING.sub("", line[:_LINE_READ]).partition("#")[0] for line in lines)
     return {name for line in bare for name in _CODE_NAME.findall(line)} - _COMMON
 
@@ -720,7 +720,7 @@ def informative_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[
 
 
 def shortened(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
-    """The lines that say most, as `informative_lines`, then an ellipsis where there are others."""
+    """Return `informative_lines`, then an ellipsis if there are others."""
     chosen = informative_lines(lines, named)
     others = islice(filter(_is_informative, dict.fromkeys(lines)), len(chosen), None)
     return (*chosen, ELLIPSIS) if any(others) else chosen
@@ -814,7 +814,7 @@ def nearness(query: Mapping[str, float], sequence: Sequence[str]) -> float:
 
 
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
-    """The BM25 of each of *texts* for the words *query*; they are the collection for their rarity.
+    """Return the BM25 of each of *texts*, which are the collection, for the words *query*.
 
     So stores that propose the same texts lead to the same scores.
     """

@@ -356,7 +356,7 @@ def line_of(step: "StepTrace") -> ShellLine:
 
 
 def stateful_part(step: "StepTrace") -> str:
-    """The last command of the line of *step* that changes what later commands meet, or ""."""
+    """Return the last command of *step* that changes what later ones meet, or ""."""
     line = what_ran(step.step.action.text.strip(), failed=step.error is not None)
     parts = [part for _, part in line_parts(line)]
     return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")

@@ -723,7 +723,7 @@ def _part_of_key(one: RemedyAction | RemedyPattern, names: Names) -> RemedyActio
 
 
 def advice_id(error: ErrorKind | None, remedy: Sequence[RemedyAction]) -> str:
-    """The id of the advice *remedy* about errors of the type of *error* (None: about no error)."""
+    """Return the id of the advice *remedy* about the type of *error* (None: about no error)."""
     return _advice_id(f"{error.family}\n{error.error_type}" if error else "", tuple(remedy))
 
 

@@ -410,7 +410,7 @@ def refused_edit(
 
 
 def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) -> RemedyAction:
-    """The edit that *change* is, made about *error* of a command that runs the *script* files."""
+    """Return *change* as an edit about *error* of a command that runs the *script* files."""
     names = names_in(error.error_type, error.message)
     added, removed = identifiers(change.added), identifiers(change.removed)
     adds, drops = sorted(added - removed), sorted(removed - added)

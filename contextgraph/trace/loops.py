@@ -157,7 +157,7 @@ def _program(step: StepTrace) -> str:
 
 
 def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | None:
-    """The predicament that *state* shows by its last action, or its type; None without either.
+    """Return the predicament of *state* by its last action, or its type; None without either.
 
     Without outcomes its current error is taken for the outcome of the last action.
     """

@@ -257,7 +257,7 @@ def patterns_tried(steps: Sequence[StepTrace], at: int, repo: str) -> tuple[Reme
 def patterns_cleared(
     recoveries: Sequence[Recovery], after: int, folders: FolderCauses
 ) -> tuple[RemedyPattern, ...]:
-    """The patterns of what cleared an error after step *after*, those of *folders* among them."""
+    """Return patterns of clearances after step *after*, those of *folders* among them."""
     patterns: dict[RemedyPattern, None] = {}
     for recovery in recoveries:
         if recovery.verified and recovery.cleared_step > after:

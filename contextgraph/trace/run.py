@@ -586,7 +586,7 @@ def _opening(view: str) -> str:
 
 
 def excerpt_of(observation: str, error: ErrorSignature) -> str:
-    """At most 2,000 characters of *observation* by which *error* is recognised, without banners."""
+    """Return at most 2,000 characters of *observation* around *error*, without banners."""
     text = without_banners(plain(observation)).strip()
     if len(text) <= EXCERPT_CHARS:
         return text

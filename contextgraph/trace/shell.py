@@ -221,7 +221,7 @@ def _without_options(words: list[str]) -> list[str]:
 
 
 def line_parts(line: str) -> list[tuple[str, str]]:
-    """The parts of a *line* as typed, pipelines and here-documents whole, with separators."""
+    """Return parts of a *line* as typed, whole pipelines and here-documents, and separators."""
     parts: list[tuple[str, str]] = []
     text, bodies, separator, start, end = line[:_LONGEST], "", "", 0, 0
     for command in (*_commands(text), None):
@@ -241,7 +241,7 @@ def line_parts(line: str) -> list[tuple[str, str]]:
 
 
 def what_ran(line: str, *, failed: bool) -> str:
-    """*line* with one command of each ``a || b``: the first, or the last if an error was shown."""
+    """Return *line* with one command of each ``a || b``: the first; after an error the last."""
     if "||" not in line or "<<" in line:
         return line
     kept: list[str] = []

@@ -516,7 +516,7 @@ def _placeholder(match: re.Match[str]) -> str:
 
 
 def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
-    """At most three words that set *message* apart: names first, then other informative words.
+    """Return at most three words that set *message* apart: names first, then rare words.
 
     Where a message has only common words, these are better than none.
     """
@@ -632,7 +632,7 @@ def recognise(
     is_error: bool | None = None,
     reading: ActionReading | None = None,
 ) -> ErrorSignature | None:
-    """The failure that *observation* shows, None where the action went well or has no answer yet.
+    """Return the failure in *observation*; None if the action succeeded or has no answer.
 
     *exit_code* and *is_error* are what the log itself says; *reading* is what *action*
     does, where that is known already.

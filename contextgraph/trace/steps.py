@@ -352,7 +352,7 @@ def added_lines(patch: str) -> Iterator[tuple[str, str]]:
 
 
 def listed_files(command: str, output: str) -> Iterator[str]:
-    """The paths that the *output* of a listing or a search shows, and the names that `ls` shows."""
+    """Yield paths in the *output* of a listing or a search, and names that `ls` shows."""
     # The pattern is tried at each character, so first leave out what has no path.
     yield from dict.fromkeys(
         _PATH.findall(" ".join(word for word in output.split() if "/" in word))
