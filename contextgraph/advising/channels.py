@@ -1,6 +1,5 @@
 """Channels: what a state asks of a memory, and what each way of searching finds."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -59,8 +58,6 @@ from contextgraph.text import (
     words,
 )
 from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
-
-_log = logging.getLogger(__name__)
 
 TASK_WORDS = 160
 _REMEMBERED_TASKS = 64
@@ -756,7 +753,9 @@ def _embedded(embedder: Embedder, texts: Sequence[str]) -> Sequence[Vector | Non
     try:
         return embedder.embed(texts).vectors
     except EmbeddingError as error:
-        _log.warning("words are compared instead of vectors: %s", error)
+        import logging
+
+        logging.getLogger(__name__).warning("words are compared instead of vectors: %s", error)
         return [None] * len(texts)
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import comb
-from statistics import median
 
 from msgspec import Struct
 
@@ -264,6 +263,8 @@ def _prevention(
     solved = [run for run in runs if run.is_solved and condition not in run.conditions]
     if not solved:
         return
+    from statistics import median  # which loads six modules
+
     match condition:
         case Condition.NO_EDIT:
             steps = median(run.course.first_edit or 0 for run in solved)

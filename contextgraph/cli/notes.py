@@ -1,9 +1,7 @@
 """Search of everything that is known, and opening what it finds."""
 
 import os
-import shutil
 import sys
-import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import join, quote
@@ -150,6 +148,8 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     def at_client(self, common: Common, memory: "AgentMemory") -> "Opening":
         """Return it with the client that keeps the run on this machine, if one does."""
+        from shutil import which
+
         from contextgraph.model import resume_arguments
         from contextgraph.readers import is_kept
 
@@ -158,7 +158,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         if (
             raw is None
             or not program
-            or shutil.which(program[0]) is None
+            or which(program[0]) is None
             or not Path(raw.folder or ".").is_dir()
             or not is_kept(raw.source_format, raw.source)
         ):
@@ -177,6 +177,8 @@ class Opening(Struct, frozen=True, kw_only=True):
         elif not _in_terminal(common):
             print(plain(self.command))
         elif memory.is_service:
+            import webbrowser
+
             webbrowser.open(f"{common.settings().address}{self._place()}")
         elif self.run:
             self._read(memory)
@@ -201,6 +203,8 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     def _read(self, memory: "AgentMemory") -> None:
         """Open the run in a browser as the reader shows it; without a browser, print it."""
+        import webbrowser
+
         from contextgraph.cli.runs import show_timeline
         from contextgraph.config import data_folder
         from contextgraph.console.page import advice_in, run_view, write_page
