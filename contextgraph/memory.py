@@ -260,7 +260,7 @@ class AgentMemory:
 
     @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":
-        """Return the embedding spaces."""
+        """The embedding spaces."""
         return self._parts.spaces
 
     @CachedPart
@@ -270,7 +270,7 @@ class AgentMemory:
 
     @CachedPart
     def keyed(self) -> "KeyedMemory":
-        """Return the key-value memory in plain files next to this memory; see docs/keyed.md.
+        """The key-value memory in plain files next to this memory; see docs/keyed.md.
 
         Raises `SettingsError` for a memory in RAM if the setting *keyed_root* is not set.
         """
@@ -356,19 +356,19 @@ class AgentMemory:
 
     @CachedPart
     def lessons(self) -> "Lessons":
-        """Return the lessons that people gave in learned runs; see docs/notes.md."""
+        """The lessons that people gave in learned runs; see docs/notes.md."""
         return self._parts.lessons
 
     @CachedPart
     def pages(self) -> "Pages":
-        """Return the pages, which may refer to each other; see docs/pages.md."""
+        """The pages, which may refer to each other; see docs/pages.md."""
         from contextgraph.knowledge.pages import Pages
 
         return Pages(self.store.notes, self._now)
 
     @CachedPart
     def entities(self) -> "Entities":
-        """Return the named entities with their tags and relations; see docs/pages.md."""
+        """The named entities with their tags and relations; see docs/pages.md."""
         from contextgraph.knowledge.pages import Entities
 
         return Entities(self.store.notes, self._now, self.store.runs)

@@ -119,7 +119,7 @@ class Parts:
 
     @CachedPart
     def endpoint(self) -> "Endpoint":
-        """Return the server of models."""
+        """The server of models."""
         return _endpoint(self.settings)
 
     @CachedPart
@@ -160,7 +160,7 @@ class Parts:
 
     @CachedPart
     def chat(self) -> "Chat | None":
-        """Return the language model that words methodologies."""
+        """The language model that words methodologies."""
         return self.chat_of(self.settings.summarizer)
 
     @CachedPart
@@ -221,7 +221,7 @@ class Parts:
 
     @CachedPart
     def channels(self) -> "Mapping[str, Channel]":
-        """Return the channels that the configuration chooses, by name."""
+        """The channels that the configuration chooses, by name."""
         from contextgraph.advising.channels import CHANNELS, by_lessons, by_notes, by_sessions
 
         notes = by_notes(

@@ -48,7 +48,7 @@ class Advisor(Protocol):
     def finish(
         self, *, exit_status: str | None = None, patch: str | None = None
     ) -> LearnReceipt | None:
-        """Return the run has ended."""
+        """End the run; return its receipt, None if nothing was learned."""
 
 
 class AdvisedModel:

@@ -370,12 +370,12 @@ async def home(request: Request) -> Response:
 
 
 async def healthz() -> Response:
-    """Return the process answers."""
+    """Answer while the process runs."""
     return json_response({"status": "ok", "version": _VERSION})
 
 
 async def readyz(request: Request) -> Response:
-    """Return the store answers; 503 where it does not."""
+    """Answer if the store does; 503 where it does not."""
     service: Service = request.app.state.service
     tenant = await service.known(service.settings.tenant)
     await service.answer(tenant.memory.store.runs.learned, [""])
