@@ -543,7 +543,8 @@ class AgentMemory:
         Searches *repo*, or all repositories. Each result has its score in parts and the command
         that opens it. With *agent* or *file*, only sessions of this agent, or sessions that opened
         or changed this file, are returned. A time in the question ("last week", "in March", "since
-        2026-02") limits the results. *strategy* is as for `Notes.recall`.
+        2026-02") limits the results; where nothing is of it, those of any time have probability 0.
+        *strategy* is as for `Notes.recall`.
         """
         from contextgraph.knowledge.asked import asks_for_anything, period_in
         from contextgraph.knowledge.search import Within, search
@@ -553,7 +554,9 @@ class AgentMemory:
         rest, period = period_in(question, self._now())
         found = where(rest, Within(repo, agent, file, period))
         if not found and not asks_for_anything(rest):
-            found = where(rest, Within(repo, agent, file))
+            # The question may be about the time; what is not of it hardly answers.
+            of_any_time = where(rest, Within(repo, agent, file))
+            found = tuple(replace(one, probability=0.0) for one in of_any_time)
         return found
 
     def decided(

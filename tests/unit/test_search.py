@@ -305,6 +305,8 @@ def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
     assert times("what happened last week") == {2}
     assert times(f"what was discussed on {now - timedelta(days=200):%Y-%m-%d}") == {200}
     assert times("what happened on 2001-01-01") == set()
+    found = memory.search("how does the ledger round, in 2001", repo=SHOP)
+    assert {one.probability for one in found} == {0.0}
     assert times("the ledger of 2001, in 2001") >= {200, 2}  # the time is what it is about
 
 
