@@ -9,14 +9,18 @@ import pytest
 from tests.model_server import KEY, Body, Handler, Reply, error, serving
 from tests.server import ENVIRONMENT
 
-# litellm takes seconds to import: one process has two memories, and prints a line for each.
+# litellm takes seconds to import: one process has three memories, and prints a line for each.
 PROGRAM = """
 import json
 import os
 from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError
 
-for texts in (("tests run with tox", "the API is frozen"), ("REFUSED first", "REFUSED then")):
+for texts in (
+    ("tests run with tox", "the API is frozen"),
+    ("REFUSED first", "REFUSED then"),
+    ("LISTED first", "LISTED then"),
+):
     with AgentMemory.open(":memory:", embedder="litellm/openai/hashed@32") as memory:
         to_embed = [memory.notes.remember(text).to_embed for text in texts]
         space = memory.store.vectors.active_space().name
@@ -35,14 +39,17 @@ def used(
 ) -> tuple[list[str], list[Body]]:
     """The output of the program in a checkout with a key, and the requests of its memories.
 
-    The server accepts no key for the texts of the second memory.
+    The server accepts no key for the texts of the second memory, and no list with those of the
+    third.
     """
     folder = tmp_path_factory.mktemp("checkout")
     (folder / ".env").write_text("PLANTED_API_KEY=planted\n")
 
     def refuse(number: int, handler: Handler) -> Reply | None:
-        texts = "".join(server.requests[number]["input"])
-        return error(401, "no such key") if "REFUSED" in texts else None
+        given = server.requests[number]["input"]
+        if isinstance(given, list) and "LISTED" in "".join(given):
+            return error(400, "input has to be a string")
+        return error(401, "no such key") if "REFUSED" in "".join(given) else None
 
     with serving(fault=refuse) as server:
         places = {"XDG_CACHE_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
@@ -73,6 +80,16 @@ def test_a_memory_is_embedded_by_a_provider_of_litellm(
     assert requests[0]["model"] == "hashed"
 
 
+def test_a_server_behind_litellm_that_takes_no_lists_is_sent_strings(
+    used: tuple[list[str], list[Body]],
+) -> None:
+    lines, requests = used
+    to_embed, *_ = json.loads(lines[2])
+    assert to_embed == [False, False]
+    strings = [one["input"] for one in requests if isinstance(one["input"], str)]
+    assert [*dict.fromkeys(strings)] == ["LISTED first", "LISTED then"]
+
+
 def test_a_provider_that_refuses_its_key_is_named(used: tuple[list[str], list[Body]]) -> None:
     lines, requests = used
     to_embed, *_, refused = json.loads(lines[1])
@@ -84,4 +101,4 @@ def test_a_provider_that_refuses_its_key_is_named(used: tuple[list[str], list[Bo
 
 def test_the_keys_of_a_checkout_are_not_read(used: tuple[list[str], list[Body]]) -> None:
     lines, _ = used
-    assert lines[2:] == ["None"]
+    assert lines[3:] == ["None"]
