@@ -12,7 +12,7 @@ from contextgraph.cli.commands import Common, common_options, described, flag, o
 from contextgraph.cli.output import DONE, FAILED, emit, fail, print_text, warn
 from contextgraph.config import LESSONS
 from contextgraph.service.records import record_of
-from contextgraph.text import number_of, plain
+from contextgraph.text import neutral, number_of
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.check import Checked, Checker, Finding, Judge
@@ -161,7 +161,7 @@ def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:
 def _print(found: "Checked") -> None:
     for one in found.findings:
         place = f"{one.file}:{one.line}: " if one.file else ""
-        print(plain(f"{place}{one.level}: {one.message}"))
+        print(neutral(f"{place}{one.level}: {one.message}"))
     if found.findings:
         lessons = number_of(found.lessons, "lesson")
         print_text((f"{number_of(len(found.findings), 'finding')} by {lessons}", "dim"))

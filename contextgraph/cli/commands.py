@@ -44,7 +44,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.model.values import replace
-from contextgraph.text import plain
+from contextgraph.text import neutral
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
@@ -240,7 +240,7 @@ class Common(Struct, frozen=True):
         elif callable(text):
             text()
         elif text:
-            print(plain(text))
+            print(neutral(text))
 
     def answer_rows(
         self,

@@ -31,7 +31,7 @@ from contextgraph.cli.output import (
 )
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import replacing
-from contextgraph.text import masked_name, number_of, plain
+from contextgraph.text import masked_name, neutral, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         removed = memory.forget(gone, notes=notes, sessions=whole[0], sources=whole[1])
         kept = _written_again(common, memory)
     if kept:
-        warn(f"exported before, and not changed: {', '.join(map(plain, kept))}")
+        warn(f"exported before, and not changed: {', '.join(map(neutral, kept))}")
     counted = [number_of(removed, "run"), *([number_of(len(notes), "note")] if notes else [])]
     text = f"removed {' and '.join(counted)} and everything that only they support"
     forgotten: list[Json] = [record_of(run) for run in selected]
@@ -146,7 +146,7 @@ def _forget_key(common: Common, key: str, *, yes: bool) -> None:
     """Erase all traces of *key*; exits with 1 where there are none."""
     memory = common.keyed()
     if not yes:
-        confirm(f"Forget {plain(key)} and its history?", "nothing was removed")
+        confirm(f"Forget {neutral(key)} and its history?", "nothing was removed")
     removed = memory.forget(key)
     if not removed:
         fail(f"no entry of {key} in {memory.root}")
@@ -191,7 +191,7 @@ def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
 
 def _confirm(runs: "Sequence[Trajectory]", notes: int) -> None:
     for run in runs[:_LISTED]:
-        click.echo(f"  {run.id}  {plain(run.instance_id)}  {plain(run.name)}", err=True)
+        click.echo(f"  {run.id}  {neutral(run.instance_id)}  {neutral(run.name)}", err=True)
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
     noted = f" and {number_of(notes, 'note')}" if notes else ""

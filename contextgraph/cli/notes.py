@@ -23,7 +23,7 @@ from contextgraph.cli.output import FAILED, emit, print_text, warn
 from contextgraph.model import Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
-from contextgraph.text import gives_instructions, neutral, number_of, one_line, plain
+from contextgraph.text import gives_instructions, neutral, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
@@ -175,7 +175,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         if common.as_json:
             emit({"run": self.run, "folder": self.folder, "command": self.command})
         elif not _in_terminal(common):
-            print(plain(self.command))
+            print(neutral(self.command))
         elif memory.is_service:
             import webbrowser
 
@@ -257,10 +257,10 @@ def print_found(found: "Sequence[Found]", *, has_commands: bool = True) -> None:
         hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
         title = first.title if first.title != first.text else ""
         title = f" · {_shown(title, _TITLE_WIDTH)}" if title else ""
-        print(f"{place}. {first.kind} {first.time:%Y-%m-%d} {plain(first.repo)}{title}{hidden}")
+        print(f"{place}. {first.kind} {first.time:%Y-%m-%d} {neutral(first.repo)}{title}{hidden}")
         print(f"   {_shown(first.text, _FOUND_WIDTH)}")
         if has_commands:
-            print(f"   {plain(first.command)}")
+            print(f"   {neutral(first.command)}")
         for other in others:
             print(f"   {_shown(other.text, _FOUND_WIDTH)}")
     if not found:

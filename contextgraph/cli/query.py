@@ -39,7 +39,7 @@ from contextgraph.cli.output import (
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.model.values import replace
 from contextgraph.service.records import context_record, record_of
-from contextgraph.text import masked_name, number_of, one_line, plain
+from contextgraph.text import masked_name, neutral, number_of, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -326,7 +326,7 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
     repo = masked_name(state.repo)
     if repo and not memory.store.runs.ids(repo=repo):
         listed = "`contextgraph sessions` lists those there are"
-        return f": no run of {plain(repo)} in this memory; {listed}"
+        return f": no run of {neutral(repo)} in this memory; {listed}"
     if state.current_error and context.error is None:
         return ": no error is recognised in the text"
     return f"{error}: no earlier run cleared it" if error else ""

@@ -24,7 +24,7 @@ from contextgraph.cli.output import FAILED, console, emit, fail, print_box, prin
 from contextgraph.console.page import error_line, loop_line, recovery_line
 from contextgraph.model import Outcome, SessionFilter, is_subagent
 from contextgraph.service.records import record_of
-from contextgraph.text import number_of, one_line, plain
+from contextgraph.text import neutral, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -180,7 +180,7 @@ def _show_step(inspection: "Inspection", index: int) -> bool:
     screen, instance = console(), inspection.trace.raw.instance_id
     steps = [step for step in inspection.trace.steps if step.step.index == index]
     for step in steps:
-        screen.rule(plain(f"{instance} step {index}, {step.phase}"))
+        screen.rule(neutral(f"{instance} step {index}, {step.phase}"))
         for name, text in (
             ("thought", step.step.thought),
             ("action", step.step.action.text),
@@ -316,13 +316,13 @@ def sessions(
         if repo and not memory.session_facets(SessionFilter(repo), 0).total:
             everywhere = number_of(memory.session_facets(limit=0).total, "session")
             fail(
-                f"no session of {plain(repo)} in this memory of {everywhere}; "
+                f"no session of {neutral(repo)} in this memory of {everywhere}; "
                 "`contextgraph sessions` lists those there are"
             )
         if open_id is not None:
             session = memory.session(open_id) if open_id else next(iter(shown), None)
             if session is None:
-                fail(f"no session {plain(open_id)}; `contextgraph sessions` lists their ids")
+                fail(f"no session {neutral(open_id)}; `contextgraph sessions` lists their ids")
             opening = Opening.of_run(common, memory, session.id)
             opening.show(common, memory)
     if open_id is not None:

@@ -178,14 +178,18 @@ def _any_form(word: str) -> str:
 
 _ANY_NAME = regex(rf"({_any_form('cg')})\W{{1,3}}({_any_form('memory')})", re.IGNORECASE)
 # What delimits the turns of a chat in the prompts of many models.
-_TURN = regex(r"[<\uff1c]\|(?=\w{1,40}\|)|(?<!<)<(?=<SYS>>)|\[(?=/?(?:INST|SYS|SYSTEM|USER)\])")
+_TURN = regex(
+    r"[<\uff1c][|\uff5c](?=[\w\u2581]{1,40}[|\uff5c])"
+    r"|(?<!<)<(?=<SYS>>)|\[(?=/?(?:INST|SYS|SYSTEM|USER)\])"
+)
 # Tags with which clients of agents mark what they say themselves, and what tools return.
 _FRAME = regex(
-    r"[<\uff1c\ufe64](?=/?(?:\w+:)?[\w-]{0,40}?(?:system|reminder|function|tool|invoke|assistant|"
+    r"[<\uff1c\ufe64\u2039\u3008\u27e8](?=/?(?:\w+:)?[\w\u2010-\u2015-]{0,40}?(?:system|"
+    r"agents|claude|permission|hook|reminder|function|tool|invoke|assistant|"
     r"human|user|instruction|prompt|developer|admin|think|notification|environment|context|"
     r"command|memory|important|result|of_turn|bash|stdout|stderr|diagnostics|feedback|parameter|"
-    r"policy|persona|guideline|objective|transcript|conversation|override)[\w-]{0,40}"
-    r"(?:(?:\s[^<>]{0,300})?/?[>\uff1e\ufe65]|\s{0,8}$))",
+    r"policy|persona|guideline|objective|transcript|conversation|override)[\w\u2010-\u2015-]{0,40}"
+    r"(?:(?:\s[^<>]{0,300})?/?[>\uff1e\ufe65\u203a\u3009\u27e9]|\s{0,8}$))",
     re.IGNORECASE | re.MULTILINE,
 )
 _SPEAKER = regex(r"(?m)^([ \t]*(?:Human|Assistant|System|Developer))(?=:)")
@@ -216,7 +220,7 @@ def neutral(text: str) -> str:
         data = _ANY_NAME.sub(r"\1 \2", data)
     if "<" in data or not data.isascii():
         data = _FRAME.sub("< ", data)
-    if "|" in data or "[" in data or "<<" in data:
+    if "|" in data or "[" in data or "<<" in data or not data.isascii():
         data = _TURN.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", data)
     return _SPEAKER.sub(r"\1 ", data) if ":" in data else data
 
@@ -306,7 +310,7 @@ def plain(text: str) -> str:
 _UNSAFE_IN_JSON = regex(rf"[\x7f-\x9f]|{_INVISIBLE.pattern}")
 
 
-_BEGINNING = regex(r"[<\uff1c\ufe64]")
+_BEGINNING = regex(r"[<\uff1c\ufe64\u2039\u3008\u27e8]")
 
 
 def terminal_json(line: str) -> str:
