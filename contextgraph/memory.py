@@ -1123,11 +1123,13 @@ class AgentMemory:
         with *sessions* go conversations of that id, with *sources* keyed entries. Returns how many
         runs were known.
         """
+        from contextgraph.knowledge.lessons import said_in
+
         self.note_exposures()
         held = self.holdings(sessions=sessions, sources=sources, repos=repos)
         held = replace(held, runs=(*trajectory_ids, *held.runs), notes=tuple({*notes, *held.notes}))
         # By the runs, which go last, an interrupted call that is repeated finds what is left.
-        self._exports.remove(held, self.lessons.said_in(held.runs))
+        self._exports.remove(held, said_in(self.store.notes, held.runs))
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:

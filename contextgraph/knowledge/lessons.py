@@ -246,15 +246,6 @@ class Lessons:
             self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
         return tuple(note.id for note in fresh), tuple(before)
 
-    def said_in(self, runs: Collection[str]) -> dict[str, frozenset[tuple[str, int]]]:
-        """Return the lessons of *runs* by id, with session and step of what was said there."""
-        found = dict[str, frozenset[tuple[str, int]]]()
-        for note in self._store.linking([*runs]):
-            evidence = note.lesson.evidence if note.lesson else ()
-            if said := frozenset((one.session, one.step) for one in evidence if one.run in runs):
-                found[note.id] = said
-        return found
-
     def remove_run(self, run_id: str) -> int:
         """Delete what was said in a run; return how many lessons were deleted.
 
@@ -767,6 +758,16 @@ def _masked_facts(facts: LessonFacts) -> LessonFacts:
         for one in facts.evidence
     )
     return replace(facts, about=about, evidence=evidence, ruled_out=_masked(facts.ruled_out))
+
+
+def said_in(notes: NoteStore, runs: Collection[str]) -> dict[str, frozenset[tuple[str, int]]]:
+    """Return the lessons of *runs* by id, with session and step of what was said there."""
+    found = dict[str, frozenset[tuple[str, int]]]()
+    for note in notes.linking([*runs]):
+        evidence = note.lesson.evidence if note.lesson else ()
+        if said := frozenset((one.session, one.step) for one in evidence if one.run in runs):
+            found[note.id] = said
+    return found
 
 
 def _without_run(note: Note, run_id: str) -> Note | None:
