@@ -470,9 +470,14 @@ def _serve_live(folder: Path, done: frozenset[str]) -> Iterator[str]:
 
 
 def _consolidated_lines(folder: Path) -> list[str]:
-    """Return `_lines` without vectors: when a service fits them depends on its load."""
+    """Return `_lines` without vectors: when a service fits them depends on its load.
+
+    So does by how many runs entities were filled last.
+    """
     with memory_in(folder) as memory:
         memory.consolidate()
+        for repo in sorted({raw.repo for raw in RUNS}):
+            memory.entities.fill(repo)
     return _lines(folder, vectors=False)
 
 
