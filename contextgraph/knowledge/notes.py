@@ -243,11 +243,13 @@ class Notes:
         others: Sequence[Note] = (),
         period: Period = ALWAYS,
         vector_of: Callable[[str], Vector | None] | None = None,
+        counts: WordCounts | None = None,
     ) -> list[Recollection]:
         """Rank notes in *scope*, keyed entries and *others* by how well they answer *question*.
 
         Those of the *period*, the best first; *vector_of* gives another vector of the question than
-        the method of this name. It does not count as a recall.
+        the method of this name, and *counts* has the words of passages. It does not count as a
+        recall.
         """
         if NoteKind.KEYED in scope.kinds:
             others = (*others, *map(_note_of_entry, self._keyed()))
@@ -256,7 +258,7 @@ class Notes:
             return []
         vector = (vector_of or self.vector_of)(question)
         asked = Question.of(question, vector, scope, self._now(), period)
-        found = self._found(asked, others, strategy)
+        found = self._found(asked, others, strategy, counts or self._counts(asked.words))
         replaced = superseded_in(self._store, [one.note.id for one in found])
         # Who asks is shown what is only proposed, too, but nothing of whom the owner distrusts.
         given = {one.note.contributor for one in found}
@@ -430,10 +432,9 @@ class Notes:
             return None
 
     def _found(
-        self, asked: Question, others: Sequence[Note], strategy: Strategy
+        self, asked: Question, others: Sequence[Note], strategy: Strategy, counts: WordCounts
     ) -> list[Recollection]:
         """Rank what answers; where vectors cannot be compared, words decide."""
-        counts = self._counts(asked.words)
         try:
             return recollections(self._store, asked, others, strategy, counts)
         except EmbeddingError as error:

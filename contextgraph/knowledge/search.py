@@ -103,7 +103,8 @@ def search(
     strategy: Strategy = Strategy.HYBRID,
 ) -> tuple[Found, ...]:
     """Return what *store* has about *question*, best first: see `AgentMemory.search`."""
-    asked = stems(without_asking(question))
+    asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
+    counts = store.passages.word_counts(asked)
     space = store.vectors.active_space()
     # What TF-IDF finds, words find as well, without its model.
     has_model = space is not None and not is_fitted(space.name)
@@ -116,7 +117,7 @@ def search(
     recalled = {
         one.note.id: one
         for one in notes.answers(
-            question, scope, strategy, candidates, within.period, lambda _: vector
+            question, scope, strategy, candidates, within.period, lambda _: vector, counts
         )
         # The words of a proposed lesson are found where they were said.
         if within.admits(one.note) and not waits(one.note)
@@ -124,8 +125,7 @@ def search(
     is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
     if is_new or (not recalled and asks_for_anything(question) and not is_graph):
         return _newest(store, recalled.values(), within, limit)
-    words = [*dict.fromkeys(asked)][:MOST_WORDS]
-    weights = question_weights(words, store.passages.word_counts(words))
+    weights = question_weights(asked, counts)
     turns, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
     if hidden:
         runs = store.runs.trajectories({said[0].run for said in turns.values()})
