@@ -303,8 +303,10 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
     bundle, run = packed.bundle, packed.bundle.trajectory
     yield run_row(run, revision)
     drawn = Drawn("HAS_RAW_RUN", RUN, run.id, incoming=True)
-    yield Row(RAW, run.id, {}, packed.raw, shown={"name": "raw run"}, drawn=(drawn,))
-    yield Row(FACTS, run.id, {}, packed.facts, shown={"name": "facts"})
+    yield Row(
+        RAW, run.id, {}, packed.raw, shown={"name": f"log of {run.instance_id}"}, drawn=(drawn,)
+    )
+    yield Row(FACTS, run.id, {}, packed.facts, shown={"name": f"facts of {run.instance_id}"})
     if former := bundle.owners_id:
         yield Row(FORMER, former, {"run": run.id}, shown={"name": former})
     if marks := Session(bundle.raw).marks:
