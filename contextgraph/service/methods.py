@@ -216,6 +216,7 @@ class RetrieverOfService(Part, MemoryRetriever):
     by_error = requested(MemoryRetriever.by_error, "retriever", READ)
     by_state = requested(MemoryRetriever.by_state, "retriever", READ)
     by_task = requested(MemoryRetriever.by_task, "retriever", READ)
+    warnings_before = requested(MemoryRetriever.warnings_before, "retriever", READ)
     _retrieve = requested(MemoryRetriever.retrieve, "retriever", READ)
 
     def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:
