@@ -108,12 +108,20 @@ def is_sure(text: str, likely: float) -> bool:
     """Return whether a sentence that is so *likely* a lesson is active before any review.
 
     By its form it can be understood without what was said before it: it begins with no pronoun,
-    points at nothing, asks and doubts nothing, and names no item of a list that stands elsewhere.
+    points at nothing unnamed, asks and doubts nothing, and names no item of a list elsewhere.
     """
     least = _SURE_OF_ALL if _FOR_ALL.search(text) else SURE
     opening = _OPENING.match(text)
     said = text[opening.end() :] if opening else text
-    refers = _PRONOUN.match(said) or _POINTING.search(said) or _ITEM.search(said)
+    pointing = _POINTING.search(said)
+    # "keep walk.py apart from main.py, never merge those files" has named what it points at.
+    is_named = (
+        pointing
+        and said[pointing.end() :].startswith(" ")
+        and _NAME.search(said[: pointing.start()])
+    )
+    points = pointing and not is_named
+    refers = _PRONOUN.match(said) or points or _ITEM.search(said)
     is_settled = "?" not in said and not _DOUBT.search(text)
     return likely >= least and bool(said) and not refers and is_settled
 

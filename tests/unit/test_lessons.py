@@ -271,6 +271,12 @@ def test_learning_again_rates_what_nobody_reviewed(memory: AgentMemory) -> None:
     assert all(one.status is LessonStatus.ACTIVE for one in memory.lessons.of(SHOP))
 
 
+def test_a_rule_that_names_what_it_points_at_needs_no_review() -> None:
+    rule = "Always keep the parser of read.py apart from write.py, never merge those two files."
+    assert texts_in(rule, sure=True) == [rule]
+    assert texts_in("Always keep the parser apart, never merge those two files.", sure=True) == []
+
+
 def test_a_run_is_shown_a_less_sure_statement_once_it_is_accepted(memory: AgentMemory) -> None:
     vague = (
         "We always want these in export.py, the newest of each day.",
