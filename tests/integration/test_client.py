@@ -283,6 +283,21 @@ OWN = {
 }
 
 
+def test_a_client_warns_before_a_command_that_never_ran(client: Client, running: Running) -> None:
+    tests = "python -m pytest tests"
+    steps = [
+        (tests, "/usr/bin/python: No module named pytest", 1),
+        ("python tests/runtests.py lamp", "Ran 4 tests in 0.1s\n\nOK", 0),
+    ]
+    for number in (1, 2, 3):
+        running.memory.learn(run(steps, instance_id=f"acme__lamp-{number}", repo="acme/lamp"))
+
+    warning = running.memory.before("acme/lamp", tests)
+
+    assert warning
+    assert client.before("acme/lamp", tests) == warning
+
+
 def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
     parts = {one.part for one in METHODS.values()}
     with AgentMemory.open(":memory:") as memory:
