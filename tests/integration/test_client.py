@@ -228,7 +228,6 @@ MISSING = {
     **dict.fromkeys(("writer.rewrite", "writer.rewrite_all", "lessons.move"), OF_THE_STORE),
     **dict.fromkeys(("join_repository", "split_repository"), OF_THE_STORE),
     **dict.fromkeys(("writer.prepared", "writer.take"), OF_READING),
-    "retriever.warnings_before": "takes what `before` has looked up there",
     "retriever.retrieve_under": OF_EVALUATION,
     "retriever.only": OF_EVALUATION,
     "retriever.by_semantic": "embeds nodes in the process that has the memory",
