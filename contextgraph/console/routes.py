@@ -496,19 +496,19 @@ def failures(visitor: Visitor, repo: Word = "") -> Values:
 def error(visitor: Visitor, identity: str) -> Values:
     """Show an error: how often it was met, how it goes now, what cleared it."""
     memory = visitor.memory
-    node = memory.store.admin.explain(identity)
-    if node is None or node.label != "ErrorPattern":
+    # Not `explain`, which needs the graph of the whole memory.
+    history = next(iter(memory.store.recoveries.histories([identity], _LOOKED_AT)), None)
+    if history is None:
         raise HTTPException(404, f"no error {identity}")
-    (history,) = memory.store.recoveries.histories([identity], _LOOKED_AT)
-    met = history.occurrences
+    pattern, met = history.error, history.occurrences
     known = memory.store.runs.trajectories({one.trajectory_id for one in met})
     since = datetime.now(UTC) - _RECENT
     recent = sum(1 for run in known.values() if run.seen_at >= since)
     clearances = history.clearances
     fragments = [clearance.recovered.fragment_id for clearance in clearances[:_RECOVERIES]]
     return {
-        "title": node.name,
-        "node": node,
+        "title": pattern.name,
+        "pattern": pattern,
         "history": {
             "runs": len(met),
             "cleared": len({clearance.trajectory_id for clearance in clearances}),
