@@ -95,10 +95,10 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
             listed = memory.lessons.of(None, status=status)
             if listed:
                 warn(f"no lessons of {where} yet; these are of other repositories")
-    missing = _missing(listed, here)
+    missing, known = _missing(listed, here), listed
     listed = tuple(
         one
-        for one in listed
+        for one in known
         if (one.sessions > 1 or not recurring) and (one.id in missing or not gone)
     )
     if propose is not None:
@@ -106,6 +106,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     elif common.as_json:
         for one in listed:
             emit({**lesson_record(one), "gone": [*missing.get(one.id, ())]})
+    elif known and not listed:
+        print(f"none of {number_of(len(known), 'lesson')}")
     else:
         _print(listed, page, waiting, missing)
 

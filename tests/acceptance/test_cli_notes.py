@@ -142,6 +142,7 @@ def test_a_lesson_whose_file_was_deleted_is_put_up_for_review(
     renamed = ("--text", "Always keep the rates of `pkg/there.py` sorted by date.")
     contextgraph("lessons", "--edit", one["id"], *renamed, "--store", store)
     assert contextgraph("lessons", "--gone", "--store", store, "--json").records == []
+    assert contextgraph("lessons", "--gone", "--store", store).out == "none of 2 lessons\n"
     contextgraph("lessons", "--undo", one["id"], "--store", store)
     assert len(contextgraph("lessons", "--gone", "--store", store, "--json").records) == 1
 
