@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -265,18 +266,50 @@ class CodexServer:
         self._process.communicate()
 
 
-def test_codex_resumes_forks_and_archives(codex_cli: Path, project: Path) -> None:
-    def options(server: Server) -> list[str]:
-        provider = f'{{name = "scripted", base_url = "{server.url}", env_key = "SCRIPTED_KEY"}}'
-        settings = {
-            "model_provider": "'scripted'",
-            "model": "'scripted'",
-            "model_providers.scripted": provider,
-            "approval_policy": "'never'",
-            "sandbox_mode": "'danger-full-access'",
-        }
-        return [word for name in settings for word in ("--config", f"{name}={settings[name]}")]
+def codex_options(server: Server) -> list[str]:
+    """Return the options with which Codex asks the model of *server*."""
+    provider = f'{{name = "scripted", base_url = "{server.url}", env_key = "SCRIPTED_KEY"}}'
+    settings = {
+        "model_provider": "'scripted'",
+        "model": "'scripted'",
+        "model_providers.scripted": provider,
+        "approval_policy": "'never'",
+        "sandbox_mode": "'danger-full-access'",
+    }
+    return [word for name in settings for word in ("--config", f"{name}={settings[name]}")]
 
+
+CLIENT = {"name": "test", "title": "test", "version": "1"}
+
+
+def test_words_that_a_person_types_while_codex_works_were_said(
+    codex_cli: Path, project: Path
+) -> None:
+    (Path.home() / ".codex").mkdir(parents=True)
+    working = "touch begun; sleep 3"
+
+    def said(words: str) -> list[dict[str, str]]:
+        return [{"type": "text", "text": words}]
+
+    with model(response, [working, "echo built"]) as server:
+        program = CodexServer(codex_cli, codex_options(server), project)
+        program.call("initialize", clientInfo=CLIENT)
+        thread = program.call("thread/start", cwd=str(project))["thread"]["id"]
+        asked = program.call("turn/start", threadId=thread, input=said("build the site"))
+        while not (project / "begun").exists():
+            sleep(0.05)
+        turn = asked["turn"]["id"]
+        program.call("turn/steer", threadId=thread, expectedTurnId=turn, input=said(TYPED))
+        program.wait_for("turn/completed")
+        program.close()
+
+    runs, rules = learned(Path.home() / ".codex" / "sessions")
+
+    assert runs == {"build the site": [working, "echo built"]}
+    assert rules == {TYPED: 1}
+
+
+def test_codex_resumes_forks_and_archives(codex_cli: Path, project: Path) -> None:
     def codex(*words: str) -> None:
         done = subprocess.run(
             [codex_cli, *words],
@@ -292,15 +325,14 @@ def test_codex_resumes_forks_and_archives(codex_cli: Path, project: Path) -> Non
     home = Path.home() / ".codex"
     home.mkdir(parents=True)
     with model(response, [FAILING, "echo fixed", "ls"]) as server:
-        codex("exec", *options(server), "make the tests pass")
+        codex("exec", *codex_options(server), "make the tests pass")
     with model(response, ["echo again"]) as server:
-        codex("exec", *options(server), "resume", "--last", RULE)
+        codex("exec", *codex_options(server), "resume", "--last", RULE)
     (log,) = home.rglob("rollout-*.jsonl")
     session = log.stem[-len(FIRST) :]
     with model(response, ["echo docs"]) as server:
-        program = CodexServer(codex_cli, options(server), project)
-        client = {"name": "test", "title": "test", "version": "1"}
-        program.call("initialize", clientInfo=client)
+        program = CodexServer(codex_cli, codex_options(server), project)
+        program.call("initialize", clientInfo=CLIENT)
         fork = program.call("thread/fork", threadId=session)["thread"]["id"]
         words = [{"type": "text", "text": TYPED}]
         program.call("turn/start", threadId=fork, input=words)
