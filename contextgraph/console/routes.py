@@ -28,7 +28,7 @@ from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
-from contextgraph.text import number_of, one_line, short_count, words
+from contextgraph.text import number_of, one_line, regex, short_count, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.advice import describe_pattern, is_advice_id
 
@@ -58,6 +58,8 @@ _HEADERS = {
     ),
 }
 
+# Of a run, a fragment, an error, a methodology, an answer, a note or a lesson.
+_ID = regex(r"(?:trj|frg|err|mth|ctx|note|lesson)_\w+")
 Values = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Values])
 
@@ -846,7 +848,8 @@ def search(visitor: Visitor, q: Word = "") -> Values:
     return {
         "title": "Search",
         "query": q,
-        "node": memory.store.admin.explain(q),
+        # It needs the graph of the whole memory.
+        "node": memory.store.admin.explain(q) if _ID.fullmatch(q) else None,
         "repositories": memory.store.runs.repositories(_FEW, containing=q) if q else (),
         "groups": [*groups.values()],
     }
