@@ -48,7 +48,6 @@ _MISSING_MODULE = frozenset(
 )
 
 
-_EXCEPTION = re.compile(r"(?:\w+\.)*[A-Z]\w*")
 # At the start of a template, where it says nothing.
 _PLACEHOLDERS = re.compile(r"^(?:<\w+>[\s:()',.]*)+")
 
@@ -135,11 +134,16 @@ class ErrorPattern(Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The caption of the node in a graph browser: of an exception, the message comes first."""
+        """The caption of the node in a graph browser: the message, then the type.
+
+        Few types have many messages, and a browser shows only the beginning.
+        """
         message = _PLACEHOLDERS.sub("", self.template).strip() or self.template
-        if message and _EXCEPTION.fullmatch(self.error_type):
-            return f"{message} ({self.error_type})"[:120]
-        return f"{self.error_type}: {message}".rstrip(": ")[:120]
+        if not message:
+            return self.error_type
+        # Linters repeat their code's exception: "E999 SyntaxError", "SyntaxError: invalid syntax".
+        exception = self.error_type.rpartition(" ")[2]
+        return f"{message.removeprefix(f'{exception}: ')} ({self.error_type})"[:120]
 
     def signature(self, message: str = "") -> ErrorSignature:
         """This error as a *message* of it shows it, or without one."""

@@ -9,11 +9,14 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
 from contextgraph.model import (
     Action,
+    ErrorPattern,
     ErrorQuestion,
     Exposure,
+    Family,
     LearnStatus,
     Note,
     Outcome,
@@ -25,6 +28,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.store.graph import GraphFormat, export_graph
 from contextgraph.store.sqlite import SqliteStore
+from tests.builders import run
 from tests.made_bundles import REPO, SIGNATURE, made_bundle
 
 ONE_RUN = {"Trajectory": 1, "Fragment": 2, "ErrorPattern": 1, "Methodology": 0}
@@ -369,6 +373,23 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
     assert edges[fragment.id, FILE, "TOUCHED"] == {"type": "TOUCHED"}
     path = FILE.partition(" ")[2]
     assert nodes[FILE] == {"label": "File", "name": "cache.py (src)", "path": path, "repo": REPO}
+
+
+def test_captions_of_errors_begin_with_what_tells_them_apart() -> None:
+    met = [
+        ("make", "bash: line 1: make: command not found", 127),
+        ("tree", "bash: line 1: tree: command not found", 127),
+        ("python -m ruff", "python: No module named ruff", 1),
+    ]
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(run(met))
+        nodes = memory.graph().nodes.values()
+    names = [node["name"] for node in nodes if node["label"] == "ErrorPattern"]
+    assert "make: command not found (bash: command not found)" in names
+    assert len({name[:12] for name in names}) == len(met), names
+    template = "SyntaxError: invalid syntax"
+    refused = ErrorPattern("e1", Family.SYNTAX_ERROR, "E999 SyntaxError", template, (), "")
+    assert refused.name == "invalid syntax (E999 SyntaxError)"
 
 
 def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
