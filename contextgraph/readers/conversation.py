@@ -318,14 +318,15 @@ def lines_run(
     place: Place,
     unknown_kind: Callable[[Row], str] = lambda _: "",
     id_of: Callable[[Row], str] = _message_id,
+    begun: Iterable[Turn] = (),
 ) -> Iterator[RawTrajectory | ReadError]:
     """Yield the run of a history of lines; *facts_of* returns facts of a line.
 
     *id_of* gives the id of the message in a line. *unknown_kind* names the kind of a line that the
     reader does not know; where nothing else was said, they are reported, and the session is not
-    taken for an empty one.
+    taken for an empty one. *begun* are turns before those of the lines.
     """
-    turns, facts, unknown = list[Turn](), dict[str, str](), Counter[str]()
+    turns, facts, unknown = [*begun], dict[str, str](), Counter[str]()
 
     def take(row: Row) -> None:
         facts.update({k: v for k, v in facts_of(row).items() if v and k not in facts})

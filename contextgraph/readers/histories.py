@@ -1,10 +1,12 @@
 """Histories that coding agents keep on the machine they run on."""
 
+import glob
 import os
 import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -56,6 +58,7 @@ from contextgraph.readers.format import (
     text,
 )
 from contextgraph.readers.tool_calls import ToolCall, calls_in_script, json_arguments
+from contextgraph.system.intake import MAX_RUN_SIZE, loads
 from contextgraph.text import may_be_fenced, regex
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
@@ -529,18 +532,61 @@ def is_codex_line(value: object) -> bool:
 
 
 def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """Yield the run of one rollout, without the history of another that a fork may begin with."""
+    """Yield the run of one rollout, without the history of another that a fork may begin with.
+
+    Where a person went back, it begins with the rollouts of its thread before; of these the run of
+    the newest is the only one.
+    """
+    thread = _thread_of_codex(lines, place)
+    if thread and max(thread) > Path(place.file).name:
+        raise EmptyRunError(place.file, "", f"a session that goes on in {max(thread)}")
     copied, own = _own_lines(lines)
     session = _CodexSession()
-    before = list[Turn]()
+    before, begun = list[Turn](), list[Turn]()
     yield from each_row(copied, lambda row: before.extend(session.turns(row)), "line", place)
+    for name in sorted(thread.keys() - {Path(place.file).name}):
+        for row in _rows_beside(place, thread[name]):
+            begun += of_message(session.turns(row), _codex_message_id(row))
     runs = lines_run(
-        CODEX, session.turns, _codex_facts, own, place, _codex_unknown, _codex_message_id
+        CODEX, session.turns, _codex_facts, own, place, _codex_unknown, _codex_message_id, begun
     )
     for run in runs:
         is_read = isinstance(run, RawTrajectory)
         is_fork = is_read and (bool(copied) or any(map(_is_fork_of_codex, own)))
         yield replace(run, inherited=inherited_of(before)) if is_fork else run
+
+
+def _thread_of_codex(lines: Sequence[Any], place: Place) -> Mapping[str, Path]:
+    """The rollouts of the thread of *lines*, by their names, which sort by time.
+
+    Codex opens another one when a person goes back in a thread whose history has pages. They may
+    lie in the folder of another day.
+    """
+    first = lines[0] if lines and isinstance(lines[0], dict) else {}
+    meta = first.get("payload")
+    if place.is_sent or not isinstance(meta, dict) or meta.get("history_mode") != "paginated":
+        return {}
+    id_, days = loose_text(meta, "id"), Path(os.path.abspath(place.file)).parent.parent
+    found = days.glob(f"*/rollout-*-{glob.escape(id_)}*.jsonl") if id_ else ()
+    return {
+        path.name: path
+        for path in found
+        if path.stem.endswith(f"-{id_}") or f"-{id_}_" in path.stem
+    }
+
+
+def _rows_beside(place: Place, path: Path) -> Iterator[Row]:
+    """Yield the rows of a file beside that of *place*, without what is damaged."""
+    try:
+        with place.beside(path) as file:
+            lines = file.read(MAX_RUN_SIZE).splitlines()
+    except OSError:
+        return
+    for line in lines:
+        with suppress(ValueError):
+            row = loads(line)
+            if isinstance(row, dict):
+                yield row
 
 
 def _codex_message_id(row: Row) -> str:
@@ -621,12 +667,14 @@ class _CodexSession(Struct):
     """Makes turns of the lines of a rollout.
 
     *scripts* are calls of the tool that runs JavaScript, by id, with the commands that it started.
-    *running* are the calls of commands in the background, by the number of their process.
+    *running* are the calls of commands in the background, by the number of their process. *asked*
+    are the numbers of the lines with requests, in a thread whose history has pages.
     """
 
     scripts: dict[str, list[Result]] = field(default_factory=dict)
     running: dict[str, str] = field(default_factory=dict)
     polls: dict[str, str] = field(default_factory=dict)
+    asked: list[int] = field(default_factory=list)
 
     def turns(self, row: Row) -> Iterator[Turn]:
         """Yield the turns in a line."""
@@ -638,7 +686,7 @@ class _CodexSession(Struct):
         yield from _codex_bill(item)
         match text(item, "type") if kind in ("response_item", "event_msg") else kind:
             case "message":
-                yield from _codex_message(text(item, "role"), content_text(item), time)
+                yield from self._message(row, item, time)
             case "reasoning":
                 for summary in rows_at(item, "summary"):
                     yield Thought(text(summary, "text"), time)
@@ -646,12 +694,28 @@ class _CodexSession(Struct):
                 yield from self._answer(item)
             case "turn_aborted":
                 yield UserMessage("", interrupted=True)
-            case "thread_rolled_back":
-                yield Undone(integer(item, "num_turns") or 0)
+            case "thread_rolled_back" | "session_meta":
+                yield from self._undone(item)
             case "item_completed" if self.scripts:
                 self._executed(row_at(item, "item"))
             case "function_call" | "custom_tool_call" | "local_shell_call" as called:
                 yield from self._call(called, item, time)
+
+    def _message(self, row: Row, item: Row, time: datetime | None) -> Iterator[Turn]:
+        for turn in _codex_message(text(item, "role"), content_text(item), time):
+            if isinstance(turn, UserMessage) and turn.text.strip():
+                self.asked.append(integer(row, "ordinal") or 0)
+            yield turn
+
+    def _undone(self, item: Row) -> Iterator[Undone]:
+        """Requests that a person left: so many, or those from the line where a new file goes on."""
+        requests = integer(item, "num_turns") or 0
+        end = integer(row_at(item, "history_base"), "end_ordinal_exclusive")
+        if end is not None:
+            requests = sum(at >= end for at in self.asked)
+        if requests:
+            del self.asked[max(0, len(self.asked) - requests) :]
+            yield Undone(requests)
 
     def _call(self, called: str, item: Row, time: datetime | None) -> Iterator[Turn]:
         tool, id_ = text(item, "name") or "local_shell", _codex_id(item)

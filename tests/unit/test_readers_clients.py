@@ -179,6 +179,70 @@ def test_the_task_of_codex_is_the_request_that_took_the_place_of_the_first(tmp_p
     assert (run.task, messages(run)) == ("Boil water", [])
 
 
+class PagedCodex(Codex):
+    """Writes a rollout of a thread whose history has pages: its lines are numbered from *first*."""
+
+    def __init__(self, id_: str, first: int = 0, at: int = 0, **meta: Any) -> None:
+        self.first = first
+        super().__init__(id_, at, history_mode="paginated", **meta)
+
+    def add(self, kind: str, payload: Line) -> None:
+        super().add(kind, payload)
+        self.lines[-1]["ordinal"] = self.first + len(self.lines) - 1
+
+    def ask(self, words: str, command: str) -> None:
+        self.user(words)
+        self.call(f"c{self.at}", "exec_command", cmd=command)
+        self.output(f"c{self.at - 2}", "ok")
+
+    def returned(self, to: int, at: int) -> "PagedCodex":
+        """Return the rollout that is begun where a person goes back to before line *to*."""
+        base = {"thread_id": self.id, "end_ordinal_exclusive": to, "end_byte_offset": 1}
+        return PagedCodex(self.id, to, at, history_base=base)
+
+
+def saved(folder: Path, log: Codex, time: str, rollout: str = "") -> None:
+    name = f"rollout-{time}-{log.id}{rollout and '_'}{rollout}.jsonl"
+    written(folder / time[:10].replace("-", "/") / name, log.lines)
+
+
+def test_a_request_before_which_a_person_went_back_in_pages_of_codex_was_not_said(tmp_path, memory):
+    """Codex 0.169, thread/revert: a second rollout, which goes on from a line of the first."""
+    log = PagedCodex("0001")
+    log.ask("Boil the kettle", "make test")
+    kept = len(log.lines)
+    log.ask("From now on always use glass", "make glass")
+    saved(tmp_path, log, "2026-10-05T10-00-00")
+    second = log.returned(kept, at=60)
+    second.ask("From now on always use steel", "make steel")
+    saved(tmp_path, second, "2026-10-06T09-00-00", "0002")
+    third = log.returned(kept, at=120)
+    third.ask("From now on always use tin", "make tin")
+    saved(tmp_path, third, "2026-10-06T09-30-00", "0003")
+    for _ in range(2):
+        memory.learn(tmp_path)
+    assert [one.text for one in memory.lessons.of()] == ["From now on always use tin"]
+    (run,) = learned(memory)
+    done = ["make test", "make glass", "make steel", "make tin"]
+    assert (run.task, commands(run)) == ("Boil the kettle", done)
+
+
+def test_a_person_may_go_back_to_what_was_asked_after_they_went_back(tmp_path):
+    log = PagedCodex("0001")
+    log.ask("Boil the kettle", "make test")
+    kept = len(log.lines)
+    log.ask("Use glass", "make glass")
+    second = log.returned(kept, at=60)
+    second.ask("Use steel", "make steel")
+    third = second.returned(second.first + len(second.lines), at=120)
+    third.ask("And keep the lid", "make lid")
+    for rollout, part in enumerate((log, second, third)):
+        saved(tmp_path, part, f"2026-10-05T10-0{rollout}-00", "abc"[:rollout][-1:])
+    runs, failed, skipped = read_all(tmp_path)
+    assert ([messages(run) for run in runs], failed) == ([["Use steel", "And keep the lid"]], [])
+    assert len(skipped) == 2
+
+
 def test_a_sub_agent_of_codex_owns_what_it_did_after_the_history_of_its_parent(tmp_path):
     """ingo-eichhorst/Irrlicht #1050: the rollout of a child begins with its parent's."""
     parent = Codex("0001")
