@@ -14,7 +14,6 @@ from uuid import uuid4
 
 from msgspec import structs
 
-from contextgraph.advising.cases import session_of_task
 from contextgraph.advising.channels import readable
 from contextgraph.advising.freshness import (
     fresh_history,
@@ -576,8 +575,7 @@ class AgentMemory:
         lessons on how, or whether, to run that shell line.
 
         `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in at
-        most 150 tokens; `MemoryContext.notes` has notes that name one of these files, and
-        `MemoryContext.similar_cases` the session of the repository that is about the request.
+        most 150 tokens; `MemoryContext.notes` has notes that name one of these files.
         *exclude_instances* and *as_of* are as for `query`.
         """
         repo = self._named(repo)
@@ -595,12 +593,10 @@ class AgentMemory:
         seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
-        gate, excluded = self.retriever.gate, frozenset(exclude_instances)
-        said = self._parts.about_task(request if repo else "", repo=repo, as_of=as_of)
+        least = self.retriever.gate.min_lesson_precision
         return MemoryContext(
             new_context_id(),
-            similar_cases=session_of_task(said, repo, excluded, gate, self.store),
-            lessons=fitting_lessons(known, gate.min_lesson_precision),
+            lessons=fitting_lessons(known, least),
             notes=tuple(one for one in noted if one.note.id in ids),
         )
 

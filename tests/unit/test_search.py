@@ -1,9 +1,10 @@
 """One search over all rooms of a memory, and the keyed files at the start of a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,16 @@ from contextgraph import AgentMemory
 from contextgraph.advising.wording import render
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
-from contextgraph.model import Action, Found, LinkType, Outcome, RawTrajectory, State, Step
+from contextgraph.model import (
+    Action,
+    Found,
+    LinkType,
+    Outcome,
+    RawTrajectory,
+    SimilarCase,
+    State,
+    Step,
+)
 from contextgraph.model.values import replace
 from tests.builders import recovering_run
 
@@ -446,15 +456,17 @@ def test_the_session_about_a_task_is_named_with_what_was_said_and_changed(
     memory.learn(run)
     memory.learn(discussed("colour", now, "Which colour has the button of the shop?", "Green."))
     asked = "The importer locks the ledger while it writes rows of a bank"
-    answers = (
-        memory.query(State(task_description=asked, repo=SHOP)),
-        memory.decided(asked, repo=SHOP),
-    )
-    for answer in answers:
-        (case,) = (one for one in answer.similar_cases if one.is_shown)
-        assert (case.instance_id, case.files) == ("locked", ("lib/importer.py",))
-        assert cause in case.cause
-        assert cause in render(answer)
-    assert not memory.decided("lock the ledger", repo=SHOP).similar_cases  # too few words
-    assert not memory.decided(asked, repo=SHOP, exclude_instances=["locked"]).similar_cases
-    assert not memory.decided(asked, repo=SHOP, as_of=now - timedelta(days=1)).similar_cases
+
+    def cases(task: str, **given: Any) -> Sequence[SimilarCase]:
+        return memory.query(State(task_description=task, repo=SHOP), **given).similar_cases
+
+    answer = memory.query(State(task_description=asked, repo=SHOP))
+    (case,) = (one for one in answer.similar_cases if one.is_shown)
+    assert (case.instance_id, case.files) == ("locked", ("lib/importer.py",))
+    assert cause in case.cause
+    assert cause in render(answer)
+    assert not cases("lock the ledger")  # too few words
+    assert not cases(asked, exclude_instances=["locked"])
+    assert not cases(asked, as_of=now - timedelta(days=1))
+    # A person who asks in a session has chosen the place: 13 of 13 such cases helped nobody.
+    assert not memory.decided(asked, repo=SHOP).similar_cases
