@@ -200,10 +200,14 @@ Search: TypeAlias = Callable[[Query, Store], Findings]
 
 
 class Channel(NamedTuple):
-    """A way of searching: what it does *at_error*, and *about_task* where there is no error."""
+    """A way of searching: what it does *at_error*, and *about_task* where there is no error.
+
+    It does *without_cases* only where no similar case of the task is shown.
+    """
 
     at_error: Search | None = None
     about_task: Search | None = None
+    without_cases: Search | None = None
 
 
 def ranked_cases(query: Query, trajectories: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
@@ -517,7 +521,7 @@ def by_sessions(about_task: AboutTask) -> Channel:
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 
-    return Channel(about_task=search)
+    return Channel(without_cases=search)
 
 
 def _readable(

@@ -34,6 +34,7 @@ from contextgraph.advising.channels import (
     Findings,
     Node,
     Query,
+    Search,
     nearest_nodes,
     no_embedder,
     query_of,
@@ -68,6 +69,7 @@ from contextgraph.model import (
     CommandHistory,
     ErrorSignature,
     FailureWarning,
+    Found,
     Fragment,
     MemoryContext,
     Methodology,
@@ -78,6 +80,7 @@ from contextgraph.model import (
     RepositoryPlaybook,
     Scope,
     Silence,
+    SimilarCase,
     State,
     TaskType,
     Vector,
@@ -111,6 +114,10 @@ def passed(remedies: Iterable[Remedy], *steps: Step) -> Iterator[Remedy]:
                 result = step(taken)
                 taken = replace(taken, silence=result) if isinstance(result, Silence) else result
         yield taken
+
+
+def _is_any_shown(cases: Iterable[SimilarCase]) -> bool:
+    return any(case.is_shown for case in cases)
 
 
 class MemoryRetriever:
@@ -188,7 +195,13 @@ class MemoryRetriever:
                 error=error,
                 asked_at=asked_at,
             )
-            findings, degraded = self._search(query)
+            findings, degraded = self._search(
+                query,
+                {
+                    name: channel.at_error if query.is_at_error else channel.about_task
+                    for name, channel in self.channels.items()
+                },
+            )
             candidates = [
                 one
                 for of in findings.values()
@@ -198,32 +211,42 @@ class MemoryRetriever:
             remedies, known = self._remedies(query, findings, candidates)
             warnings = tuple(failure_warnings(state, self._store, query.scope, query.signature))
             # Past tasks and notes say nothing of what clears an error.
-            about_task = None if query.is_at_error else self._about_task(query, findings, degraded)
+            answers = (
+                [
+                    MemoryContext(
+                        new_context_id(),
+                        similar_cases=cases_at_error(
+                            query, candidates, remedies, gate, self._store, limit
+                        ),
+                    )
+                    for gate in gates
+                ]
+                if query.is_at_error
+                else self._about_task(query, gates, limit, findings, degraded)
+            )
             contexts = []
-            for gate in gates:
-                answer = MemoryContext(
-                    new_context_id(),
-                    tuple(passed(remedies, partial(_trusted, known), partial(_worth_it, gate))),
+            for gate, about in zip(gates, answers, strict=True):
+                answer = replace(
+                    about,
+                    remedies=tuple(
+                        passed(remedies, partial(_trusted, known), partial(_worth_it, gate))
+                    ),
                     error=query.signature,
                     degraded=tuple(degraded.values()),
                     failed=tuple(degraded),
                     warnings=warnings,
-                    similar_cases=cases_at_error(
-                        query, candidates, remedies, gate, self._store, limit
-                    ),
                 )
-                if about_task:
-                    answer = about_task(gate, limit, answer)
                 answer = settle(answer, limit)
                 contexts.append(answer if answer.shown else self._with_warning(query, answer))
             return tuple(contexts)
 
-    def _search(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
-        """Return the findings of each channel, and the failures of others, by name."""
+    def _search(
+        self, query: Query, searches: Mapping[str, Search | None]
+    ) -> tuple[dict[str, Findings], dict[str, str]]:
+        """Return what each of *searches* found, and the failures of others, by channel."""
         findings: dict[str, Findings] = {}
         degraded: dict[str, str] = {}
-        for name, channel in self.channels.items():
-            search = channel.at_error if query.is_at_error else channel.about_task
+        for name, search in searches.items():
             if search is None:
                 continue
             try:
@@ -255,15 +278,22 @@ class MemoryRetriever:
         return _ordered(counted(query, remedies, counts, known, methodologies)), known
 
     def _about_task(
-        self, query: Query, findings: Mapping[str, Findings], degraded: dict[str, str]
-    ) -> Callable[[Gate, int, MemoryContext], MemoryContext]:
-        """Return a function that adds *findings* about the task to an answer, under a gate."""
+        self,
+        query: Query,
+        gates: Sequence[Gate],
+        limit: int,
+        findings: Mapping[str, Findings],
+        degraded: dict[str, str],
+    ) -> list[MemoryContext]:
+        """Return what *findings* say about the task, under each of *gates*.
+
+        Adds the failures of further searches to *degraded*.
+        """
         playbook = self._playbook(query, degraded)
         # Pinned notes stand in the playbook.
         pinned = {note.id for note in playbook.notes} if playbook else set[str]()
         notes = [one for of in findings.values() for one in of.notes if one.note.id not in pinned]
         lessons = [one for of in findings.values() for one in of.lessons]
-        sessions = [one for of in findings.values() for one in of.sessions]
         is_ours = seen_by(self._store, query.state.agent)
         hits = {
             name: tuple(
@@ -276,23 +306,33 @@ class MemoryRetriever:
             if name in self.weights
         }
 
-        def answered(gate: Gate, limit: int, answer: MemoryContext) -> MemoryContext:
+        of_gates = [cases_of(query, hits, gate, self._store, limit, self.weights) for gate in gates]
+        sessions: list[Found] = []
+        if not all(map(_is_any_shown, of_gates)):
+            more, failed = self._search(
+                query, {name: channel.without_cases for name, channel in self.channels.items()}
+            )
+            degraded.update(failed)
+            sessions = [one for of in more.values() for one in of.sessions]
+        answers = []
+        for gate, cases in zip(gates, of_gates, strict=True):
             probable = [one for one in notes if one.probability >= gate.min_note_precision]
-            cases = cases_of(query, hits, gate, self._store, limit, self.weights)
-            if not any(case.is_shown for case in cases):
+            shown = cases
+            if not _is_any_shown(cases):
                 excluded = query.scope.exclude_instances
                 about = session_of_task(sessions, query.state.repo, excluded, gate, self._store)
                 known = {case.trajectory_id for case in about}
-                cases = (*about, *(one for one in cases if one.trajectory_id not in known))[:limit]
-            return replace(
-                answer,
-                playbook=playbook,
-                notes=tuple(probable[:limit]),
-                lessons=fitting_lessons(lessons, gate.min_lesson_precision),
-                similar_cases=cases,
+                shown = (*about, *(one for one in cases if one.trajectory_id not in known))[:limit]
+            answers.append(
+                MemoryContext(
+                    new_context_id(),
+                    playbook=playbook,
+                    notes=tuple(probable[:limit]),
+                    lessons=fitting_lessons(lessons, gate.min_lesson_precision),
+                    similar_cases=shown,
+                )
             )
-
-        return answered
+        return answers
 
     def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
         """Return what runs of the repository agree on, where the run that asks has only begun."""
