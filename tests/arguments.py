@@ -106,7 +106,12 @@ def _note_scopes() -> st.SearchStrategy[NoteScope]:
     )
     kinds = st.lists(st.sampled_from(NoteKind), min_size=1, max_size=2, unique=True)
     return st.builds(
-        NoteScope, st.none() | repos.map(tuple), kinds.map(tuple), _TAGS, st.booleans()
+        NoteScope,
+        st.none() | repos.map(tuple),
+        kinds.map(tuple),
+        _TAGS,
+        st.booleans(),
+        st.none() | st.booleans(),
     )
 
 

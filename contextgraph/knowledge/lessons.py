@@ -66,7 +66,7 @@ from contextgraph.ranking import (
 )
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
-from contextgraph.store.protocols import NoteStore
+from contextgraph.store.protocols import ALL, NoteStore
 from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
 from contextgraph.trace.ordered import bears_on_command
 from contextgraph.trace.shell import commands_in
@@ -278,14 +278,9 @@ class Lessons:
         repo = repo and self._named(repo)
         wanted = {*status}
         is_every = not wanted <= {LessonStatus.ACTIVE, LessonStatus.PROPOSED}
-        listed = self._store.all() if is_every else self._newest(repo)
-        notes = {
-            note.id: note
-            for note in listed
-            if note.kind in _KINDS
-            and (repo is None or note.repo == repo_name(repo))
-            and _is_seen(note, as_of)
-        }
+        scope = replace(_scope(repo), live=None if is_every else True)
+        listed = self._store.newest(scope, ALL)
+        notes = {note.id: note for note in listed if _is_seen(note, as_of)}
         if any(note.contributor for note in notes.values()):
             hidden = self._notes.distrusted()
             notes = {id_: note for id_, note in notes.items() if note.contributor not in hidden}

@@ -65,7 +65,7 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import EmbedderSource, NoteStore
+from contextgraph.store.protocols import ALL, EmbedderSource, NoteStore
 from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name, without_private
 
 if TYPE_CHECKING:
@@ -324,14 +324,8 @@ class Notes:
 
     def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
         """Return the notes of *repo* (None: of all), newest first; the *archived* ones if set."""
-        chosen = [
-            note
-            for note in self._store.all()
-            if note.kind is NoteKind.NOTE
-            and note.is_live is not archived
-            and (repo is None or note.repo == repo_name(repo))
-        ]
-        return tuple(sorted(chosen, key=lambda note: (note.created_at, note.id), reverse=True))
+        repos = None if repo is None else (repo_name(repo),)
+        return tuple(self._store.newest(NoteScope(repos, live=not archived), ALL))
 
     def pin(self, ids: Collection[str], *, pinned: bool = True) -> int:
         """Pin or unpin these notes; pinned ones are in every snapshot and are never pruned."""

@@ -153,16 +153,17 @@ class Note(Struct, frozen=True, omit_defaults=True):
 class NoteScope(Struct, frozen=True):
     """Notes of one of *repos* (None: of all) and one of *kinds* that have all of *tags*.
 
-    With *pinned*, only pinned notes.
+    With *pinned*, only pinned notes. *live* False: archived and superseded notes; None: both.
     """
 
     repos: tuple[str, ...] | None = None
     kinds: tuple[NoteKind, ...] = (NoteKind.NOTE,)
     tags: tuple[str, ...] = ()
     pinned: bool = False
+    live: bool | None = True
 
     def has(self, note: Note) -> bool:
-        """Return True where *note*, if it is live, is in this scope."""
+        """Return True where *note* is in this scope, whether it is live or not."""
         return (
             (self.repos is None or note.repo in self.repos)
             and note.kind in self.kinds

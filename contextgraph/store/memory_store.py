@@ -1580,8 +1580,13 @@ class MemoryNotes(_Part):
 
 
 def _notes_in(scope: model.NoteScope) -> list[Term]:
-    """Return the terms of live notes in *scope*."""
-    terms = [_equal("live", True), _keyed((kind.value for kind in scope.kinds), "kind")]
+    """Return the terms of notes in *scope*."""
+    kinds = [kind.value for kind in scope.kinds]
+    terms = [
+        Term("live", Is.IN, [False, True]) if scope.live is None else _equal("live", scope.live),
+        # Of one kind, an index gives the order.
+        _equal("kind", *kinds) if len(kinds) == 1 else _keyed(kinds, "kind"),
+    ]
     if scope.repos is not None:
         terms.append(_keyed(scope.repos, "repo"))
     if scope.tags:

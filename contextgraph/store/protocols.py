@@ -423,18 +423,18 @@ class NoteStore(TextVectors, Protocol):
     def for_text(
         self, words: Sequence[str], scope: model.NoteScope, limit: int
     ) -> Sequence[model.Note]:
-        """Return live notes with any of *words* (stems): most words first, then the newest."""
+        """Return notes with any of *words* (stems): most words first, then the newest."""
 
     def nearest(
         self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
     ) -> Sequence[Mapping[str, float]]:
-        """Return for each of *vectors*, all of one space, cosines by the id of live notes.
+        """Return for each of *vectors*, all of one space, cosines by the id of notes.
 
         Cosines have four decimals; the highest come first.
         """
 
     def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
-        """Return live notes, the newest first, of equal times the greatest id."""
+        """Return notes, the newest first, of equal times the greatest id."""
 
     def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
         """Return all notes with a link to one of *ids*, ordered by id."""

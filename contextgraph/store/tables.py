@@ -50,7 +50,7 @@ RUN = Table(
     (
         ("-seen_at", "key"),
         ("is_part", "-seen_at", "key"),
-        ("is_part", "repo", "agent", "ending"),
+        ("is_part", "repo", "agent", "ending", "seen_at"),
         ("session",),
         ("solved", "seen_at"),
         ("repo", "solved", "seen_at"),
@@ -215,7 +215,7 @@ NOTE = Table(
         "repo": str, "kind": str, "live": bool, "created_at": datetime, "pinned": bool,
         "tags": tuple, "targets": tuple,
     },
-    (("repo", "kind", "live", "created_at"), ("live", "created_at")),
+    (("repo", "kind", "live", "created_at"), ("live", "kind", "created_at")),
     scope="repo",
     is_followed=True,
     draws=True,

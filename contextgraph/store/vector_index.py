@@ -62,7 +62,8 @@ class IndexedNotes:
             ranked = [
                 (-round(hit.cosine, COSINE_DECIMALS), hit.id)
                 for hit in hits
-                if (note := known.get(hit.id)) and note.is_live and scope.has(note)
+                if (note := known.get(hit.id)) and scope.has(note)
+                if scope.live in (None, note.is_live)
                 if hit.digest == _digest(note)  # it waits to be embedded again
             ]
             if len(ranked) >= limit or len(hits) < most:

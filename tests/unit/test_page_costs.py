@@ -17,7 +17,7 @@ from benchmarks.corpus import bundles, runs
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
-from contextgraph.model import Exposure, Scope, ShownItem
+from contextgraph.model import Exposure, LessonStatus, Note, NoteKind, Scope, ShownItem
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.store.sqlite import SqliteStore
@@ -111,5 +111,30 @@ def test_an_agent_without_runs_is_recognised_without_reading_all_runs(
             store.runs.for_task(None, Scope(), 1, "other")
             executed.clear()
             assert not store.runs.for_task(None, Scope(), 1, "other")
+            costs.append(executed["now"])
+    assert costs[1] <= costs[0] + 5
+
+
+def test_lessons_and_notes_are_listed_without_reading_entities(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    for count in (100, 400):
+        with (
+            counted(monkeypatch) as executed,
+            AgentMemory.open(str(tmp_path / f"{count}.db")) as memory,
+        ):
+            kept = memory.notes.remember("Case 7 needs fixture 5", repo="acme/shop0").id
+            now = datetime.now(UTC)
+            memory.store.notes.change(
+                new=[
+                    Note(f"ent_{n}", "", "acme/shop0", "", now, kind=NoteKind.ENTITY)
+                    for n in range(count)
+                ]
+            )
+            executed.clear()
+            assert [note.id for note in memory.notes.of()] == [kept]
+            assert not memory.notes.of(archived=True)
+            assert not memory.lessons.of(status=[*LessonStatus])
             costs.append(executed["now"])
     assert costs[1] <= costs[0] + 5
