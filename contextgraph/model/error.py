@@ -136,7 +136,7 @@ class ErrorPattern(Struct, frozen=True, omit_defaults=True):
     def name(self) -> str:
         """The caption of the node in a graph browser: the message, then the type.
 
-        Few types have many messages, and a browser shows only the beginning.
+        A browser shows only the beginning, and errors of one type differ in their messages.
         """
         message = _PLACEHOLDERS.sub("", self.template).strip() or self.template
         if not message:
