@@ -938,6 +938,8 @@ class AgentMemory:
         if own and (own.inherited or any(step.user_message for step in own.steps)):
             own = replace(own, repo=self._named(own.repo))
             self.lessons.add(own, receipt.trajectory_id, self.writer.supplier(raw, source))
+        if receipt.continues:
+            self.lessons.remove_run(receipt.continues, goes_on=True)
         # What the owner said is known by now, with its review.
         for former in receipt.corrected:
             self.lessons.remove_run(former)

@@ -246,15 +246,17 @@ class Lessons:
             self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
         return tuple(note.id for note in fresh), tuple(before)
 
-    def remove_run(self, run_id: str) -> int:
+    def remove_run(self, run_id: str, *, goes_on: bool = False) -> int:
         """Delete what was said in a run; return how many lessons were deleted.
 
-        A lesson that was also said elsewhere stays, with that evidence.
+        A lesson that was also said elsewhere stays, with that evidence. Of a run whose log
+        *goes_on* in one that is known by now, those stay that a model made or a person reviewed.
         """
         said = [
             note
             for note in self._store.linking([run_id])
             if note.kind in _KINDS and run_id in note.targets(LinkType.SAID_IN)
+            if not goes_on or (note.credibility != REVIEWED and _is_said(note))
         ]
         rest = {note.id: _without_run(note, run_id) for note in said}
         kept = {id_: note for id_, note in rest.items() if note is not None}

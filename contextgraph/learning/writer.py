@@ -286,8 +286,9 @@ class MemoryWriter:
         if not _may_change(matched.source, before.contributor):
             return None
         receipt = self._replaced({former: bundle}).get(former)
-        # None: another process has replaced it meanwhile.
-        return receipt or self.write(raw, matched.source)
+        if receipt is None:  # another process has replaced it meanwhile
+            return self.write(raw, matched.source)
+        return replace(receipt, continues=former)
 
     def _joined(self, raw: RawTrajectory, matched: _Matched, receipt: LearnReceipt) -> LearnReceipt:
         """*receipt*, or that of the one run that *raw* and a stored log are both a part of.

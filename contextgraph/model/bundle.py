@@ -284,7 +284,8 @@ class LearnReceipt(Struct, frozen=True, omit_defaults=True):
     that were embedded together, the first receipt has the sum. *outcome* is the one in the memory,
     from *outcome_source*; see `precedes`. *copied* counts steps that other sessions own and that
     were not learned again; if all were copied, the receipt is that of the owner. *corrected* are
-    former ids of runs that gave up steps which this run owns.
+    former ids of runs that gave up steps which this run owns; *continues* is the former id of this
+    run, whose log has gone on.
     """
 
     trajectory_id: str
@@ -298,6 +299,7 @@ class LearnReceipt(Struct, frozen=True, omit_defaults=True):
     outcome_source: OutcomeSource = OutcomeSource.LOG
     copied: int = 0
     corrected: tuple[str, ...] = ()
+    continues: str = ""
 
 
 class JoinedName(Struct, frozen=True, omit_defaults=True):

@@ -59,7 +59,7 @@ def _usage(usage: model.Usage) -> "Parts":
 
 def _receipt(receipt: model.LearnReceipt) -> "Parts":
     return {
-        **_but(parts_of(receipt), "outcome", "outcome_source", "usage"),
+        **_but(parts_of(receipt), "outcome", "outcome_source", "usage", "continues"),
         "not_embedded": receipt.not_embedded or None,
         "tokens": receipt.usage.tokens,
         "cost": round(receipt.usage.cost, 6),

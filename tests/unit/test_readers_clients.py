@@ -166,6 +166,32 @@ def test_turns_of_codex_that_were_rolled_back_were_not_said(tmp_path):
     assert (run.task, messages(run)) == ("Boil the kettle", ["Use steel"])
 
 
+def test_a_lesson_that_was_taken_back_after_it_was_learned_is_none_unless_reviewed(
+    tmp_path, memory
+):
+    log = Codex("0001")
+    log.user("Boil the kettle")
+    log.call("c1", "exec_command", cmd="make test")
+    log.output("c1", "no lid")
+    log.user("From now on always use glass. Never use salt in this kettle.")
+    log.call("c2", "exec_command", cmd="make glass")
+    log.output("c2", "ok")
+    log.file(tmp_path)
+    memory.learn(tmp_path)
+    said = {one.text: one.id for one in memory.lessons.of()}
+    assert len(said) == 2
+    reviewed = next(text for text in said if "salt" in text)
+    assert memory.lessons.accept([said[reviewed]]) == 1
+    log.add("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    log.user("Use steel")
+    log.call("c3", "exec_command", cmd="make steel")
+    log.output("c3", "ok")
+    log.file(tmp_path)
+    memory.learn(tmp_path)
+    assert reviewed in {one.text for one in memory.lessons.of()}
+    assert not any("glass" in one.text for one in memory.lessons.of())
+
+
 def test_the_task_of_codex_is_the_request_that_took_the_place_of_the_first(tmp_path):
     """openai/codex #23000."""
     log = Codex("0001")
@@ -206,13 +232,19 @@ def saved(folder: Path, log: Codex, time: str, rollout: str = "") -> None:
     written(folder / time[:10].replace("-", "/") / name, log.lines)
 
 
-def test_a_request_before_which_a_person_went_back_in_pages_of_codex_was_not_said(tmp_path, memory):
+@pytest.mark.parametrize("learned_before", [False, True])
+def test_a_request_before_which_a_person_went_back_in_pages_of_codex_was_not_said(
+    tmp_path, memory, learned_before
+):
     """Codex 0.169, thread/revert: a second rollout, which goes on from a line of the first."""
     log = PagedCodex("0001")
     log.ask("Boil the kettle", "make test")
     kept = len(log.lines)
     log.ask("From now on always use glass", "make glass")
     saved(tmp_path, log, "2026-10-05T10-00-00")
+    if learned_before:
+        memory.learn(tmp_path)
+        assert [one.text for one in memory.lessons.of()] == ["From now on always use glass"]
     second = log.returned(kept, at=60)
     second.ask("From now on always use steel", "make steel")
     saved(tmp_path, second, "2026-10-06T09-00-00", "0002")
