@@ -498,7 +498,6 @@ def failures(visitor: Visitor, repo: Word = "") -> Values:
 def error(visitor: Visitor, identity: str) -> Values:
     """Show an error: how often it was met, how it goes now, what cleared it."""
     memory = visitor.memory
-    # Not `explain`, which needs the graph of the whole memory.
     history = next(iter(memory.store.recoveries.histories([identity], _LOOKED_AT)), None)
     if history is None:
         raise HTTPException(404, f"no error {identity}")
@@ -848,7 +847,6 @@ def search(visitor: Visitor, q: Word = "") -> Values:
     return {
         "title": "Search",
         "query": q,
-        # It needs the graph of the whole memory.
         "node": memory.store.admin.explain(q) if _ID.fullmatch(q) else None,
         "repositories": memory.store.runs.repositories(_FEW, containing=q) if q else (),
         "groups": [*groups.values()],

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 from contextgraph import model
 from contextgraph.store import tables
 from contextgraph.store.graph import add_relation
-from contextgraph.store.port import KEY, SOURCE, TARGET, VALUE, Is, Port, Question, Table, Term
+from contextgraph.store.port import (
+    KEY,
+    SOURCE,
+    TARGET,
+    VALUE,
+    Is,
+    Port,
+    Question,
+    Reads,
+    Table,
+    Term,
+)
 from contextgraph.store.rules import note_of
 
 if TYPE_CHECKING:
@@ -42,6 +53,8 @@ _EXPLAINED = {
     "error_id", "weight", "order",
 }  # fmt: skip
 _Edge = tuple[str, str, str]
+# A table and key, True if the relation leads there, its type and properties.
+_End = tuple[Table, str, bool, str, dict[str, Any]]
 
 
 class LiveGraph:
@@ -87,22 +100,6 @@ class LiveGraph:
             self._update(put)
         self._revision = change.revision
         return self._graph.copy(as_view=True)
-
-    def relations(self, node: str, newest: set[str] | None) -> Iterator[model.Relation]:
-        """Yield the relations of *node* but those to notes, of an error to *newest* fragments."""
-        graph = self._graph
-        assert graph is not None
-        labels = {table.label for table in _NODES.values() if table is not tables.NOTE}
-        at = [(target, own, True) for _, target, own in graph.out_edges(node, data=True)]
-        at += [(source, own, False) for source, _, own in graph.in_edges(node, data=True)]
-        for other, own, is_outgoing in at:
-            end = graph.nodes[other]
-            is_shown = newest is None or end["label"] != tables.FRAGMENT.label or other in newest
-            if own["type"] != tables.MET.label and end["label"] in labels and is_shown:
-                properties = {name: own[name] for name in own if name in _EXPLAINED}
-                yield model.Relation(
-                    own["type"], is_outgoing, other, end["label"], end["name"], properties
-                )
 
     def _update(self, put: Mapping[str, Sequence[str] | None]) -> None:
         """Read again the rows with these keys by table; None: all."""
@@ -225,6 +222,77 @@ class LiveGraph:
                 add_relation(graph, "CONTRADICTS", key, other, {})
             if note.superseded_by:
                 add_relation(graph, "SUPERSEDES", note.superseded_by, key, {})
+
+
+def relations(
+    port: Reads, table: Table, node: str, newest: Sequence[str] | None = None
+) -> Iterator[model.Relation]:
+    """Yield the relations of *node* of *table* but those to notes, without reading the graph.
+
+    With *newest*, of its fragments only these.
+    """
+    ends = {
+        (far, end, outgoing, _key(kind, properties)): (kind, properties)
+        for find in (_by_edges, _by_columns)
+        for far, end, outgoing, kind, properties in find(port, table, node, newest)
+    }
+    names = {
+        (far, key): properties["name"]
+        for far in {far for far, *_ in ends}
+        for key, properties in _found(port, far, _named([end for at, end, *_ in ends if at is far]))
+    }
+    for (far, end, outgoing, _), (kind, properties) in ends.items():
+        if (far, end) in names:
+            explained = {name: properties[name] for name in properties if name in _EXPLAINED}
+            yield model.Relation(kind, outgoing, end, far.label, names[far, end], explained)
+
+
+def _by_edges(port: Reads, table: Table, node: str, newest: Sequence[str] | None) -> Iterator[_End]:
+    for edge in _EDGES.values():
+        assert edge.ends is not None
+        for own, other, outgoing in ((SOURCE, TARGET, True), (TARGET, SOURCE, False)):
+            if edge.ends[not outgoing] is table:
+                far, where = edge.ends[outgoing], [Term(own, Is.EQUAL, node)]
+                if newest is not None and far is tables.FRAGMENT:
+                    where.append(Term(other, Is.IN, [*newest]))
+                for end, properties in _found(port, edge, where, other):
+                    yield far, end, outgoing, edge.label, properties
+
+
+def _by_columns(port: Reads, table: Table, node: str, _: Sequence[str] | None) -> Iterator[_End]:
+    """Yield the ends of relations that are a column of a node."""
+    for kind, held, column, far in (
+        ("HAS_FRAGMENT", tables.FRAGMENT, "run", tables.RUN),
+        ("SUPERSEDES", tables.METHODOLOGY, "superseded_by", tables.METHODOLOGY),
+    ):
+        if table is held:
+            for end, properties in _found(port, held, _named([node]), column):
+                yield far, end, False, kind, _order_of(properties)
+        if table is far:
+            for end, properties in _found(port, held, [Term(column, Is.EQUAL, node)]):
+                yield held, end, True, kind, _order_of(properties)
+
+
+def _order_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the place of a fragment in its run; a methodology has none."""
+    return {name: properties[name] for name in ("order",) if name in properties}
+
+
+def name_of(port: Reads, table: Table, node: str) -> str:
+    """Return the name of *node*, a row of *table*."""
+    ((_, properties),) = _found(port, table, _named([node]))
+    name: str = properties["name"]
+    return name
+
+
+def _found(
+    port: Reads, table: Table, where: Sequence[Term], column: str = KEY
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield *column* of each row, and the properties that people see."""
+    single = _single(table)
+    found = port.find([Question(table, where, wanted=(column, VALUE, *single))])[0]
+    for value, text, *values in found:
+        yield value, _shown(table, text, dict(zip(single, values, strict=True)))
 
 
 def _named(keys: Sequence[str] | None) -> list[Term]:

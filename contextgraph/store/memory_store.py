@@ -1761,30 +1761,32 @@ class MemoryAdmin(_Part):
 
     @_of_one_state
     def explain(self, node_id: str) -> model.Explanation | None:
+        from contextgraph.store.live_graph import name_of, relations
+
         port = self._port
         contexts = _values(port, tables.CONTEXT, [node_id], _exposure)
         if contexts:
             return self._explain_context(contexts[node_id])
-        graph = self._graph.updated()
-        node = graph.nodes.get(node_id)
-        if node is None or node["label"] not in {table.label for table in _NODES}:
+        nodes = port.find([Question(table, [_keyed([node_id])], wanted=(KEY,)) for table in _NODES])
+        table = next((table for table, rows in zip(_NODES, nodes, strict=True) if rows), None)
+        if table is None:
             return None
-        newest: set[str] | None = None
-        if node["label"] == tables.ERROR.label:
+        newest: list[str] | None = None
+        if table is tables.ERROR:
             terms = [_equal(TARGET, node_id)]
             order, wanted = ("-seen_at", SOURCE), (SOURCE,)
             question = Question(tables.MET, terms, order, rules.EXPLAINED_RUNS, wanted)
             runs = [run for (run,) in self._find(question)]
             own = Question(tables.FRAGMENT, [_keyed(runs, "run")], wanted=(KEY,))
-            newest = {key for (key,) in self._find(own)}
-        facts = self._facts(node_id, node["label"])
+            newest = [key for (key,) in self._find(own)]
+        facts = self._facts(node_id, table.label)
         known = {name: fact for name, fact in facts.items() if fact is not None}
         return model.Explanation(
             node_id,
-            node["label"],
-            node["name"],
+            table.label,
+            name_of(port, table, node_id),
             known,
-            rules.in_order(self._graph.relations(node_id, newest)),
+            rules.in_order(relations(port, table, node_id, newest)),
         )
 
     def _explain_context(self, shown: model.Exposure) -> model.Explanation:

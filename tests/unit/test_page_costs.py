@@ -138,3 +138,24 @@ def test_lessons_and_notes_are_listed_without_reading_entities(
             assert not memory.lessons.of(status=[*LessonStatus])
             costs.append(executed["now"])
     assert costs[1] <= costs[0] + 5
+
+
+def test_a_node_is_explained_without_reading_the_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    for count in (_RUNS, 3 * _RUNS):
+        filled(tmp_path / f"{count}.db", count)
+        with (
+            counted(monkeypatch) as executed,
+            AgentMemory.open(str(tmp_path / f"{count}.db"), read_only=True) as memory,
+        ):
+            (tally,) = memory.store.recoveries.errors(Scope(), 1)
+            (run,) = memory.store.runs.ids(limit=1)
+            executed.clear()
+            for node in (run, tally.error.id):
+                explained = memory.store.admin.explain(node)
+                assert explained is not None
+                assert explained.relations
+            costs.append(executed["now"])
+    assert costs[1] <= costs[0] + 50
