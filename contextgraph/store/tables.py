@@ -50,7 +50,7 @@ RUN = Table(
     (
         ("-seen_at", "key"),
         ("is_part", "-seen_at", "key"),
-        ("is_part", "repo", "agent", "ending", "seen_at"),
+        ("is_part", "repo", "agent", "ending"),
         ("session",),
         ("solved", "seen_at"),
         ("repo", "solved", "seen_at"),
