@@ -279,9 +279,8 @@ def _order_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def name_of(port: Reads, table: Table, node: str) -> str:
-    """Return the name of *node*, a row of *table*."""
-    ((_, properties),) = _found(port, table, _named([node]))
-    name: str = properties["name"]
+    """Return the name of *node*, a row of *table*; raise LookupError where there is none."""
+    name: str = dict(_found(port, table, _named([node])))[node]["name"]
     return name
 
 

@@ -1817,10 +1817,10 @@ class MemoryAdmin(_Part):
             return _facts_of_methodology(
                 _values(port, tables.METHODOLOGY, [node], _methodology)[node]
             )
-        wanted = (VALUE, "runs", "cleared")
-        ((text, runs, cleared),) = self._find(
-            Question(tables.ERROR, [_equal(KEY, node)], wanted=wanted)
-        )
+        wanted = (KEY, VALUE, "runs", "cleared")
+        found = self._find(Question(tables.ERROR, [_equal(KEY, node)], wanted=wanted))
+        # A LookupError has it read again where another process deleted the node meanwhile.
+        text, runs, cleared = {key: values for key, *values in found}[node]
         error = _error(text)
         return {
             "family": error.family.value, "error_type": error.error_type,
