@@ -200,7 +200,7 @@ Search: TypeAlias = Callable[[Query, Store], Findings]
 
 
 class Channel(NamedTuple):
-    """A way of searching: what it does *at_error*, and *about_task* where there is no error.
+    """A way of searching: what it does *at_error*, and *about_task* without one.
 
     It does *without_cases* only where no similar case of the task is shown.
     """

@@ -206,9 +206,10 @@ def _pattern_of(name: str) -> re.Pattern[str]:
 
 def _import_of(name: str) -> re.Pattern[str]:
     """The pattern of a line that imports the module *name*, or a part of it."""
+    module = re.escape(name)
     return re.compile(
-        rf"^\s*(?:import|from|use|using|extern\s+crate)\s+(?:[\w.]+\s*,\s*)*{name}(?![\w-])"
-        rf"|(?:\b(?:from|import|require)|#\s*include)\s*\(?\s*[\"'<]{name}[/\"'>.]"
+        rf"^\s*(?:import|from|use|using|extern\s+crate)\s+(?:[\w.]+\s*,\s*)*{module}(?![\w-])"
+        rf"|(?:\b(?:from|import|require)|#\s*include)\s*\(?\s*[\"'<]{module}[/\"'>.]"
     )
 
 

@@ -45,7 +45,7 @@ class LastSession(Struct, frozen=True):
 
     *open* is the message of the error that still stood in the way, else why the *outcome* is not
     solved; *words* are those with which it ended, of the *speaker* ("user" or "agent"). *decided*
-    are the lessons said in it that are probably some, the surest first. *resume* is the command
+    are the statements in it that probably are lessons, most probable first. *resume* is the command
     that opens it again, empty where its client has none.
     """
 

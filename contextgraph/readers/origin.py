@@ -63,7 +63,7 @@ def _is_checkout(folder: str) -> bool:
 def _inner(root: str, file: str) -> str:
     """Return the top of another repository in *root* that *file* is in; empty without one.
 
-    A working tree of the same repository is no other.
+    A working tree of the same repository counts as that repository.
     """
     path = os.path.abspath(file)
     path = path if path.startswith(root + os.sep) else os.path.realpath(file)  # through a link

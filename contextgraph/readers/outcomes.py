@@ -107,7 +107,7 @@ def is_prediction(value: Any) -> bool:
 
 
 def outcomes_of(file: Path) -> Outcomes | None:
-    """Return outcomes in *file*; None if it is no report. Raises OSError."""
+    """Return outcomes in *file*; None if it is not a report. Raises OSError."""
     with opened(file) as stream:
         head = stream.read(_HEAD)
         if not _REPORT_WORDS.search(head):

@@ -676,7 +676,7 @@ class MemoryRuns(_Part):
     ) -> Sequence[model.Session]:
         most = _most(min(ALL, skip + max(0, limit)))
         order = {**_ORDERS, model.RunOrder.OUTCOME: "ending"}[wanted.order]
-        # Without the values of those that are skipped.
+        # Reads no values of skipped rows.
         found = self._find(Question(tables.RUN, _admitted(wanted), (order,), most, (KEY,)))
         return self._with_parts(self._in_order(tables.RUN, [key for (key,) in found[skip:]], _run))
 

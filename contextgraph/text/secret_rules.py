@@ -102,14 +102,14 @@ def _is_generated(part: str) -> bool:
 
 
 def is_credential(value: str) -> bool:
-    """Return True if *value*, after an authorization scheme, is no word or variable."""
+    """Return True if *value*, after an authorization scheme, is neither a word nor a variable."""
     if is_placeholder(value) or len(set(value)) < _MIN_DISTINCT:
         return False
     return bool(_DIGIT_RUN.search(value)) or len(_CASE_CHANGE.findall(value)) > 2
 
 
 def is_url_password(value: str) -> bool:
-    """Return True if *value*, the password of a URL, is no stand-in such as `api_secret`."""
+    """Return True if *value*, the password of a URL, is not a placeholder such as `api_secret`."""
     lowered = value.lower()
     return (
         len(value) >= 6

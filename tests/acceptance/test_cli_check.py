@@ -19,7 +19,7 @@ from tests.served import serving
 BATCH = "An export batch in shop/export.py never holds more than 640 rows."
 NAME = "Never use `print` in the shop: write to the logger."
 ALONE = "Leave shop/generated alone: it is made by the build."
-HTTP = "We use httpx for HTTP, never requests or urllib3."
+HTTP = "We use httpx for HTTP, never requests, urllib3 or lib+++."
 LINT = "Run `ruff check .` after every change of Python code."
 TOGETHER = "`shop/cli.py` is changed together with `docs/cli.md`."
 
