@@ -144,7 +144,7 @@ class Gate(Struct, frozen=True):
     """
 
     min_precision: float = 0.2
-    min_case_precision: float = 0.15
+    min_case_precision: float = 0.1
     # From this probability on .79 of the past runs that come first were linked to the task, and
     # most of the others are about the same issue (docs/measurements.md).
     close_case_precision: float = 0.65
