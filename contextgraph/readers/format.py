@@ -67,12 +67,14 @@ class Place(Struct, frozen=True):
     instance: str = ""
     is_sent: bool = False
 
-    def beside(self, path: "os.PathLike[str] | str") -> IO[bytes]:
-        """Open a file beside this one, or beside its folder; raises `OSError` for any other.
+    def beside(self, path: "os.PathLike[str] | str", above: int = 1) -> IO[bytes]:
+        """Open a file below a folder *above* that of this one; raises `OSError` for any other.
 
         There is none where this file was sent, and links are of other sessions.
         """
-        base = os.path.dirname(os.path.dirname(os.path.abspath(self.file)))
+        base = os.path.dirname(os.path.abspath(self.file))
+        for _ in range(above):
+            base = os.path.dirname(base)
         below = os.path.relpath(os.path.abspath(path), base)
         if self.is_sent or os.path.realpath(path) != os.path.join(os.path.realpath(base), below):
             raise FileNotFoundError(path)

@@ -58,7 +58,7 @@ from contextgraph.readers.format import (
     text,
 )
 from contextgraph.readers.tool_calls import ToolCall, calls_in_script, json_arguments
-from contextgraph.system.intake import MAX_RUN_SIZE, loads
+from contextgraph.system.intake import MAX_RUN_SIZE, loads, pieces, whole
 from contextgraph.text import may_be_fenced, regex
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
@@ -514,6 +514,8 @@ _CODEX_CONTEXT = regex(
 )
 _CODEX_FOLDER = regex(r"\s*<environment_context>\s*(?:<cwd>|Current working directory: )([^<\n]+)")
 _CODEX_RUNNING = regex(r"^Process running with session ID (\d+)", re.MULTILINE)
+# The folder of a rollout: those of all days lie three above it.
+_CODEX_DAY = regex(r"/\d{4}/\d\d/\d\d\Z")
 # How long copying the history of another rollout takes at most, at the start of a fork.
 _COPYING = timedelta(seconds=1)
 _CODEX_REJECTED = regex(r"\A(?:exec command )?(?:was )?rejected by (?:the )?user", re.IGNORECASE)
@@ -537,14 +539,15 @@ def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | R
     Where a person went back, it begins with the rollouts of its thread before; of these the run of
     the newest is the only one.
     """
-    thread = _thread_of_codex(lines, place)
-    if thread and max(thread) > Path(place.file).name:
-        raise EmptyRunError(place.file, "", f"a session that goes on in {max(thread)}")
+    thread, rollout = _thread_of_codex(lines, place), file_stem(place.file)
+    if thread and max(thread) > rollout:
+        newest = thread[max(thread)].name
+        raise EmptyRunError(place.file, "", f"a session that goes on in {newest}")
     copied, own = _own_lines(lines)
     session = _CodexSession()
     before, begun = list[Turn](), list[Turn]()
     yield from each_row(copied, lambda row: before.extend(session.turns(row)), "line", place)
-    for name in sorted(thread.keys() - {Path(place.file).name}):
+    for name in sorted(thread.keys() - {rollout}):
         for row in _rows_beside(place, thread[name]):
             begun += of_message(session.turns(row), _codex_message_id(row))
     runs = lines_run(
@@ -557,30 +560,37 @@ def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | R
 
 
 def _thread_of_codex(lines: Sequence[Any], place: Place) -> Mapping[str, Path]:
-    """The rollouts of the thread of *lines*, by their names, which sort by time.
+    """The rollouts of the thread of *lines*, by their names without suffix, which sort by time.
 
     Codex opens another one when a person goes back in a thread whose history has pages. They may
-    lie in the folder of another day.
+    lie in the folder of another day, and be packed.
     """
     first = lines[0] if lines and isinstance(lines[0], dict) else {}
     meta = first.get("payload")
     if place.is_sent or not isinstance(meta, dict) or meta.get("history_mode") != "paginated":
         return {}
-    id_, days = loose_text(meta, "id"), Path(os.path.abspath(place.file)).parent.parent
-    found = days.glob(f"*/rollout-*-{glob.escape(id_)}*.jsonl") if id_ else ()
+    if not (id_ := loose_text(meta, "id")):
+        return {}
+    folder, name = Path(os.path.abspath(place.file)).parent, f"rollout-*-{glob.escape(id_)}*.jsonl*"
+    is_of_day = _CODEX_DAY.search(str(folder))
+    found = (
+        folder.parents[2].glob(f"*/*/*/{name}") if is_of_day else folder.parent.glob(f"*/{name}")
+    )
+    rollouts = {file_stem(path.name): path for path in sorted(found, reverse=True)}
     return {
-        path.name: path
-        for path in found
-        if path.stem.endswith(f"-{id_}") or f"-{id_}_" in path.stem
+        name: path
+        for name, path in rollouts.items()
+        if name.endswith(f"-{id_}") or f"-{id_}_" in name
     }
 
 
 def _rows_beside(place: Place, path: Path) -> Iterator[Row]:
     """Yield the rows of a file beside that of *place*, without what is damaged."""
     try:
-        with place.beside(path) as file:
-            lines = file.read(MAX_RUN_SIZE).splitlines()
-    except OSError:
+        with place.beside(path, above=3) as file:
+            content = pieces(str(path), file, lambda taken: None, MAX_RUN_SIZE)
+            lines = whole(str(path), content, MAX_RUN_SIZE).splitlines()
+    except (OSError, ReadError):
         return
     for line in lines:
         with suppress(ValueError):

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+import zstandard
 
 from contextgraph import AgentMemory
 from contextgraph.errors import ReadError
@@ -227,9 +228,9 @@ class PagedCodex(Codex):
         return PagedCodex(self.id, to, at, history_base=base)
 
 
-def saved(folder: Path, log: Codex, time: str, rollout: str = "") -> None:
+def saved(folder: Path, log: Codex, time: str, rollout: str = "") -> Path:
     name = f"rollout-{time}-{log.id}{rollout and '_'}{rollout}.jsonl"
-    written(folder / time[:10].replace("-", "/") / name, log.lines)
+    return written(folder / time[:10].replace("-", "/") / name, log.lines)
 
 
 @pytest.mark.parametrize("learned_before", [False, True])
@@ -257,6 +258,32 @@ def test_a_request_before_which_a_person_went_back_in_pages_of_codex_was_not_sai
     (run,) = learned(memory)
     done = ["make test", "make glass", "make steel", "make tin"]
     assert (run.task, commands(run)) == ("Boil the kettle", done)
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_a_person_goes_back_in_the_next_year_to_a_rollout_that_codex_packed(tmp_path, is_archived):
+    """Codex 0.169 packs rollouts of earlier days (codex-rs, rollout compression)."""
+    log = PagedCodex("0001")
+    log.ask("Boil the kettle", "make test")
+    kept = len(log.lines)
+    log.ask("Use glass", "make glass")
+    first = saved(tmp_path, log, "2026-12-31T23-00-00")
+    first.with_suffix(".jsonl.zst").write_bytes(zstandard.compress(first.read_bytes()))
+    second = log.returned(kept, at=60)
+    second.ask("Use steel", "make steel")
+    newest = saved(tmp_path, second, "2027-01-01T00-30-00", "0002")
+    if is_archived:
+        archive = tmp_path / "archived_sessions"
+        archive.mkdir()
+        packed = first.with_suffix(".jsonl.zst")
+        packed.replace(archive / packed.name)
+        newest = newest.replace(archive / newest.name)
+        first.unlink()
+    for _ in range(2):
+        (run,) = read(newest)
+        assert (run.task, messages(run)) == ("Boil the kettle", ["Use steel"])
+        assert commands(run) == ["make test", "make glass", "make steel"]
+        first.unlink(missing_ok=True)
 
 
 def test_a_person_may_go_back_to_what_was_asked_after_they_went_back(tmp_path):
