@@ -285,6 +285,9 @@ class MemoryWriter:
             return None
         if not _may_change(matched.source, before.contributor):
             return None
+        # A log that was cut at its start has lost the request.
+        if before.task and not raw.task and (stored := self._store.runs.raw(former)):
+            bundle = self._bundle(replace(raw, task=stored.task), matched.ids.id, matched.source)
         receipt = self._replaced({former: bundle}).get(former)
         if receipt is None:  # another process has replaced it meanwhile
             return self.write(raw, matched.source)
@@ -387,6 +390,8 @@ class MemoryWriter:
                 continue
             stored = runs.raw(run.id) if not _of_other_tasks(run, own) else None
             if stored and identity in run_ids(stored, run.contributor).beginnings:
+                begun = runs.raw(identity) if own.task and not stored.task else None
+                stored = replace(stored, task=begun.task) if begun else stored
                 return renewed(self._taught(stored, run.id), run)
         return None
 

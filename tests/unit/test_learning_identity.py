@@ -159,6 +159,19 @@ def test_a_run_of_another_task_is_not_replaced(store: SqliteStore, writer: Memor
     assert len(store.runs.ids()) == 2
 
 
+@pytest.mark.parametrize("is_longer_first", [False, True])
+def test_a_run_keeps_its_task_where_the_longer_log_has_lost_it(
+    store: SqliteStore, writer: MemoryWriter, is_longer_first: bool
+) -> None:
+    begun = run(COMMANDS, task="Repair the login page")
+    longer = run([*COMMANDS, ("pytest", "1 passed", 0)], task="")
+    for raw in (longer, begun) if is_longer_first else (begun, longer):
+        writer.write(raw)
+    (identity,) = store.runs.ids()
+    (stored,) = store.runs.trajectories([identity]).values()
+    assert (stored.task, stored.total_steps) == ("Repair the login page", 3)
+
+
 def test_a_finished_run_is_not_replaced_by_one_that_begins_like_it(
     store: SqliteStore, writer: MemoryWriter
 ) -> None:
