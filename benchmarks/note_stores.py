@@ -25,7 +25,7 @@ from contextgraph.config import Settings, load_settings
 from contextgraph.knowledge.recall import Question, recollections
 from contextgraph.model import Note, NoteScope, Vector
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import NoteStore
+from contextgraph.store.memory_store import NoteStore
 
 SPACE = "made/up@384"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -82,7 +82,8 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import OnDamaged, Store, current_name
+from contextgraph.store.memory_store import Store, current_name
+from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import CachedPart, no_fork, operation
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import count_tokens, fence, number_of

@@ -16,7 +16,8 @@ from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, 
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
 from contextgraph.model import Exposure, Found, Recollection, Strategy
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Embedder, ExposureStore, Store, VectorIndex, current_name
+from contextgraph.store.memory_store import ExposureStore, Store, current_name
+from contextgraph.store.protocols import Embedder, VectorIndex
 from contextgraph.store.sessions import Sessions, SharedExposures
 from contextgraph.system.processes import CachedPart, load
 from contextgraph.text import TASK_CHARS, stems

@@ -28,7 +28,7 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.model.values import replace
-from contextgraph.store import protocols
+from contextgraph.store import memory_store
 from tests.strategies import (
     ADVICE_IDS,
     CONTEXT_IDS,
@@ -297,13 +297,13 @@ class Call:
 
 
 def objects() -> dict[str, type]:
-    """The protocols of the objects of a store, by the name of the object."""
-    kinds = protocols.Store.__annotations__.items()
-    return {name: kind for name, kind in kinds if isinstance(kind, type) and kind is not str}
+    """The kinds of the objects of a store, by the name of the object."""
+    kinds = memory_store.Store.__annotations__.items()
+    return {name: kind for name, kind in kinds if isinstance(kind, type)}
 
 
 def operations() -> list[str]:
-    """The methods of the protocols, such as ``runs.add``."""
+    """The methods of these objects, such as ``runs.add``."""
     return [
         f"{name}.{operation}"
         for name, protocol in objects().items()

@@ -11,7 +11,7 @@ import networkx as nx
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 
 NONE: Mapping[str, object] = MappingProxyType({})
 

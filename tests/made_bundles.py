@@ -27,7 +27,7 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
 )
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 
 SIGNATURE = ErrorSignature(Family.PYTHON_EXCEPTION, "TypeError", "boom", "<name> is not callable")
 REPO = "ada/engine"

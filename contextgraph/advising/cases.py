@@ -59,7 +59,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.ranking import blend
 from contextgraph.ranking.fitted import fitted
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 from contextgraph.text import (
     TASK_CHARS,
     addresses_reader,

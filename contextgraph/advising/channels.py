@@ -43,7 +43,8 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Embedder, EmbedderSource, Store
+from contextgraph.store.memory_store import Store
+from contextgraph.store.protocols import Embedder, EmbedderSource
 from contextgraph.text import (
     TASK_CHARS,
     FixedCounts,

@@ -23,7 +23,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 from contextgraph.text import number_of
 from contextgraph.trace import error_id
 

@@ -31,7 +31,7 @@ from contextgraph.model import (
     SimilarCase,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import NoteStore
+from contextgraph.store.memory_store import NoteStore
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import regex, stems
 from contextgraph.trace import (

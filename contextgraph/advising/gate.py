@@ -35,7 +35,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.ranking.fitted import fitted
-from contextgraph.store.protocols import ALL, Store
+from contextgraph.store.memory_store import ALL, Store
 from contextgraph.text import regex
 from contextgraph.trace import (
     EDITED,

@@ -32,7 +32,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import RECOVERY_LEVELS, Store
+from contextgraph.store.memory_store import RECOVERY_LEVELS, Store
 from contextgraph.text import clip, masked_name
 from contextgraph.trace import (
     Trace,

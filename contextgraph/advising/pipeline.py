@@ -89,7 +89,8 @@ from contextgraph.model import (
     vouches,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import EmbedderSource, Store, current_name
+from contextgraph.store.memory_store import Store, current_name
+from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import gives_instructions
 from contextgraph.trace import MISSING_PROGRAM, MachineLesson, error_of, lessons_of, signature_of

@@ -37,7 +37,7 @@ from contextgraph.model import (
     vouches,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Store, current_name
+from contextgraph.store.memory_store import Store, current_name
 from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
     SCRIPT,

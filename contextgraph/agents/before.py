@@ -13,7 +13,7 @@ from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
-    from contextgraph.store.protocols import Store
+    from contextgraph.store.memory_store import Store
     from contextgraph.system.working_tree import WorkingTree
 
 # Names that say what they mean: a word alone may be about anything.

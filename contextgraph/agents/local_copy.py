@@ -16,7 +16,7 @@ from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import Exposure, NoteKind, NoteScope, RunFilter, Scope, Trajectory
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import ALL, ExposureStore
+from contextgraph.store.memory_store import ALL, ExposureStore
 from contextgraph.wiring import Parts, build
 
 if TYPE_CHECKING:

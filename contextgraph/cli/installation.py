@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import CommandRecord, Json, Lesson
     from contextgraph.readers import Discovered
-    from contextgraph.store.protocols import RunStore, Store
+    from contextgraph.store.memory_store import RunStore, Store
 
 
 # The local model: its extra, its size, and how many passages it embeds on one core of a busy
@@ -857,7 +857,7 @@ class _Card(Struct, frozen=True):
 def _card_of(memory: "AgentMemory") -> _Card | None:
     from collections import Counter
 
-    from contextgraph.store.protocols import id_pages
+    from contextgraph.store.memory_store import id_pages
 
     repositories, helpers, steps = Counter[str](), 0, 0
     for ids in id_pages(memory.store.runs, 256):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contextgraph.learning import Inspection
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Fragment, Json, RawTrajectory, Session, Trajectory
-    from contextgraph.store.protocols import RunStore
+    from contextgraph.store.memory_store import RunStore
     from contextgraph.trace import Recovery, StepTrace
 
 

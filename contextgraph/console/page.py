@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from contextgraph.learning import Inspection
-    from contextgraph.store.protocols import Store
+    from contextgraph.store.memory_store import Store
     from contextgraph.trace import Recovery, StepTrace
 
 TEMPLATES = Path(__file__).with_name("templates")

@@ -32,7 +32,8 @@ from contextgraph.embedding.fitting import (
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
 from contextgraph.model import NO_USAGE, Embeddings, HealthCheck, Space, Usage
-from contextgraph.store.protocols import Embedder, Store, TextVectors
+from contextgraph.store.memory_store import Store
+from contextgraph.store.protocols import Embedder, TextVectors
 from contextgraph.system.processes import this_process
 from contextgraph.system.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
 

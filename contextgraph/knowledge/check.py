@@ -19,7 +19,7 @@ from contextgraph.knowledge.recall import waits
 from contextgraph.model import Action, Lesson, LessonStatus, Note, RawTrajectory, RunFilter, Step
 from contextgraph.model.values import replace
 from contextgraph.readers.tool_calls import edits_of
-from contextgraph.store.protocols import RunStore
+from contextgraph.store.memory_store import RunStore
 from contextgraph.system.intake import content
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip_tokens, gives_instructions, mask_secrets

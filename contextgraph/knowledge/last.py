@@ -15,7 +15,7 @@ from contextgraph.model import (
     Trajectory,
     resume_command,
 )
-from contextgraph.store.protocols import RunStore
+from contextgraph.store.memory_store import RunStore
 from contextgraph.text import clean, clip, regex
 from contextgraph.trace import read_steps
 from contextgraph.trace.run import OpenErrors

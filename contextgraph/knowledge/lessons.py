@@ -66,7 +66,7 @@ from contextgraph.ranking import (
 )
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
-from contextgraph.store.protocols import ALL, NoteStore
+from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
 from contextgraph.trace.ordered import bears_on_command
 from contextgraph.trace.shell import commands_in

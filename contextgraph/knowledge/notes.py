@@ -65,7 +65,8 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import ALL, EmbedderSource, NoteStore
+from contextgraph.store.memory_store import ALL, NoteStore
+from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name, without_private
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from contextgraph.knowledge.recall import (
 )
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import NoteStore, RunStore
+from contextgraph.store.memory_store import NoteStore, RunStore
 from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, regex, stems, words
 
 MAX_PAGE = 100_000

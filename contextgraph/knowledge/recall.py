@@ -40,7 +40,7 @@ from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
 from contextgraph.ranking import Rated, fused, ratings
 from contextgraph.ranking.fitted import fitted
-from contextgraph.store.protocols import NoteStore
+from contextgraph.store.memory_store import NoteStore
 from contextgraph.text import (
     compiled,
     count_tokens,

@@ -40,7 +40,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.ranking import Rated, fused, ratings
 from contextgraph.ranking.fitted import fitted
-from contextgraph.store.protocols import ALL, Store
+from contextgraph.store.memory_store import ALL, Store
 from contextgraph.text import cut, dice, number_of, overlap, stems, words as words_of
 from contextgraph.trace import describe_remedy
 

@@ -24,7 +24,7 @@ from contextgraph.model import CLONE, Lesson, LessonFacts, LessonStatus, LinkTyp
 from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
-from contextgraph.store.protocols import NoteStore
+from contextgraph.store.memory_store import NoteStore
 from contextgraph.text import dice, gives_instructions, mask_secrets, stems
 
 _SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)

@@ -10,7 +10,7 @@ from contextgraph.errors import ReadError
 from contextgraph.knowledge.last import line_of
 from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory, resume_command
 from contextgraph.readers.repository import GitFolder
-from contextgraph.store.protocols import RunStore
+from contextgraph.store.memory_store import RunStore
 from contextgraph.system.intake import content
 from contextgraph.trace import read_steps
 from contextgraph.trace.steps import StepTrace, is_edit, new_lines

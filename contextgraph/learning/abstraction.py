@@ -48,7 +48,8 @@ from contextgraph.model import (
     vouches,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import EmbedderSource, Store, id_pages
+from contextgraph.store.memory_store import Store, id_pages
+from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import dice, subject_of, words
 from contextgraph.trace import (
     RemedyKey,

@@ -38,7 +38,8 @@ from contextgraph.model import (
     WordingPlan,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import EmbedderSource, Store
+from contextgraph.store.memory_store import Store
+from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.processes import load
 from contextgraph.text import number_of
 

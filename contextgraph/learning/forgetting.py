@@ -9,7 +9,7 @@ from contextgraph.knowledge.pages import remove_filled
 from contextgraph.learning.writer import MemoryWriter
 from contextgraph.model import Holdings, LinkType, Note, RawTrajectory, Trajectory
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 from contextgraph.text import masked_name
 from contextgraph.trace.owners import Session
 

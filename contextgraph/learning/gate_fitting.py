@@ -25,7 +25,7 @@ from contextgraph.advising.gate import (
 )
 from contextgraph.model import Count, FittedGate, Likeness, RawTrajectory, State
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Store, id_pages
+from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.trace import LoopTracker, Names, Trace, names_in, states_of, trace
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
 

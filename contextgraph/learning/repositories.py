@@ -6,7 +6,7 @@ from contextgraph.errors import NotFoundError, SettingsError
 from contextgraph.learning.writer import MemoryWriter
 from contextgraph.model import JoinedName, LinkType, Note, RawTrajectory
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import Store, current_name
+from contextgraph.store.memory_store import Store, current_name
 
 # Of a folder whose runs had no better name; one of more runs is joined by hand.
 _MOST_PROVEN = 1_000

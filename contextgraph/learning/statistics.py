@@ -51,7 +51,7 @@ from contextgraph.model import (
     Usage,
     is_subagent,
 )
-from contextgraph.store.protocols import Store, id_pages
+from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retry, remedy_key
 

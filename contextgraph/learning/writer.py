@@ -30,7 +30,8 @@ from contextgraph.model import (
     adds_to,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import EmbedderSource, Store
+from contextgraph.store.memory_store import Store
+from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.processes import replacing
 from contextgraph.text import is_id, masked_name
 from contextgraph.trace.owners import Session, Share

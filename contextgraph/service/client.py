@@ -33,7 +33,7 @@ from contextgraph.service.methods import (
 )
 from contextgraph.store.archive import Exported
 from contextgraph.store.graph import GraphFormat
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 from contextgraph.system.remote import RetryPolicy
 
 T_co = TypeVar("T_co", covariant=True)

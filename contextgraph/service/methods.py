@@ -12,7 +12,17 @@ from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FunctionType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, Unpack, cast
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Concatenate,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    cast,
+)
 
 import msgspec
 import orjson
@@ -35,7 +45,7 @@ from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.operations.arguments import LONGEST, MOST
 from contextgraph.store.graph import read_graph
-from contextgraph.store.protocols import ExposureStore, NoteStore, RunStore
+from contextgraph.store.memory_store import ExposureStore, NoteStore, RunStore
 from contextgraph.system.remote import RetryPolicy
 from contextgraph.text import clip
 
@@ -149,7 +159,9 @@ def schemas() -> dict[str, Any]:
     return parts
 
 
-def requested(function: Callable[P, R], part: str, scope: TokenScope) -> Callable[P, R]:
+def requested(
+    function: Callable[Concatenate[Any, P], R], part: str, scope: TokenScope
+) -> Callable[Concatenate[Any, P], R]:
     """Declare *function*, a method of the *part* of a memory, as a request; return what sends it.
 
     *part* is empty for the memory itself.
@@ -158,10 +170,8 @@ def requested(function: Callable[P, R], part: str, scope: TokenScope) -> Callabl
     METHODS[method.name] = method
 
     @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        caller = args[0]
-        assert isinstance(caller, OverHttp)
-        answer = caller.send("POST", method.path, json=method.content(args, kwargs))
+    def call(caller: OverHttp, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        answer = caller.send("POST", method.path, json=method.content((caller, *args), kwargs))
         return cast(R, method.result(answer["value"]))
 
     return call

@@ -35,7 +35,8 @@ from contextgraph.model import (
 )
 from contextgraph.model.codec import decoded, encoded, json_bytes
 from contextgraph.model.values import replace
-from contextgraph.store.protocols import OnDamaged, Store
+from contextgraph.store.memory_store import Store
+from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.intake import MAX_DEPTH, lines, loads
 from contextgraph.system.processes import replacing
 from contextgraph.trace import facts_of_run, trace

@@ -1,8 +1,13 @@
 """The store of a memory, written once above the primitives of `store.port`.
 
-The docstrings of the methods are those of the protocols in `ports`.
+All back ends give the same answers: the same values in the same order. Where a docstring names an
+order, ties are broken by id, ascending. *limit* bounds the number of items; a filter that is None
+admits all; unknown ids count for nothing. What a store proposes is in *scope* and more than will be
+shown; it is scored above this layer. A write is one transaction unless stated otherwise. Each
+raises `StoreUnavailableError` when the store cannot be reached and `StoreError` when it refuses.
 """
 
+import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +16,17 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache, partial, wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
 import orjson
 
@@ -36,22 +51,24 @@ from contextgraph.store.port import (
     Term,
     Transaction,
 )
-from contextgraph.store.protocols import (
-    ALL,
-    RECOVERY_LEVELS,
-    NodeType,
-    NoteChange,
-    NoteStore,
-    OnDamaged,
-    PassageStore,
-    Store,
-)
+from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import Process
 from contextgraph.text import word_weights
 
 if TYPE_CHECKING:
     from contextgraph.store.live_graph import LiveGraph
     from contextgraph.store.protocols import Graph
+
+# As a limit: all items.
+ALL = sys.maxsize
+NoteChange: TypeAlias = Callable[[model.Note], model.Note]
+NodeType: TypeAlias = Literal["Fragment", "Methodology"]
+RECOVERY_LEVELS = (
+    model.SignatureLevel.TEMPLATE,
+    model.SignatureLevel.TYPE,
+    model.SignatureLevel.FAMILY,
+)
+"""Levels at which errors may agree for their recoveries to be found together, closest first."""
 
 Kind = TypeVar("Kind")
 Removed = tuple[list[str], list[str]]
@@ -471,8 +488,12 @@ class _Whole:
         return found
 
 
-class MemoryRuns(_Part):
-    """`RunStore` above a port."""
+class RunStore(_Part):
+    """Stores runs with their fragments, and proposes past runs.
+
+    Nothing depends on the order of learning: an error that several runs met has the keywords and
+    the context of the run with the least id. `text.word_weights` says how relevant words are.
+    """
 
     def __init__(self, port: Port, whole: _Whole) -> None:
         super().__init__(port)
@@ -481,12 +502,19 @@ class MemoryRuns(_Part):
         self._courses = (None, ())
 
     def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
+        """Store new runs, and outcomes of known runs that had none; return a status for each."""
         packed = rules.pack(bundles)
         return self._port.write(lambda port: _Changes(port).add(packed))
 
     def replace(
         self, bundles: Mapping[str, model.Bundle], added: Sequence[model.Bundle] = ()
     ) -> Sequence[str]:
+        """Replace known runs, by id; return their ids.
+
+        A known outcome and the time of learning stay. Runs that are *added* are stored first, in
+        the same transaction. `learned` knows the run by its former id; a run with the id of the
+        bundle is replaced, too.
+        """
         given = dict(zip(bundles, rules.pack(bundles.values()), strict=True))
         new = rules.pack(added)
 
@@ -498,11 +526,13 @@ class MemoryRuns(_Part):
         return self._port.write(work)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: model.Outcome) -> int:
+        """Set the outcome of these runs by hand; return how many had another one."""
         ids = [*trajectory_ids]
         return self._port.write(lambda port: _Changes(port).set_outcome(ids, outcome))
 
     @_of_one_state
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
+        """Return what is stored of known runs, by the requested id, which may be a former one."""
         asked = sorted({*trajectory_ids})
         former = dict(self._find(Question(tables.FORMER, [_keyed(asked)], wanted=(KEY, "run"))))
         runs = _runs(self._port, {*asked, *former.values()})
@@ -535,6 +565,7 @@ class MemoryRuns(_Part):
         }
 
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
+        """Return runs by id, without unknown ones."""
         return _runs(self._port, trajectory_ids)
 
     def ids(
@@ -544,6 +575,10 @@ class MemoryRuns(_Part):
         after: str = "",
         limit: int = ALL,
     ) -> Sequence[str]:
+        """Return ids of runs greater than *after*, ascending.
+
+        Only runs of *repo*, in upper or lower case, and of *instance*, where these are given.
+        """
         terms = [*_within(model.Scope(repo)), Term(KEY, Is.ABOVE, after)]
         if instance is not None:
             terms.append(_equal("instance_id", instance))
@@ -552,6 +587,7 @@ class MemoryRuns(_Part):
 
     @_of_one_state
     def courses(self, scope: model.Scope, limit: int) -> Sequence[model.RunCourse]:
+        """Return how runs with steps went whose outcome is known, by id."""
         # Most queries for a task ask for the same 400: reading them is a tenth of a query.
         asked = (self._port.revision(), scope, limit)
         known, courses = self._courses
@@ -572,19 +608,23 @@ class MemoryRuns(_Part):
         return courses
 
     def names(self) -> Mapping[str, model.JoinedName]:
+        """Return the names of repositories that were joined with another, in lower case."""
         text = self._whole.standing().states.get(_NAMES)
         return tables.names_of(text) if text else {}
 
     def set_names(self, names: Mapping[str, model.JoinedName]) -> None:
+        """Put *names* in the place of those there are; runs keep theirs until they are replaced."""
         row = Row(tables.STATE, _NAMES, {}, tables.text_of(names, "names of repositories"))
         self._port.write(lambda port: port.put([row]))
 
     def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
+        """Return ids of runs that are found by one of *digests*: see `trace.owners`."""
         terms = [Term("digests", Is.HAS_ANY, sorted({*digests}))]
         found = self._find(Question(tables.OPENING, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
 
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
+        """Return the masked run as it was learned, with its present outcome; None if unknown."""
         runs, raws = self._port.find(
             [
                 Question(tables.RUN, [_equal(KEY, trajectory_id)]),
@@ -596,6 +636,7 @@ class MemoryRuns(_Part):
         return rules.raw_with_outcome(rules.unpacked(raws[0][0], trajectory_id), _run(runs[0][0]))
 
     def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
+        """Return by run id the facts about project and machine; they are stored with the run."""
         named = [_keyed(trajectory_ids)]
         runs, facts = self._port.find(
             [
@@ -607,6 +648,7 @@ class MemoryRuns(_Part):
         return {run: rules.facts_from(texts.get(run), run) for (run,) in runs}
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
+        """Return the fragments of runs in their order, by run id, without unknown runs."""
         ids = [*trajectory_ids]
         found = self._find(
             Question(tables.FRAGMENT, [_keyed(ids, "run")], ("run", "place"), wanted=("run", VALUE))
@@ -626,6 +668,10 @@ class MemoryRuns(_Part):
         file_name: str | None = None,
         loop_command: str | None = None,
     ) -> Sequence[model.FragmentCandidate]:
+        """Return fragments that meet all conditions, newest run first.
+
+        *file_name* is without folders.
+        """
         terms = _within(scope)
         if phase is not None:
             terms.append(_equal("phase", phase.value))
@@ -648,6 +694,7 @@ class MemoryRuns(_Part):
         limit: int,
         agent: str | None = None,
     ) -> Sequence[model.Trajectory]:
+        """Return runs by type of task and *agent*, solved ones first, then the newest."""
         terms = _within(scope)
         if task_type is not None:
             terms.append(_equal("task_type", task_type.value))
@@ -659,6 +706,7 @@ class MemoryRuns(_Part):
     def listed(
         self, wanted: model.RunFilter, limit: int, skip: int = 0
     ) -> Sequence[model.Trajectory]:
+        """Return the runs that *wanted* admits, in its order, from the one after *skip* others."""
         terms = _within(model.Scope(wanted.repo))
         if wanted.agent:
             terms.append(_equal("agent", wanted.agent))
@@ -674,6 +722,10 @@ class MemoryRuns(_Part):
     def sessions(
         self, wanted: model.SessionFilter, limit: int, skip: int = 0
     ) -> Sequence[model.Session]:
+        """Return the sessions that *wanted* admits, in its order, from the one after *skip* others.
+
+        Sub-agents are in the session that has the same instance, and the same id at the client.
+        """
         most = _most(min(ALL, skip + max(0, limit)))
         order = {**_ORDERS, model.RunOrder.OUTCOME: "ending"}[wanted.order]
         # Reads no values of skipped rows.
@@ -682,6 +734,10 @@ class MemoryRuns(_Part):
 
     @_of_one_state
     def session(self, name: str) -> model.Session | None:
+        """Return the session whose run, or that of a sub-agent, is *name*, or its id at the client.
+
+        The newest of several; None where there is none.
+        """
         runs = [_run(text) for (text,) in self._find(Question(tables.RUN, [_equal(KEY, name)]))]
         if not runs or model.is_subagent(runs[0].agent):
             named = [_equal("session", runs[0].session if runs else name), _equal("is_part", False)]
@@ -705,6 +761,10 @@ class MemoryRuns(_Part):
 
     @_of_one_state
     def facets(self, wanted: model.SessionFilter, limit: int = 20) -> model.Facets:
+        """Count the sessions that *wanted* admits, by each value that at least one has.
+
+        At most *limit* values, most first.
+        """
         # One reading of the rows counts them by each column.
         columns, most = ("repo", "agent", "ending") if limit > 0 else (), _most(max(0, limit))
         (groups,) = self._port.count([Count(tables.RUN, _admitted(wanted), columns)])
@@ -719,6 +779,10 @@ class MemoryRuns(_Part):
     def repositories(
         self, limit: int, skip: int = 0, containing: str = ""
     ) -> Sequence[tuple[str, int]]:
+        """Return names and numbers of runs of repositories, most runs first.
+
+        Only names with *containing* in them, after *skip* others.
+        """
         most = _most(min(ALL, skip + max(0, limit))) if not containing else None
         question = Question(tables.REPO, (), ("-runs",), most, (KEY, "runs"))
         named = [row for row in self._find(question) if containing.casefold() in row[0]]
@@ -728,15 +792,21 @@ class MemoryRuns(_Part):
     def for_text(
         self, words: Sequence[str], scope: model.Scope, limit: int
     ) -> Sequence[model.Trajectory]:
+        """Return runs whose task or summary has any of *words*, most relevant first."""
         keys = _relevant(self._port, tables.RUN, words, scope, limit)
         return self._in_order(tables.RUN, keys, _run)
 
     @_of_one_state
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        """Return the number of runs, and of runs with each of *words* in task or summary."""
         return self._port.word_counts(tables.RUN, words)
 
     @_of_one_state
     def archived(self, trajectory_id: str) -> model.Bundle | None:
+        """Return all that is stored of a run, for `add`; None if it is unknown.
+
+        Errors are in the order of their ids, recoveries in that of steps and ids.
+        """
         raw = self.raw(trajectory_id)
         if raw is None:
             return None
@@ -779,18 +849,28 @@ class MemoryRuns(_Part):
         )
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
+        """Remove runs and all that only they support; return how many were known.
+
+        A server does so in several transactions, each of whole runs: after an error, call again.
+        """
+
         def work(port: Transaction, some: Sequence[str]) -> int:
             return _Changes(port).forget(some)
 
         return self._in_batches(work, trajectory_ids, RUNS_AT_ONCE)
 
 
-class MemoryRecoveries(_Part):
-    """`RecoveryStore` above a port."""
+class RecoveryStore(_Part):
+    """Proposes recoveries, and counts errors and what cleared them."""
 
     def for_error(
         self, questions: Sequence[model.ErrorQuestion], limit: int
     ) -> Sequence[model.RecoveryCandidate]:
+        """Return recoveries from the errors of *questions* at `RECOVERY_LEVELS`, *limit* for each.
+
+        Each recovery comes once, at its first question: verified ones first, then the newest run,
+        then in the order of `of_fragments`.
+        """
         if unknown := [
             question.level for question in questions if question.level not in RECOVERY_LEVELS
         ]:
@@ -815,10 +895,12 @@ class MemoryRecoveries(_Part):
     def for_text(
         self, words: Sequence[str], scope: model.Scope, limit: int
     ) -> Sequence[model.RecoveryCandidate]:
+        """Return recoveries with any of *words* in error or description, most relevant first."""
         keys = _relevant(self._port, tables.RECOVERED, words, scope, limit)
         return self._in_order(tables.RECOVERED, keys, tables.candidate_of)
 
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
+        """Return recoveries of fragments, ordered by fragment id, error id and error step."""
         terms = [_keyed(fragment_ids, SOURCE)]
         found = self._find(Question(tables.RECOVERED, terms, (SOURCE, TARGET, "error_step")))
         return [tables.candidate_of(text) for (text,) in found]
@@ -827,6 +909,7 @@ class MemoryRecoveries(_Part):
     def histories(
         self, error_ids: Sequence[str], limit: int, repo: str | None = None
     ) -> Sequence[model.ErrorHistory]:
+        """Return for each known error, by id, outcomes of the newest *limit* runs that met it."""
         errors = _values(self._port, tables.ERROR, error_ids, _error)
         scope = _within(model.Scope(repo))
         newest = self._port.find(
@@ -875,6 +958,10 @@ class MemoryRecoveries(_Part):
         runs: Iterable[str] | None = None,
         only: Sequence[str] = (),
     ) -> Sequence[model.ErrorTally]:
+        """Return errors in *scope* with the number of runs that met them, most runs first.
+
+        Only those in fragments of *phase*, of *runs* and with the ids *only*, where given.
+        """
         terms, most = _within(scope), _most(limit)
         if only:
             terms.append(_keyed(only, TARGET))
@@ -942,6 +1029,7 @@ class MemoryRecoveries(_Part):
 
     @_of_one_state
     def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
+        """Return errors that fragments met, by run id, ordered by fragment id and error id."""
         types = dict(self._find(Question(tables.ERROR, wanted=(KEY, "error_type"))))
         found = self._find(
             Question(tables.CAUSED, (), ("run", SOURCE, TARGET), wanted=("run", VALUE))
@@ -956,11 +1044,17 @@ class MemoryRecoveries(_Part):
         return by_run
 
     def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
+        """Return the `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
         terms = [_equal("run", trajectory_id)]
         found = self._find(Question(tables.SIMILAR, terms, (SOURCE, "error_id")))
         return [tables.value_of(model.SimilarTo, text) for (text,) in found]
 
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
+        """Delete failed attempts at each error beyond the newest *keep*; return how many nodes.
+
+        Active methodologies that no fragment supports go as well; fragments with a recovery stay.
+        """
+
         def work(port: Transaction) -> int:
             pruned = sum(_prune(port, error, keep) for error in error_ids)
             wanted = (KEY,)
@@ -1050,17 +1144,23 @@ def _check_prepared(port: Reads, space: str) -> str:
     return text
 
 
-class MemoryVectors(_Part):
-    """`VectorStore` above a port."""
+class VectorStore(_Part):
+    """Stores vectors by space; queries use one space while another is prepared."""
 
     def active_space(self) -> model.Space | None:
+        """Return the space in which queries are answered; None while there is none."""
         return _active(self._port)
 
     def space_model(self, space: str) -> bytes | None:
+        """Return the model that was stored with a space, by its name; None without one."""
         found = self._find(Question(tables.SPACE_MODEL, [_equal(KEY, space)]))
         return bytes(found[0][0]) if found else None
 
     def prepare(self, space: model.Space, model: bytes | None) -> None:
+        """Allow vectors of *space* to be stored, and store its *model*.
+
+        A known space gets the new fields; it keeps its model where none is given.
+        """
         dimensions_of(space.name)  # raises where the name has none
 
         def work(port: Transaction) -> None:
@@ -1074,6 +1174,8 @@ class MemoryVectors(_Part):
         self._port.write(work)
 
     def switch(self, space: str) -> None:
+        """Make *space* the active one and drop all others; raises `StoreError` as `add` does."""
+
         def work(port: Transaction) -> None:
             stored = tables.value_of(model.Space, _check_prepared(port, space))
             others = Term(KEY, Is.NOT_IN, [space])
@@ -1105,6 +1207,10 @@ class MemoryVectors(_Part):
 
     @_of_one_state
     def nearest(self, vector: model.Vector, scope: model.Scope, limit: int) -> Sequence[model.Near]:
+        """Return runs with their cosines, of four decimals, highest first.
+
+        Raises `SpaceMismatchError` if the space of *vector* is not active.
+        """
         rules.check_space(self.active_space(), vector)
         if limit < 1:
             return []
@@ -1113,6 +1219,7 @@ class MemoryVectors(_Part):
         return [model.Near(runs[key], cosine) for key, cosine in near.items() if key in runs]
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
+        """Return texts of fragments and methodologies without a vector of *space*, by id."""
         terms, most = [Term(KEY, Is.NOT_EMBEDDED, space)], _most(limit)
         fragments, methodologies = self._port.find(
             [
@@ -1128,6 +1235,8 @@ class MemoryVectors(_Part):
         return {node.id: node_text(node) for node in nodes[: max(0, limit)]}
 
     def add_nodes(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
+        """Store vectors of fragments and methodologies; each has one, the last, until it is put."""
+
         def work(port: Transaction) -> None:
             for table in (tables.FRAGMENT, tables.METHODOLOGY):
                 known = _one(port, Question(table, [_keyed(vectors)], wanted=(KEY,)))
@@ -1140,6 +1249,10 @@ class MemoryVectors(_Part):
     def nearest_nodes(
         self, vector: model.Vector, node_type: NodeType, limit: int
     ) -> Mapping[tuple[str, str], model.Vector]:
+        """Return vectors by (run, id), highest cosine, of four decimals, first.
+
+        The run is that of a fragment; for a methodology it is empty.
+        """
         table = tables.FRAGMENT if node_type == "Fragment" else tables.METHODOLOGY
         if limit < 1:
             return {}
@@ -1151,10 +1264,11 @@ class MemoryVectors(_Part):
         return {(runs.get(key, ""), key): one for key in near if (one := stored[key])}
 
 
-class MemoryMethodologies(_Part):
-    """`MethodologyStore` above a port."""
+class MethodologyStore(_Part):
+    """Stores methodologies; retired ones are tombstones, which `for_error` skips."""
 
     def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
+        """Return ids greater than *after*, ascending; only of *repo* (in any case), where given."""
         terms = [Term(KEY, Is.ABOVE, after), *_within(model.Scope(repo))]
         found = self._find(Question(tables.METHODOLOGY, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
@@ -1163,6 +1277,7 @@ class MemoryMethodologies(_Part):
     def get(
         self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
     ) -> Sequence[model.Methodology]:
+        """Return methodologies with these ids or of these errors, by id."""
         found = self._port.find(
             [
                 Question(tables.METHODOLOGY, [_keyed(ids)], wanted=(KEY, VALUE)),
@@ -1186,6 +1301,10 @@ class MemoryMethodologies(_Part):
 
     @_of_one_state
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[model.Methodology]]:
+        """Return groups of methodologies for errors of the same type and family.
+
+        Each group is ordered by id, the groups by their first id.
+        """
         wanted = ("family", "error_type")
         types = {*self._find(Question(tables.ERROR, [_keyed(error_ids)], wanted=wanted))}
         asked = [
@@ -1206,6 +1325,11 @@ class MemoryMethodologies(_Part):
     def for_error(
         self, signatures: Sequence[model.ErrorSignature], scope: model.Scope, limit: int
     ) -> Sequence[model.Methodology]:
+        """Return methodologies for the first of *signatures* whose template has any.
+
+        Those of the repository of *scope* come before general ones, then the highest support.
+        None is derived from a run that *scope* hides. They are without their `sources`.
+        """
         asked = [
             Question(
                 tables.RESOLVED,
@@ -1253,6 +1377,12 @@ class MemoryMethodologies(_Part):
         resolved: Sequence[model.ResolvedBy] = (),
         similar: Sequence[model.SimilarTo] = (),
     ) -> int:
+        """Write methodologies and edges; return how many `SIMILAR_TO` edges changed.
+
+        Retired methodologies lose their *resolved* edges. With a removed one go those that it had
+        superseded, and their errors count as changed.
+        """
+
         def work(port: Transaction) -> int:
             _remove_methodologies(port, removed)
             _put_methodologies(port, methodologies)
@@ -1353,14 +1483,19 @@ def _put_similar(port: Transaction, similar: Sequence[model.SimilarTo]) -> int:
     return len(changed)
 
 
-class MemoryExposures(_Part):
-    """`ExposureStore` above a port."""
+class ExposureStore(_Part):
+    """Records what was shown and whether it helped.
+
+    When a run is learned that was shown a context and met its error, whether the run cleared the
+    error is reported, and for each item that it tried whether that did.
+    """
 
     def __init__(self, port: Port, whole: _Whole) -> None:
         super().__init__(port)
         self._whole = whole
 
     def add(self, exposures: Sequence[model.Exposure]) -> None:
+        """Record contexts that were shown; recorded ones stay as they are."""
         given = {one.context_id: one for one in reversed(exposures)}
 
         def work(port: Transaction) -> None:
@@ -1373,6 +1508,11 @@ class MemoryExposures(_Part):
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
     ) -> bool:
+        """Record whether a context, or its *item* (from 1), helped.
+
+        Return False if there is no such context or item, or a report of it is recorded already.
+        """
+
         def work(port: Transaction) -> bool:
             known = _values(port, tables.CONTEXT, [context_id], _exposure)
             reported = [rules.with_report(shown, helped, item, source) for shown in known.values()]
@@ -1384,6 +1524,7 @@ class MemoryExposures(_Part):
 
     @_of_one_state
     def record(self, advice: Sequence[str]) -> model.AdviceRecord:
+        """Return the evidence about advice or items: the newest 100 reported contexts of each."""
         is_known, whole = _equal("known", True), self._whole.standing()
         # Most advice was never shown.
         ever = _groups(self._port, tables.SHOWN, [_keyed(advice, "item"), is_known], "item")
@@ -1414,14 +1555,20 @@ class MemoryExposures(_Part):
         )
 
     def decide(self, verdicts: Sequence[model.Verdict]) -> None:
+        """Store decisions made by hand; each replaces an earlier one about the same advice."""
         self._port.write(lambda port: port.put(map(tables.verdict_row, verdicts)))
 
     def gate(self) -> model.FittedGate | None:
+        """Return the gate that the last consolidation fitted; None where none was."""
         text = self._whole.standing().states.get(_GATE)
         return rules.gate_of(text) if text else None
 
     @_of_one_state
     def newest(self, limit: int, skip: int = 0, name: str = "") -> Sequence[model.Exposure]:
+        """Return contexts that were shown or withheld, newest first, after *skip* newer ones.
+
+        Only contexts with the id *name*, or with advice or an item of this id, if it is given.
+        """
         most = _most(min(ALL, skip + max(0, limit)))
         if not name:
             question = Question(tables.CONTEXT, (), ("-shown_at",), most)
@@ -1441,12 +1588,17 @@ class MemoryExposures(_Part):
         return found[skip : skip + max(0, limit)]
 
     def of_session(self, session: str) -> Sequence[model.Exposure]:
+        """Return the contexts that were shown or withheld in a session, oldest first."""
         if not session:
             return []
         question = Question(tables.CONTEXT, [_equal("session", session)], ("shown_at",))
         return [_exposure(text) for (text,) in self._find(question)]
 
     def forget_session(self, session: str, only_of: str | None = None) -> None:
+        """Empty `said` of the contexts of a session, whose agent no longer knows them.
+
+        Only of contexts that were shown to the source *only_of*, if it is given.
+        """
         known = self.of_session(session)
         shown = [one for one in known if one.said and only_of in (None, one.shown_to)]
         if shown:
@@ -1454,6 +1606,7 @@ class MemoryExposures(_Part):
             self._port.write(lambda port: _put_contexts(port, emptied))
 
     def forget_texts(self, repos: Collection[str], since: datetime) -> None:
+        """Remove the texts of contexts shown *since* then in these repositories ("": not known)."""
         asked = Question(tables.CONTEXT, [Term("shown_at", Is.LEAST, since)])
         shown = [_exposure(text) for (text,) in self._find(asked)]
         emptied = [one.context_id for one in shown if one.repo.casefold() in repos]
@@ -1468,12 +1621,17 @@ class MemoryExposures(_Part):
     def tally(
         self, since: datetime | None = None, until: datetime | None = None
     ) -> model.ShownTally:
+        """Count what was shown from *since* to before *until*, by outcome."""
         terms = [_equal("withheld", False), *_period("shown_at", since, until)]
         sums = ("known", "cleared", "followed", "right", "wrong", "tokens")
         counted = self._port.count([Count(tables.CONTEXT, terms, ("error_id",), sums)])[0]
         return rules.tally_of(counted)
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Exposure]:
+        """Yield all contexts that were shown or withheld, by id, with a few in memory at a time.
+
+        *on_damaged* is called for each that cannot be read; without it the first error is raised.
+        """
         return _all(self._port, tables.CONTEXT, _exposure, on_damaged)
 
 
@@ -1489,8 +1647,8 @@ def _all(
     return rules.paged(page, read, on_damaged)
 
 
-class MemoryNotes(_Part):
-    """`NoteStore` above a port."""
+class NoteStore(_Part):
+    """Stores notes with their vectors, and proposes those in a scope."""
 
     def change(
         self,
@@ -1498,6 +1656,12 @@ class MemoryNotes(_Part):
         function: NoteChange = replace,
         new: Sequence[model.Note] = (),
     ) -> Sequence[model.Note]:
+        """Store *new*, replace the known notes of *ids* by the result of *function*; return these.
+
+        They are ordered by id. No other change comes between reading and writing; *function* may be
+        called again. A note with another text waits to be embedded again.
+        """
+
         def work(port: Transaction) -> Sequence[model.Note]:
             _put_notes(port, new)
             changed = [
@@ -1509,12 +1673,14 @@ class MemoryNotes(_Part):
         return self._port.write(work)
 
     def get(self, ids: Sequence[str]) -> Mapping[str, model.Note]:
+        """Return notes by id, without unknown ones."""
         return _values(self._port, tables.NOTE, ids, rules.note_of)
 
     @_of_one_state
     def for_text(
         self, words: Sequence[str], scope: model.NoteScope, limit: int
     ) -> Sequence[model.Note]:
+        """Return notes with any of *words* (stems): most words first, then the newest."""
         if limit < 1:
             return []
         weights = dict.fromkeys(words, 1)
@@ -1525,26 +1691,37 @@ class MemoryNotes(_Part):
     def nearest(
         self, vectors: Sequence[model.Vector], scope: model.NoteScope, limit: int
     ) -> Sequence[Mapping[str, float]]:
+        """Return for each of *vectors*, all of one space, cosines by the id of notes.
+
+        Cosines have four decimals; the highest come first.
+        """
         if not vectors:
             return []
         return self._port.nearest(tables.NOTE, vectors, _notes_in(scope), max(0, limit))
 
     def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
+        """Return notes, the newest first, of equal times the greatest id."""
         order = ("-created_at", f"-{KEY}")
         found = self._find(Question(tables.NOTE, _notes_in(scope), order, _most(limit)))
         return [rules.note_of(text) for (text,) in found]
 
     def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
+        """Return all notes with a link to one of *ids*, ordered by id."""
         if not ids:
             return []
         terms = [Term("targets", Is.HAS_ANY, sorted({*ids}))]
         return [rules.note_of(text) for (text,) in self._find(Question(tables.NOTE, terms, (KEY,)))]
 
     def counts(self) -> Mapping[model.NoteKind, int]:
+        """Return the number of live notes by kind, without kinds that have none."""
         counted = _groups(self._port, tables.NOTE, [_equal("live", True)], "kind")
         return {model.NoteKind(kind): counted[kind] for kind in sorted(counted)}
 
     def all(self, on_damaged: OnDamaged | None = None) -> Iterator[model.Note]:
+        """Yield all notes, by id, with a few in memory at a time.
+
+        *on_damaged* is called for each that cannot be read; without it the first error is raised.
+        """
         return _all(self._port, tables.NOTE, rules.note_of, on_damaged)
 
     def texts_to_embed(
@@ -1569,6 +1746,8 @@ class MemoryNotes(_Part):
         self._port.write(work)
 
     def delete(self, ids: Sequence[str]) -> int:
+        """Delete notes; return how many were known."""
+
         def work(port: Transaction, some: Sequence[str]) -> int:
             _forget_shown(port, {*some})
             return port.delete(tables.NOTE, some)
@@ -1607,10 +1786,11 @@ def _put_notes(port: Transaction, notes: Sequence[model.Note]) -> None:
     port.drop_vectors(tables.NOTE, changed)
 
 
-class MemoryPassages(_Part):
-    """`PassageStore` above a port."""
+class PassageStore(_Part):
+    """Stores what was said in runs; a passage goes with its run, and is written with it."""
 
     def get(self, ids: Sequence[str]) -> Mapping[str, model.Passage]:
+        """Return passages by id, without unknown ones."""
         if not ids:
             return {}
         wanted = (KEY, *tables.PASSAGE_COLUMNS)
@@ -1619,11 +1799,16 @@ class MemoryPassages(_Part):
 
     @_of_one_state
     def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        """Return the number of passages, and of passages with each of *words* (stems)."""
         return self._port.word_counts(tables.PASSAGE, words)
 
     def for_text(
         self, weights: Mapping[str, int], scope: model.PassageScope, limit: int
     ) -> Sequence[str]:
+        """Return ids of passages with any of these stems.
+
+        The highest sum of *weights* of stems comes first, then the newest.
+        """
         if limit < 1:
             return []
         found = self._port.search(
@@ -1632,6 +1817,7 @@ class MemoryPassages(_Part):
         return [key for key, _ in found]
 
     def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
+        """Return passages, the newest first, of equal times by id."""
         question = Question(
             tables.PASSAGE,
             _passages_in(scope),
@@ -1642,6 +1828,7 @@ class MemoryPassages(_Part):
         return [*map(tables.passage_of, self._find(question))]
 
     def cosines(self, vector: model.Vector, ids: Sequence[str]) -> Mapping[str, float]:
+        """Return cosines, of four decimals, by id; without passages that have no such vector."""
         stored = self._port.vectors(tables.PASSAGE, vector.space, ids)
         known = {key: one for key, one in stored.items() if one is not None}
         measured = model.cosines(vector, [*known.values()])
@@ -1652,11 +1839,13 @@ class MemoryPassages(_Part):
     def nearest(
         self, vector: model.Vector, scope: model.PassageScope, limit: int
     ) -> Mapping[str, float]:
+        """Return cosines, of four decimals, by the id of passages, highest first."""
         if limit < 1:
             return {}
         return self._port.nearest(tables.PASSAGE, [vector], _passages_in(scope), limit)[0]
 
     def counts(self, space: str | None = None) -> model.PassageCounts:
+        """Return the number of passages, and of passages without a vector of *space*."""
         counts = [Count(tables.PASSAGE, sums=("characters",))]
         if space is not None:
             counts.append(Count(tables.PASSAGE, [Term(KEY, Is.NOT_EMBEDDED, space)]))
@@ -1685,6 +1874,11 @@ class MemoryPassages(_Part):
         self._port.write(work)
 
     def keep(self, since: datetime | None, characters: int | None) -> int:
+        """Delete passages said before *since*, and the oldest beyond so many *characters* in all.
+
+        None is no limit. Return how many were deleted.
+        """
+
         def work(port: Transaction) -> int:
             terms = [] if since is None else [Term("said_at", Is.LEAST, since)]
             ordered = Question(tables.PASSAGE, terms, ("-said_at",), None, (KEY, "characters"))
@@ -1714,8 +1908,8 @@ def _passages_in(scope: model.PassageScope) -> list[Term]:
     return terms
 
 
-class MemoryAdmin(_Part):
-    """`AdminStore` above a port."""
+class AdminStore(_Part):
+    """Leases, health, schema, counts and provenance of the whole memory."""
 
     @cached_property
     def _graph(self) -> "LiveGraph":
@@ -1725,6 +1919,7 @@ class MemoryAdmin(_Part):
 
     @_of_one_state
     def counts(self) -> model.MemoryCounts:
+        """Return the numbers of nodes, relations, outcomes and repositories."""
         port = self._port
         outcomes = _groups(port, tables.RUN, (), "outcome")
         changes = _groups(port, tables.RUN, (), "change")
@@ -1761,6 +1956,10 @@ class MemoryAdmin(_Part):
 
     @_of_one_state
     def explain(self, node_id: str) -> model.Explanation | None:
+        """Return a node, or a context that was shown, with its edges; None for an unknown id.
+
+        An error has its edges to fragments of the newest 100 runs that met it.
+        """
         from contextgraph.store.live_graph import name_of, relations
 
         port = self._port
@@ -1828,6 +2027,7 @@ class MemoryAdmin(_Part):
         }  # fmt: skip
 
     def graph(self) -> "Graph":
+        """Return a read-only graph of nodes and relations, as of this call; see `store.graph`."""
         return self._graph.updated()
 
     def follow(self) -> None:
@@ -1836,17 +2036,29 @@ class MemoryAdmin(_Part):
             self._graph.updated()
 
     def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
+        """Check access, schema, integrity, writing and sizes; a failed check raises nothing.
+
+        *quick* leaves out integrity, which reads everything, and writing.
+        """
         return self._port.health(quick=quick)
 
     def back_up(self, path: Path) -> None:
+        """Copy one state of all tenants to the new file *path*; `StoreError` for a server."""
         self._port.back_up(path)
 
     def erase_deleted(self) -> None:
+        """Rewrite the file without traces of what was deleted; nothing for a server."""
         self._port.erase_deleted()
 
     def take_lease(
         self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
     ) -> datetime | None:
+        """Take or renew the lease, or release it (*until* is None).
+
+        Return None, or the time until which another holder has it. A holder whose *process* has
+        ended on this machine loses it.
+        """
+
         def work(port: Transaction) -> datetime | None:
             found = _one(port, Question(tables.STATE, [_equal(KEY, _LEASE)]))
             lease = _lease(found[0][0]) if found else None
@@ -1870,6 +2082,7 @@ class MemoryAdmin(_Part):
 
     @_of_one_state
     def unconsolidated(self, after: int | None = None) -> model.Unconsolidated:
+        """Return changes since the last consolidation, or since the revision *after*, ascending."""
         port = self._port
         revision = port.revision()
         found = self._find(Question(tables.STATE, [_equal(KEY, _CONSOLIDATED)]))
@@ -1896,6 +2109,8 @@ class MemoryAdmin(_Part):
         )
 
     def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
+        """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""
+
         def work(port: Transaction) -> None:
             rows = [Row(tables.STATE, _CONSOLIDATED, {}, str(revision))]
             if gate is not None:
@@ -1939,22 +2154,53 @@ def _facts_of_methodology(value: model.Methodology) -> dict[str, model.Json]:
     }  # fmt: skip
 
 
-class MemoryStore(Store):
-    """A `Store` above a *port*."""
+class Store:
+    """The memory of one *tenant* above a *port*: an object for each kind of content.
+
+    A call returns `AdminStore.graph`. Within a *snapshot* the thread reads one state of a file, or
+    the newest of a server.
+    """
+
+    runs: RunStore
+    recoveries: RecoveryStore
+    vectors: VectorStore
+    methodologies: MethodologyStore
+    exposures: ExposureStore
+    notes: NoteStore
+    passages: PassageStore
+    admin: AdminStore
 
     def __init__(self, port: Port) -> None:
-        self._port, self.tenant = port, port.tenant
         whole = _Whole(port)
+        self._port, self.tenant = port, port.tenant
         self.snapshot: Callable[[], AbstractContextManager[object]] = whole.snapshot
-        self.runs = MemoryRuns(port, whole)
-        self.recoveries = MemoryRecoveries(port)
-        self.vectors = MemoryVectors(port)
-        self.methodologies = MemoryMethodologies(port)
-        self.exposures = MemoryExposures(port, whole)
-        self.notes: NoteStore = MemoryNotes(port)
-        self.passages: PassageStore = MemoryPassages(port)
-        self.admin: MemoryAdmin = MemoryAdmin(port)
+        self.runs = RunStore(port, whole)
+        self.recoveries = RecoveryStore(port)
+        self.vectors = VectorStore(port)
+        self.methodologies = MethodologyStore(port)
+        self.exposures = ExposureStore(port, whole)
+        self.notes = NoteStore(port)
+        self.passages = PassageStore(port)
+        self.admin = AdminStore(port)
+
+    def __call__(self) -> "Graph":
+        return self.admin.graph()
 
     def close(self) -> None:
+        """Release files and connections; closing twice is harmless."""
         self.notes.close()
         self._port.close()
+
+
+def current_name(runs: RunStore, repo: str) -> str:
+    """Return the present name of *repo*, which may have been joined with another one."""
+    joined = runs.names().get(repo.casefold()) if repo else None
+    return joined.now if joined else repo
+
+
+def id_pages(store: RunStore | MethodologyStore, size: int) -> Iterator[Sequence[str]]:
+    """Yield all ids in *store*, ascending, in pages of at most *size*."""
+    after = ""
+    while ids := store.ids(after=after, limit=size):
+        yield ids
+        after = ids[-1]

@@ -15,7 +15,7 @@ import networkx as nx
 
 from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck, Vector, WordCounts, matrix_of, products
-from contextgraph.store.memory_store import MemoryStore
+from contextgraph.store.memory_store import Store
 from contextgraph.store.port import (
     COSINE_DECIMALS,
     Change,
@@ -278,7 +278,7 @@ class NetworkxPort:
         self._undo.append(undo)
 
 
-class NetworkxStore(MemoryStore):
+class NetworkxStore(Store):
     """A `Store` in a graph of this process."""
 
     def __init__(self, tenant: str = "default") -> None:

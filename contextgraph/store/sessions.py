@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import Exposure
-from contextgraph.store.protocols import ExposureStore
+from contextgraph.store.memory_store import ExposureStore
 
 T = TypeVar("T")
 
@@ -23,8 +23,8 @@ class Sessions(Protocol):
         """See `ExposureStore.forget_session`."""
 
 
-class SharedExposures:
-    """The `ExposureStore` *own*, whose sessions go on in *other*.
+class SharedExposures(ExposureStore):
+    """The exposures of *own*, whose sessions go on in *other*.
 
     *on_unavailable* is called where *other* does not answer; the error is raised as well.
     """
@@ -35,22 +35,20 @@ class SharedExposures:
         other: Sessions,
         on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     ) -> None:
-        self._own, self._other, self._on_unavailable = own, other, on_unavailable
-        self.report, self.record, self.decide = own.report, own.record, own.decide
-        self.gate, self.newest, self.tally, self.all = own.gate, own.newest, own.tally, own.all
-        self.forget_texts = own.forget_texts
+        super().__init__(own._port, own._whole)
+        self._other, self._on_unavailable = other, on_unavailable
 
     def add(self, exposures: Sequence[Exposure]) -> None:
-        self._own.add(exposures)
+        super().add(exposures)
         self._ask(lambda: self._other.add(exposures))
 
     def of_session(self, session: str) -> Sequence[Exposure]:
         found = self._ask(lambda: self._other.of_session(session))
-        known = {one.context_id: one for one in (*found, *self._own.of_session(session))}
+        known = {one.context_id: one for one in (*found, *super().of_session(session))}
         return sorted(known.values(), key=lambda one: (one.shown_at, one.context_id))
 
     def forget_session(self, session: str, only_of: str | None = None) -> None:
-        self._own.forget_session(session, only_of)
+        super().forget_session(session, only_of)
         self._ask(lambda: self._other.forget_session(session, only_of))
 
     def _ask(self, call: Callable[[], T]) -> T:

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid5
 
 from contextgraph.errors import EmbeddingError, MissingExtraError, StoreError, StoreUnavailableError
-from contextgraph.model import Note, NoteKind, NoteScope, Vector, dimensions_of
-from contextgraph.model.values import replace
+from contextgraph.model import Note, NoteScope, Vector, dimensions_of
 from contextgraph.store import rules
+from contextgraph.store.memory_store import NoteStore
 from contextgraph.store.port import COSINE_DECIMALS
-from contextgraph.store.protocols import Hit, Indexed, NoteChange, NoteStore, OnDamaged, VectorIndex
+from contextgraph.store.protocols import Hit, Indexed, VectorIndex
 
 if TYPE_CHECKING:
     import psycopg
@@ -24,27 +24,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class IndexedNotes:
-    """`NoteStore` whose vectors are in *index*, and all else in *notes*.
+class IndexedNotes(NoteStore):
+    """The *notes* of a store with their vectors in *index*.
 
     A note is marked there as embedded in the space *at this index*: with another index, or none,
     it waits to be embedded again. While the index is away notes are found by their words.
     """
 
     def __init__(self, notes: NoteStore, index: VectorIndex) -> None:
-        self._notes, self._index = notes, index
+        super().__init__(notes._port)
+        self._index = index
         self._is_filled = False
-
-    def change(
-        self, ids: Sequence[str] = (), function: NoteChange = replace, new: Sequence[Note] = ()
-    ) -> Sequence[Note]:
-        return self._notes.change(ids, function, new)
-
-    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
-        return self._notes.get(ids)
-
-    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
-        return self._notes.for_text(words, scope, limit)
 
     def nearest(
         self, vectors: Sequence[Vector], scope: NoteScope, limit: int
@@ -52,13 +42,13 @@ class IndexedNotes:
         return [self._nearest(vector, scope, limit) for vector in vectors]
 
     def _nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
-        notes, limit = self._notes, max(0, limit)
+        limit = max(0, limit)
         # Of equal cosines those with the least ids come first: look at some more.
         most = 2 * limit + 10
         while True:
             with _embedding_errors():
                 hits = self._index.search(vector, scope.repos, most)
-            known = notes.get([hit.id for hit in hits])
+            known = self.get([hit.id for hit in hits])
             ranked = [
                 (-round(hit.cosine, COSINE_DECIMALS), hit.id)
                 for hit in hits
@@ -70,54 +60,41 @@ class IndexedNotes:
                 return {id_: -cosine for cosine, id_ in sorted(ranked)[:limit]}
             most *= 4
 
-    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
-        return self._notes.newest(scope, limit)
-
-    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
-        return self._notes.linking(ids)
-
-    def counts(self) -> Mapping[NoteKind, int]:
-        return self._notes.counts()
-
-    def all(self, on_damaged: OnDamaged | None = None) -> Iterator[Note]:
-        return self._notes.all(on_damaged)
-
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Mapping[str, str]:
         if space is None:
-            return self._notes.texts_to_embed(limit, None, after)
+            return super().texts_to_embed(limit, None, after)
         try:
             self._forget_lost()
         except StoreError as error:
             logging.getLogger(__name__).warning("%s; notes wait to be embedded", error)
             return {}
-        return self._notes.texts_to_embed(limit, self._mark(space), after)
+        return super().texts_to_embed(limit, self._mark(space), after)
 
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         indexed = [
             Indexed(id_, note.repo, _digest(note), vectors[id_])
-            for id_, note in sorted(self._notes.get([*vectors]).items())
+            for id_, note in sorted(self.get([*vectors]).items())
         ]
         with _embedding_errors():
             self._forget_lost()
             self._index.upsert(space, indexed)
-        self._notes.add(self._mark(space), dict.fromkeys(vectors))
+        super().add(self._mark(space), dict.fromkeys(vectors))
 
     def _forget_lost(self) -> None:
         """Have all notes wait where the index was emptied: before the first of them is added."""
         if not self._is_filled:
             if not self._index.count():
-                self._notes.add("", dict.fromkeys(note.id for note in self._notes.all()))
+                super().add("", dict.fromkeys(note.id for note in self.all()))
             self._is_filled = True
 
     def delete(self, ids: Sequence[str]) -> int:
         self._index.delete(ids)
-        return self._notes.delete(ids)
+        return super().delete(ids)
 
     def close(self) -> None:
         self._index.close()
-        self._notes.close()
 
     def _mark(self, space: str) -> str:
         return f"{space} at {self._index.name}"

@@ -10,7 +10,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import Trajectory
-from contextgraph.store.memory_store import MemoryRuns
+from contextgraph.store.memory_store import RunStore
 from tests.acceptance.command_line import Result, call, contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -86,14 +86,14 @@ def test_forgetting_an_instance_loads_no_other_run(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
-    trajectories_of = MemoryRuns.trajectories
+    trajectories_of = RunStore.trajectories
 
-    def noted(runs: MemoryRuns, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+    def noted(runs: RunStore, ids: Iterable[str]) -> Mapping[str, Trajectory]:
         found = trajectories_of(runs, ids)
         loaded.extend(one.instance_id for one in found.values())
         return found
 
-    monkeypatch.setattr(MemoryRuns, "trajectories", noted)
+    monkeypatch.setattr(RunStore, "trajectories", noted)
 
     assert forget(store, "--instance", "acme__shop-1", "--yes").code == 0
     assert {*loaded} == {"acme__shop-1"}

@@ -1,6 +1,6 @@
 """Each operation of the ports gives the same on all stores, whatever it is called with.
 
-The operations, and the types of their parameters, are those of `contextgraph.store.protocols`.
+The operations, and the types of their parameters, are those of `store.memory_store.Store`.
 """
 
 from collections.abc import Sequence

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 from contextgraph.model import Scope
+from contextgraph.store.memory_store import Store
 from contextgraph.store.neo4j import Neo4jStore
-from contextgraph.store.protocols import Store
 from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle, store_content
 from tests.server import Neo4jServer

@@ -15,9 +15,8 @@ import pytest
 from contextgraph.model import Bundle, FragmentType, Note
 from contextgraph.model.values import replace
 from contextgraph.store import memory_store
-from contextgraph.store.memory_store import RUNS_AT_ONCE
+from contextgraph.store.memory_store import RUNS_AT_ONCE, Store
 from contextgraph.store.neo4j import Neo4jStore, port
-from contextgraph.store.protocols import Store
 from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer

@@ -1,4 +1,4 @@
-"""Runs on a Neo4j server: stored, read, replaced and forgotten as the protocols say."""
+"""Runs on a Neo4j server: stored, read, replaced and forgotten as the docstrings say."""
 
 import json
 import re

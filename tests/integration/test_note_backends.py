@@ -12,7 +12,8 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, SettingsError, StoreUnavailableError
 from contextgraph.model import Note, NoteScope, RawTrajectory, State, Vector
-from contextgraph.store.protocols import Indexed, NoteStore, VectorIndex
+from contextgraph.store.memory_store import NoteStore
+from contextgraph.store.protocols import Indexed, VectorIndex
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.store.vector_index import LOCAL, IndexedNotes, PostgresIndex, QdrantIndex
 from tests.postgres import running

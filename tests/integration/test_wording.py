@@ -12,7 +12,7 @@ from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.learning import abstraction as wording
 from contextgraph.model import ConsolidationReport, Methodology, RawTrajectory, Step, Words
 from contextgraph.model.values import replace
-from contextgraph.store.memory_store import MemoryMethodologies
+from contextgraph.store.memory_store import MethodologyStore
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, installing_run, run
 from tests.model_server import (
@@ -290,7 +290,7 @@ def test_a_model_looks_at_few_methodologies_at_a_time(
     with AgentMemory.open(str(store)) as memory:
         memory.consolidate()
     with AgentMemory.open(str(store), summarizer=MODEL) as memory:
-        pages = results_of(MemoryMethodologies, "ids")
+        pages = results_of(MethodologyStore, "ids")
         assert len(memory.consolidator.plan_wording().prompts) == 2
     assert [*map(len, pages)] == [1, 1, 0]
 
@@ -302,7 +302,7 @@ def test_after_learning_only_what_changed_is_worded(
     worded(store)
     server.fault = lambda number, handler: None
     with AgentMemory.open(str(store), summarizer=MODEL) as memory:
-        loaded = results_of(MemoryMethodologies, "get")
+        loaded = results_of(MethodologyStore, "get")
         for number in range(10, 26):
             memory.learn(without_pytest(number))
         assert {one.repo for found in loaded for one in found} == {"acme/bank"}

@@ -12,7 +12,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.embedding.spaces import LEASE, Lease, exclusive, renewing
 from contextgraph.errors import LeaseLostError
-from contextgraph.store.protocols import Store
+from contextgraph.store.memory_store import Store
 from contextgraph.system.processes import Process, has_ended, this_process
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
 from contextgraph.learning import MemoryWriter
 from contextgraph.model import Embeddings, Scope, Space, Vector
 from contextgraph.model.values import replace
-from contextgraph.store.memory_store import MemoryNotes, MemoryRuns, MemoryVectors
+from contextgraph.store.memory_store import NoteStore, RunStore, VectorStore
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 
@@ -130,7 +130,7 @@ def test_runs_that_wait_are_counted_in_batches_and_no_others_are_read(
     for number in range(100, 105):
         writer.write(issue(number))
     monkeypatch.setattr(spaces, "_RUNS_AT_ONCE", 2)
-    texts, ids = results_of(MemoryVectors, "texts_to_embed"), results_of(MemoryRuns, "ids")
+    texts, ids = results_of(VectorStore, "texts_to_embed"), results_of(RunStore, "ids")
 
     assert memory.spaces.waiting() == 5
     assert [*map(len, texts)] == [2, 2, 1, 0]
@@ -142,7 +142,7 @@ def test_texts_for_tfidf_are_counted_without_reading_them(
 ) -> None:
     learn(memory, range(5))
     memory.notes.remember("CI uses Python 3.12", repo="ada/engine", source="user:chat")
-    read = [results_of(one, "texts_to_embed") for one in (MemoryVectors, MemoryNotes)]
+    read = [results_of(one, "texts_to_embed") for one in (VectorStore, NoteStore)]
 
     plan = memory.spaces.plan("tfidf")
     assert (plan.runs, plan.texts) == (5, 6)

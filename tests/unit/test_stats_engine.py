@@ -11,7 +11,7 @@ from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem, ShownTally
 from contextgraph.model.values import replace
-from contextgraph.store.memory_store import MemoryRuns
+from contextgraph.store.memory_store import RunStore
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
 
@@ -172,7 +172,7 @@ def test_a_history_of_many_runs_is_read_in_batches(
 ) -> None:
     list(memory.learn_many(failing_run(number) for number in range(5)))
     monkeypatch.setattr(engine, "_RUNS_AT_ONCE", 2)
-    ids, trajectories = (results_of(MemoryRuns, name) for name in ("ids", "trajectories"))
+    ids, trajectories = (results_of(RunStore, name) for name in ("ids", "trajectories"))
 
     assert sum(sum(one.outcomes.values()) for one in memory.stats.get_outcomes_over_time()) == 5
     assert [*map(len, ids)] == [2, 2, 1, 0]

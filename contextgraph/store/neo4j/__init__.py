@@ -1,6 +1,6 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
-from contextgraph.store.memory_store import MemoryStore
+from contextgraph.store.memory_store import Store
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.port import Neo4jPort
 from contextgraph.store.neo4j.schema import Schema
@@ -9,7 +9,7 @@ from contextgraph.store.tables import TABLES
 __all__ = ["Neo4jStore"]
 
 
-class Neo4jStore(MemoryStore):
+class Neo4jStore(Store):
     """A `Store` on the server at *address*.
 
     *address* is ``neo4j://`` or ``bolt://``, its path the name of the database; *auth* is (user,

@@ -20,7 +20,7 @@ import orjson
 
 from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck, Vector, WordCounts, dimensions_of
-from contextgraph.store.memory_store import MemoryStore
+from contextgraph.store.memory_store import Store
 from contextgraph.store.port import (
     CHANGES_LISTED,
     COMPARED,
@@ -808,7 +808,7 @@ def _tenant(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
     return (0, 0) if row is None else (row[0], row[1])
 
 
-class SqliteStore(MemoryStore):
+class SqliteStore(Store):
     """A `Store` in the file *path*, or in memory for ``:memory:``.
 
     Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
