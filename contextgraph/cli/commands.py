@@ -130,11 +130,11 @@ TemporaryStore = Annotated[
 ]
 
 
-def repository_here() -> str:
-    """Return the repository of the current folder, as the hooks of agents name it."""
+def repository_here(folder: Path | None = None) -> str:
+    """Return the repository of *folder*, else the current one, as the hooks of agents name it."""
     from contextgraph.readers.repository import repository_name
 
-    return repository_name(str(Path.cwd()))
+    return repository_name(str(folder or Path.cwd()))
 
 
 def _option_of(name: str, offered: Offered) -> Any:

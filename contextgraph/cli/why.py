@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from contextgraph.cli.commands import Common, argument, common_options, option, repository_here
-from contextgraph.cli.output import emit, fail, print_text
+from contextgraph.cli.output import console, emit, fail, print_text
 from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.why import FileChange, FileHistory
 
-_WIDTH = 150
+_WIDTH = 60
 _SHOWN = 5
 
 
@@ -22,7 +22,7 @@ def why(
     common: Common,
     place: Annotated[str, argument("FILE[:LINE]", "A file of the checkout, and a line of it.")],
     repo: Annotated[
-        str | None, option("OWNER/REPO", "Repository; without it, that of the folder.")
+        str | None, option("OWNER/REPO", "Repository; without it, that of the file.")
     ] = None,
 ) -> None:
     """Show which sessions changed a file or wrote a line of it, and why.
@@ -39,38 +39,52 @@ def why(
         raise click.BadParameter("sessions are read from a memory itself, not from a service")
     name, _, number = place.rpartition(":")
     file, line = (name, int(number)) if name and number.isdecimal() else (place, None)
-    where = repo or repository_here()
+    from contextgraph.knowledge.why import folder_of
+
+    path = Path(file).absolute()
+    if path.is_dir():
+        raise click.BadParameter(f"{file} is a folder; name a file in it")
+    where = repo or repository_here(folder_of(path))
     with common.open(read_only=True) as memory:
-        found = memory.file_history(Path(file), line, repo=where)
+        found = memory.file_history(path, line, repo=where)
     if common.as_json:
         emit(record_of(found))
-    elif not found.changes:
-        fail(f"no session of {where} that is known changed {found.file}")
-    else:
-        _print(found)
+        return
+    _print(found)
+    if not found.changes:
+        missing = "" if path.exists() else "there is no such file, and "
+        fail(f"{missing}no session of {where} that is known changed {found.file}")
 
 
 def _print(history: "FileHistory") -> None:
+    width = max(_WIDTH, console().width)
     if history.line is not None:
-        print_text((f"{history.file}:{history.line} ", "bold"), one_line(history.text, _WIDTH))
+        place = f"{history.file}:{history.line} "
+        print_text((place, "bold"), one_line(history.text, max(width - len(place), _WIDTH // 2)))
     if commit := history.commit:
-        said = one_line(commit.subject, _WIDTH)
-        print_text(f"commit {commit.id[:10]} · {commit.time:%Y-%m-%d} · {commit.author} · {said}")
-    if history.line is not None and not history.is_exact:
+        made = f"commit {commit.id[:10]} · {commit.time:%Y-%m-%d} · {commit.author} · "
+        print_text(made, one_line(commit.subject, max(width - len(made), _WIDTH // 2)))
+    if history.line is not None and history.changes and not history.is_exact:
         print_text("no known session wrote this line as it stands; these changed the file:")
     for change in history.changes[:_SHOWN]:
-        _print_change(change)
+        _print_change(change, width)
     if (more := len(history.changes) - _SHOWN) > 0:
         print_text((f"{number_of(more, 'more session')}: --json has all", "dim"))
 
 
-def _print_change(change: "FileChange") -> None:
+def _print_change(change: "FileChange", width: int) -> None:
     edits = number_of(change.steps, "edit")
     when = f"{change.time:%Y-%m-%d %H:%M}"
     print_text((f"{when} · {change.agent or 'agent'} · {edits}, step {change.step}", "bold"))
     task = change.task if change.task != change.asked else ""
-    rows = (("task", task), ("asked", change.asked), ("again", change.resume))
-    decided = [("decided", text) for text in change.decided[:2]]
-    for name, text in (*rows[:2], *decided, *rows[2:]):
+    decided = [text for text in change.decided if text != change.asked][:2]
+    for name, text in (("task", task), ("asked", change.asked)):
         if text and not gives_instructions(text):
-            print_text((f"  {name:<8} ", "dim"), one_line(text, _WIDTH))
+            print_text((f"  {name:<8} ", "dim"), one_line(text, width - 11))
+    for text in decided:
+        if not gives_instructions(text):
+            # Never cut: it is the answer.
+            print_text(("decided  ", "dim"), " ".join(text.split()), indent=2)
+    print_text(("  read     ", "dim"), f"contextgraph inspect {change.id} --step {change.step}")
+    if change.resume:
+        print_text(("  again    ", "dim"), change.resume)

@@ -95,8 +95,7 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
     decided = [
         lesson
         for lesson in lessons
-        if lesson.status in _STANDING
-        and lesson.probability >= _LIKELY
+        if is_decided(lesson)
         and run.id in {quote.run for quote in lesson.evidence}
         and not run.title.startswith(line_of(lesson.text))  # the task is said above
     ]
@@ -159,6 +158,11 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
             # A summary begins with what matters, and a question or what comes next is at the end.
             return line_of(said[-1] if said[-1] == parts[-1] else said[0]), "agent"
     return "", ""
+
+
+def is_decided(lesson: Lesson) -> bool:
+    """Return whether a *lesson* stands, and is more likely one than not."""
+    return lesson.status in _STANDING and lesson.probability >= _LIKELY
 
 
 def line_of(text: str) -> str:

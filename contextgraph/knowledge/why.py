@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from contextgraph.errors import ReadError
-from contextgraph.knowledge.last import line_of
+from contextgraph.knowledge.last import is_decided, line_of
 from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory, resume_command
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import RunStore
@@ -17,6 +17,8 @@ from contextgraph.trace.steps import StepTrace, is_edit, new_lines
 
 _SESSIONS = 400
 _MIN_CHARS = 4
+# Shorter words of a person say that the agent may go on, not what it is to do.
+_MIN_WORDS = 4
 _MAX_BYTES = 1 << 24
 
 
@@ -33,8 +35,9 @@ class FileChange(Struct, frozen=True):
     """A session that changed a file: what was *asked* before, and what was *decided* by then.
 
     *steps* is how many of its steps edited the file; *step* is the one that wrote the line in
-    question, else the last of them. *resume* is the command that opens the session again, empty
-    where its client has none.
+    question, else the last of them. *decided* are the statements up to it that probably are
+    lessons, the last ones first. *resume* is the command that opens the session again, empty where
+    its client has none.
     """
 
     id: str
@@ -73,15 +76,20 @@ def file_history(
     Raises `ReadError` where the file or the line does not exist, or where the line says too little
     to be found again.
     """
-    git = GitFolder.around(str(path.absolute().parent))
+    git = GitFolder.around(str(folder_of(path)))
     file = PurePosixPath(path.absolute().relative_to(git.root) if git else path).as_posix()
-    text = _line_at(path, line) if line else ""
+    text = "" if line is None else _line_at(path, line)
     commit = _commit_of(git, file, text, line) if git and line else None
     found = [*_changes(runs, lessons, repo, file, text)]
     exact = [change for change, wrote in found if wrote]
     changes = exact or [change for change, _ in found]
     changes.sort(key=lambda change: (change.time, change.id), reverse=True)
     return FileHistory(file, line, text, bool(text and exact), commit, tuple(changes))
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of *path*; of a file that is gone, the nearest one that still exists."""
+    return next(folder for folder in path.absolute().parents if folder.is_dir())
 
 
 def _line_at(path: Path, line: int) -> str:
@@ -129,11 +137,15 @@ def _change(
     lessons: Sequence[Lesson],
 ) -> FileChange:
     said = (step.user_message for step in reversed(raw.steps[: at + 1]) if step.user_message)
+    asked = next((text for text in said if len(text.split()) >= _MIN_WORDS), raw.task)
     decided = [
-        lesson.text
+        (quote.step, lesson.text)
         for lesson in lessons
-        if any(quote.run == run.id and quote.step <= at for quote in lesson.evidence)
+        if is_decided(lesson)
+        for quote in lesson.evidence
+        if quote.run == run.id and quote.step <= at
     ]
+    decided.sort(key=lambda one: one[0], reverse=True)
     return FileChange(
         id=run.id,
         repo=run.repo,
@@ -142,8 +154,8 @@ def _change(
         task=line_of(raw.task),
         step=at,
         steps=len(edits),
-        asked=line_of(next(said, "") or raw.task),
-        decided=tuple(decided),
+        asked=line_of(asked),
+        decided=tuple(dict.fromkeys(text for _, text in decided)),
         resume=resume_command(raw.agent, raw.session, raw.origin),
     )
 

@@ -130,3 +130,40 @@ def test_a_file_that_no_session_changed_is_named(store: Path, checkout: Path) ->
     ended = contextgraph("why", "README.md", "--repo", "acme/shop", "--store", store)
     assert ended.code != 0
     assert "no session of acme/shop that is known changed README.md" in ended.err
+
+
+def test_a_line_that_no_session_is_known_for_still_has_its_commit(
+    store: Path, checkout: Path
+) -> None:
+    (checkout / "shop" / "tax.py").write_text("VAT_RATE = 19\n")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-qm", "Add the tax")
+    place = f"{checkout / 'shop' / 'tax.py'}:1"
+    answer = contextgraph("why", place, "--repo", "acme/shop", "--store", store)
+    assert "Add the tax" in answer.out
+    assert "no session of acme/shop that is known changed shop/tax.py" in answer.err
+
+
+def test_the_repository_is_that_of_the_file(store: Path, checkout: Path) -> None:
+    git(checkout, "remote", "add", "origin", "https://github.com/acme/shop.git")
+    shown = contextgraph("why", checkout / "shop" / "export.py", "--store", store).out
+    assert "Set the rate." in shown
+
+
+def test_a_go_ahead_is_not_what_was_asked(tmp_path: Path, checkout: Path) -> None:
+    asked = replace(step(0, "ls"), user_message=DECIDED)
+    file = "/home/ada/shop/shop/export.py"
+    steps = (asked, replace(edit(file, LINES[0]), user_message="yes"))
+    path = tmp_path / "other.db"
+    with AgentMemory.open(path) as memory:
+        memory.learn([session(1, *steps, task="The partner drops rows.")])
+    (change,) = why(path, checkout / "shop" / "export.py")["changes"]
+    assert change["asked"] == DECIDED
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("shop/export.py:0", "line 0"), ("shop", "is a folder; name a file in it")]
+)
+def test_a_place_that_is_none_is_named(store: Path, checkout: Path, place: str, said: str) -> None:
+    answer = contextgraph("why", checkout / place, "--repo", "x/y", "--store", store)
+    assert said in answer.err
