@@ -137,6 +137,7 @@ _FILE_NAME = regex(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
 _NO_PATH = regex(r"[*?|^\\ \n]")
 _QUOTED_PATH = regex(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
 WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
+_FEEDING = frozenset({"echo", "printf", "cat", "yes"})
 _COPYING = frozenset({"cp", "ln", "install"})
 _PATTERN_FIRST = frozenset(
     {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
@@ -203,12 +204,21 @@ def read_command_line(line: str) -> CommandReading:
 def _read_line(line: str) -> CommandReading:
     readings = []
     directory = None
+    feeds = False
     for command in islice(simple_commands(line), _COMMANDS_READ):
-        if command.words and command.words[0] in ("cd", "pushd") and not command.piped:
+        first = command.words[0] if command.words else ""
+        if first in ("cd", "pushd") and not command.piped:
             directory = command.words[1] if len(command.words) > 1 else directory
             continue
+        # A program reads what is fed to it; any other pipe only filters what was shown.
         if not command.piped:
+            feeds = first in _FEEDING
             readings.append(_read(command, directory))
+        elif feeds:
+            feeds = False
+            reading = _read(command, directory)
+            if reading.kind.runs or reading.kind is ActionKind.OTHER:
+                readings.append(reading)
     if not readings:
         return CommandReading(ActionKind.OTHER, "cd" if directory else "", (), line.strip()[:200])
     if len(readings) == 1:

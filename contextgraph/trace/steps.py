@@ -556,6 +556,10 @@ _NAME_WORD = regex(r"[a-z]+")
 _OPTION = regex(r"(?<=\s--)[A-Za-z][\w-]*")
 _TEST_NAME = regex(r"\btest_\w+")
 _TESTS_RAN = regex(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE)
+_NO_TEST_RAN = regex(
+    r"^(?:Ran 0 tests|(?:=+ )?(?:no tests ran|\d+ deselected(?:, \d+ warnings?)?)) in ",
+    re.MULTILINE,
+)
 _STEM = regex(r"[A-Za-z_]\w*")
 # What SWE-agent answers instead of nothing.
 SILENCE = "Your command ran successfully and did not produce any output."
@@ -685,11 +689,13 @@ def runs_program(step: StepTrace) -> bool:
 
 
 def runs_tests(step: StepTrace) -> bool:
-    """True for tests that could be started, by their runner or a program that reports them."""
-    shown = step.step.observation
-    if shown is None or step.reading.kind is ActionKind.TEST:
-        return shown is not None and not ran_no_test(step)
-    return step.reading.kind is ActionKind.RUN and _TESTS_RAN.search(shown) is not None
+    """True for tests that were run, by their runner or a program that reports them."""
+    shown, kind = step.step.observation, step.reading.kind
+    if shown is None or kind not in (ActionKind.TEST, ActionKind.RUN):
+        return False
+    if _TESTS_RAN.search(shown):
+        return True
+    return kind is ActionKind.TEST and not (ran_no_test(step) or _NO_TEST_RAN.search(shown))
 
 
 def is_version(reading: ActionReading, other: ActionReading) -> bool:
