@@ -807,8 +807,9 @@ def _loop_ending(loop: LoopInfo, read: Trace) -> LoopEnding:
 
 
 def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
+    """Return the files that *steps* name; of a test, its file."""
     named = dict.fromkeys(
-        target
+        target.partition("::")[0]
         for step in steps
         for target in step.reading.targets
         if "." in target and "://" not in target and "@" not in target

@@ -165,7 +165,7 @@ class Fragment:
         """The caption of the node in a graph browser: its first command without preparations."""
         line = next(iter(self.action_sequence), "").strip().partition("\n")[0]
         command = _PREPARATION.sub("", line)[:CAPTION]
-        return f"{command or line[:CAPTION]} ({self.start}-{self.end}, {self.fragment_type})"
+        return f"{command or line[:CAPTION]} ({self.fragment_type})"
 
     @property
     def step_range(self) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
+from posixpath import splitext
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -23,6 +24,8 @@ from contextgraph.trace.owners import Session
 
 Value = TypeVar("Value")
 _NAME = 80
+# Characters of a caption that a graph browser shows at least.
+_CAPTION = 12
 _NUMBER = regex(r"\d+$")
 _CANDIDATES = 8_192
 
@@ -33,10 +36,18 @@ def file_key(repo: str, path: str) -> str:
 
 
 def file_shown(key: str) -> Mapping[str, Scalar]:
-    """Return the properties of the node of the file with this *key*."""
+    """Return the properties of the node of the file with this *key*.
+
+    A browser shows only the beginning of a caption, and many paths differ only at their end.
+    """
     repo, _, path = key.rpartition(" ")
-    folder, _, name = path.rpartition("/")
-    return {"name": f"{name} ({folder})" if folder else name, "path": path, "repo": repo}
+    end, _ = splitext(path)
+    if splitext(end)[1]:  # a copy, such as tools.py.orig
+        end = path
+    base = end.rpartition("/")[2]
+    begin = f"{base[:3]}…{base[-8:]}" if len(base) >= _CAPTION else f"…{end[1 - _CAPTION :]}"
+    name = path if len(path) <= _CAPTION else f"{begin} ({path})"
+    return {"name": name, "path": path, "repo": repo}
 
 
 RUN = Table(
@@ -383,10 +394,11 @@ def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
 
 
 def _fragment_shown(value: model.Fragment, instance: str) -> Mapping[str, Scalar]:
-    # Runs of a task are similar: the number of the task and the place in the run identify one.
+    # Runs of a task begin alike: the number of the task and the steps identify one.
     number = _NUMBER.search(instance)
+    place = f"{number[0] if number else instance[-4:]}.{value.start}-{value.end}"
     return {
-        "name": f"{number[0] if number else instance[-4:]}.{value.order} {value.name}",
+        "name": f"{place} {value.name}",
         "start": value.start, "end": value.end,
         "fragment_type": value.fragment_type.value, "outcome": value.outcome.value,
         "description": value.description, "order": value.order,

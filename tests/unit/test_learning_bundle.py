@@ -71,6 +71,13 @@ def test_editing_and_passing_tests_is_a_fix():
     assert [r.cleared_step for r in bundle.recovered] == [2]
 
 
+def test_a_fragment_touches_the_file_of_a_test_that_it_names():
+    passed = "============ 1 passed in 0.01s ============"
+    commands = ["cat tests/test_a.py", "pytest tests/test_a.py::TestA::test_b"]
+    bundle = bundle_of(run([(command, passed, 0) for command in commands]), NOON)
+    assert {file for one in bundle.fragments for file in one.files} == {"tests/test_a.py"}
+
+
 def test_a_run_without_steps_is_an_imported_fix():
     patch = "--- a/lib/total.py\n+++ b/lib/total.py\n@@ -1 +1 @@\n-a\n+b\n"
     bundle = bundle_of(run([], patch=patch, outcome=Outcome.SOLVED), NOON)

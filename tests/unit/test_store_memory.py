@@ -360,7 +360,11 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
     shown = {"label": "Trajectory", "name": run.name, "repo": REPO, "task": run.task}
     shown |= {"outcome": run.outcome, "change": "made"}
     assert nodes[run.id] == nodes[run.id] | shown
-    shown = {"label": "Fragment", "name": f"0.0 {fragment.name}", "repo": REPO}
+    shown = {
+        "label": "Fragment",
+        "name": f"0.{fragment.start}-{fragment.end} {fragment.name}",
+        "repo": REPO,
+    }
     shown |= {"description": fragment.description, "phase": fragment.phase}
     assert nodes[fragment.id] == nodes[fragment.id] | shown
     shown = {"label": "ErrorPattern", "name": error.name, "template": error.template}
@@ -372,7 +376,17 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
     assert edges[run.id, error.id, "MET"]["message"] == error.context
     assert edges[fragment.id, FILE, "TOUCHED"] == {"type": "TOUCHED"}
     path = FILE.partition(" ")[2]
-    assert nodes[FILE] == {"label": "File", "name": "cache.py (src)", "path": path, "repo": REPO}
+    assert nodes[FILE] == {"label": "File", "name": path, "path": path, "repo": REPO}
+
+
+def test_captions_of_files_begin_with_what_tells_them_apart(store: SqliteStore) -> None:
+    paths = ("tests/admin/tests.py", "tests/defer/tests.py", "test_simple_a.py", "test_simple_b.py")
+    bundle = made_bundle(0)
+    first, *others = bundle.fragments
+    store.runs.add([replace(bundle, fragments=(replace(first, files=paths), *others))])
+    names = [store.admin.graph().nodes[f"{REPO} {path}"]["name"] for path in paths]
+    assert names[0] == "…admin/tests (tests/admin/tests.py)"
+    assert len({name[:12] for name in names}) == len(paths)
 
 
 def test_captions_of_errors_begin_with_what_tells_them_apart() -> None:
