@@ -380,7 +380,7 @@ def test_a_tool_of_an_agent_notes_by_the_token(client: Client) -> None:
 def test_asyncio_has_the_same_methods(running: Running) -> None:
     async def use() -> tuple[Any, ...]:
         async with AsyncClient(running.url, running.token) as client:
-            receipt = await client.learn(runs(1)[0])
+            receipt, *_ = [await client.learn(run) for run in runs(1)]
             context = await client.query(AT_ERROR)
             async with client.live(repo="acme/shop", instance_id="i-1", task="Totals") as live:
                 advice = await live.observe("python reproduce.py", NO_MODULE, exit_code=1)
