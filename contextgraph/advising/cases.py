@@ -36,6 +36,8 @@ from contextgraph.advising.gate import (
     credits_for,
     is_supported,
 )
+from contextgraph.governance.fitted import fitted
+from contextgraph.governance.ranking import blend
 from contextgraph.model import (
     ChannelRank,
     Found,
@@ -57,8 +59,6 @@ from contextgraph.model import (
     vouches,
 )
 from contextgraph.model.values import replace
-from contextgraph.ranking import blend
-from contextgraph.ranking.fitted import fitted
 from contextgraph.store.memory_store import Store
 from contextgraph.text import (
     TASK_CHARS,

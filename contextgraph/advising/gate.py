@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from contextgraph.governance.fitted import fitted
 from contextgraph.model import (
     Action,
     AdviceRecord,
@@ -34,7 +35,6 @@ from contextgraph.model import (
     independent,
 )
 from contextgraph.model.values import replace
-from contextgraph.ranking.fitted import fitted
 from contextgraph.store.memory_store import ALL, Store
 from contextgraph.text import regex
 from contextgraph.trace import (

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
+from contextgraph.governance.ranking import fitting, quote_of
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -39,7 +40,6 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.model.values import replace
-from contextgraph.ranking import fitting, quote_of
 from contextgraph.text import clip, count_tokens, cut, fence, gives_instructions, number_of, regex
 from contextgraph.trace import SCRIPT
 

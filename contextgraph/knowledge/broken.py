@@ -11,9 +11,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
+from contextgraph.governance.ranking import FEWEST_WRITTEN
 from contextgraph.knowledge.extraction import files_in
 from contextgraph.model import About, Lesson, LessonKind, Origin
-from contextgraph.ranking import FEWEST_WRITTEN
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
 from contextgraph.trace.actions import ActionKind

@@ -17,6 +17,20 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.governance.conflict import Relation, verdict
+from contextgraph.governance.ranking import (
+    FEWEST_WRITTEN,
+    PROPOSED,
+    REQUEST_WORDS,
+    SAME_SUBJECT,
+    Close,
+    Worded,
+    closest,
+    in_turns,
+    quote_of,
+    rated,
+    request_words,
+    similarities,
+)
 from contextgraph.knowledge.counted import failing_programs
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.notes import (
@@ -50,20 +64,6 @@ from contextgraph.model import (
     is_subagent,
 )
 from contextgraph.model.values import replace
-from contextgraph.ranking import (
-    FEWEST_WRITTEN,
-    PROPOSED,
-    REQUEST_WORDS,
-    SAME_SUBJECT,
-    Close,
-    Worded,
-    closest,
-    in_turns,
-    quote_of,
-    rated,
-    request_words,
-    similarities,
-)
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore

@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from contextgraph.governance.fitted import fitted
 from contextgraph.governance.forgetting import age_weight, credibility
+from contextgraph.governance.ranking import Rated, fused, ratings
 from contextgraph.knowledge.asked import (
     ALWAYS,
     RECENT,
@@ -38,8 +40,6 @@ from contextgraph.model import (
 )
 from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
-from contextgraph.ranking import Rated, fused, ratings
-from contextgraph.ranking.fitted import fitted
 from contextgraph.store.memory_store import NoteStore
 from contextgraph.text import (
     compiled,

@@ -8,6 +8,8 @@ from shlex import quote
 from typing import NamedTuple
 
 from contextgraph.embedding import is_fitted
+from contextgraph.governance.fitted import fitted
+from contextgraph.governance.ranking import Rated, fused, ratings
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
@@ -38,8 +40,6 @@ from contextgraph.model import (
     passages_beside,
 )
 from contextgraph.model.values import replace
-from contextgraph.ranking import Rated, fused, ratings
-from contextgraph.ranking.fitted import fitted
 from contextgraph.store.memory_store import ALL, Store
 from contextgraph.text import cut, dice, number_of, overlap, stems, words as words_of
 from contextgraph.trace import describe_remedy
