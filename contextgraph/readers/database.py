@@ -4,7 +4,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -173,11 +173,15 @@ def _opencode(database: Database) -> Iterator[dict[str, Any]]:
         for row in rows:
             of_message = "SELECT id, data FROM part WHERE message_id = ?"
             parts = database.rows(of_message, row["id"], by=("id",))
-            messages.append(
-                {"info": _json(row["data"]), "parts": [_json(part["data"]) for part in parts]}
-            )
+            messages.append({"info": _row(row), "parts": [_row(part) for part in parts]})
         info = {**session, "worktree": folders.get(session.get("project_id"))}
         yield {"info": info, "messages": messages}
+
+
+def _row(row: Mapping[str, Any]) -> Any:
+    """The JSON of a *row*, with its id, which stands in a column of its own alone."""
+    data = _json(row["data"])
+    return {"id": row["id"], **data} if isinstance(data, dict) else data
 
 
 def _opencode_2_messages(database: Database, session: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ message had parts of its own.
 import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import takewhile
 
 from contextgraph.model import RawTrajectory, Spent
 from contextgraph.model.values import replace
@@ -103,16 +104,22 @@ def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
 
 
 def _kept(value: Row) -> Sequence[Row]:
-    """The messages up to the one to which a person has gone back."""
+    """The messages up to the one, or the part of it, to which a person has gone back."""
     messages, revert = rows_at(value, "messages"), row_at(value, "info").get("revert")
     if isinstance(revert, str):  # of the database
         try:
             revert = loads(revert)
         except ValueError:
             revert = None
-    target = revert.get("messageID") if isinstance(revert, dict) else None
+    left = revert if isinstance(revert, dict) else {}
+    target, part_left = loose_text(left, "messageID"), loose_text(left, "partID")
     ids = [_id(message) for message in messages]
-    return messages[: ids.index(target)] if target and target in ids else messages
+    if not target or target not in ids:
+        return messages
+    at = ids.index(target)
+    parts = rows_at(messages[at], "parts")
+    kept = list(takewhile(lambda part: part.get("id") != part_left, parts)) if part_left else []
+    return [*messages[:at], *([{**messages[at], "parts": kept}] if kept else [])]
 
 
 def _id(message: Row) -> str:

@@ -378,10 +378,14 @@ def opencode(path: Path, *, versions: Iterable[int] = (2,), **session: Any) -> P
             db.execute(f"INSERT INTO session VALUES ({marks})", [*row.values()])
             db.execute("CREATE TABLE message (id, session_id, time_created, data)")
             db.execute("CREATE TABLE part (id, message_id, data)")
-            asked = orjson.dumps({"id": "m", "role": "user"}).decode()
-            db.execute("INSERT INTO message VALUES ('m', 'ses_1', 1, ?)", [asked])
-            said = orjson.dumps({"type": "text", "text": "What the old table has"}).decode()
-            db.execute("INSERT INTO part VALUES ('q', 'm', ?)", [said])
+            for number, (role, *texts) in enumerate(OPENCODE_1):
+                ids = (f"m{number}", "ses_1", number)
+                data = orjson.dumps({"role": role}).decode()
+                db.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (*ids, data))
+                for part, text in enumerate(texts):
+                    said = orjson.dumps({"type": "text", "text": text}).decode()
+                    part_of = (f"p{number}{part}", f"m{number}")
+                    db.execute("INSERT INTO part VALUES (?, ?, ?)", (*part_of, said))
         if 2 in versions:
             db.execute(f"CREATE TABLE session_v2 ({columns})")
             db.execute(f"INSERT INTO session_v2 VALUES ({marks})", [*row.values()])
@@ -394,6 +398,12 @@ def opencode(path: Path, *, versions: Iterable[int] = (2,), **session: Any) -> P
     return path
 
 
+OPENCODE_1 = (
+    ("user", "Boil milk"),
+    ("assistant", "Milk it is."),
+    ("user", "Use steel", "From now on always use glass"),
+    ("assistant", "Glass it is."),
+)
 RAN = {"status": "completed", "input": {"command": "make test"}, "structured": {"exit": 2}}
 OPENCODE_2: list[tuple[str, Line]] = [
     ("user", {"text": "Boil the kettle", "time": {"created": 1767607200000}}),
@@ -461,6 +471,17 @@ def test_messages_of_opencode_that_were_taken_back_were_not_said(tmp_path, kept)
         path = written(tmp_path / "export.json", [{"info": info, "messages": rows}])
     (run,) = read(path)
     assert (run.task, messages(run)) == ("Boil the kettle", ["Use steel"])
+
+
+@pytest.mark.parametrize(
+    ("revert", "said"),
+    [({"messageID": "m2"}, []), ({"messageID": "m2", "partID": "p21"}, ["Use steel"])],
+)
+def test_what_was_taken_back_in_the_database_of_opencode_was_not_said(tmp_path, revert, said):
+    """OpenCode 1.18.33 was driven: ids stand in their columns alone; a part may be taken back."""
+    kept = orjson.dumps(revert).decode()
+    (run,) = read(opencode(tmp_path / "opencode.db", versions=[1], revert=kept))
+    assert (run.task, messages(run)) == ("Boil milk", said)
 
 
 def test_a_working_tree_that_opencode_made_is_of_its_project(tmp_path):
