@@ -138,17 +138,16 @@ def completion(command: str | None) -> Reply:
     return 200, {}, json.dumps(chat_reply(call)).encode()
 
 
-def chunks(command: str | None) -> Reply:
+def chunks(called: Call | None) -> Reply:
     """An answer of the route /chat/completions to a client that wants it in parts."""
     delta: dict[str, Any] = {"role": "assistant", "content": "done"}
-    if command:
-        function = {
-            "name": "bash",
-            "arguments": json.dumps({"command": command, "description": ""}),
-        }
+    if called:
+        line = {"command": called, "description": ""}
+        name, given = ("bash", line) if isinstance(called, str) else called
+        function = {"name": name, "arguments": json.dumps(given)}
         call = {"index": 0, "id": os.urandom(4).hex(), "type": "function", "function": function}
         delta = {"role": "assistant", "tool_calls": [call]}
-    end: dict[str, Any] = {"delta": {}, "finish_reason": "tool_calls" if command else "stop"}
+    end: dict[str, Any] = {"delta": {}, "finish_reason": "tool_calls" if called else "stop"}
     parts = [{"index": 0, **choice} for choice in ({"delta": delta}, end)]
     sent = "".join(f"data: {json.dumps({'choices': [part]})}\n\n" for part in parts)
     return 200, {"Content-Type": "text/event-stream"}, f"{sent}data: [DONE]\n\n".encode()
@@ -186,7 +185,6 @@ def shown_to(
         call = calls[number] if number < len(calls) and not asks_for_a_title(body) else None
         path = handler.path.partition("?")[0]
         if path.endswith("/completions") and body.get("stream"):
-            assert call is None or isinstance(call, str)
             return chunks(call)
         return next(reply for end, reply in ROUTES.items() if path.endswith(end))(call)
 

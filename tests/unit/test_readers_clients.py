@@ -380,8 +380,8 @@ def opencode(path: Path, *, versions: Iterable[int] = (2,), **session: Any) -> P
             db.execute("CREATE TABLE part (id, message_id, data)")
             for number, (role, *texts) in enumerate(OPENCODE_1):
                 ids = (f"m{number}", "ses_1", number)
-                data = orjson.dumps({"role": role}).decode()
-                db.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (*ids, data))
+                written_by = orjson.dumps({"role": role}).decode()
+                db.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (*ids, written_by))
                 for part, text in enumerate(texts):
                     said = orjson.dumps({"type": "text", "text": text}).decode()
                     part_of = (f"p{number}{part}", f"m{number}")
