@@ -218,7 +218,8 @@ def _read_line(line: str) -> CommandReading:
             feeds = False
             reading = _read(command, directory)
             if reading.kind.runs or reading.kind is ActionKind.OTHER:
-                readings.append(reading)
+                fed = f"{readings[-1].text} | {reading.text}"
+                readings.append(replace(reading, text=fed))
     if not readings:
         return CommandReading(ActionKind.OTHER, "cd" if directory else "", (), line.strip()[:200])
     if len(readings) == 1:

@@ -36,6 +36,7 @@ READINGS = [
     ("cargo build", ActionKind.RUN, "cargo", ()),
     ("grep -rn 'a && b' oven | head -5", ActionKind.SEARCH, "grep", ()),
     ("cat oven/dough.py | sed -n '1,20p'", ActionKind.VIEW, "cat", ("oven/dough.py",)),
+    ("cat oven/dough.csv | python bake.py | head", ActionKind.RUN, "python", ("bake.py",)),
     ("sed -n '1,20p' oven/dough.py", ActionKind.VIEW, "sed", ("oven/dough.py",)),
     ("rm bake_test.py", ActionKind.DELETE, "rm", ("bake_test.py",)),
     ("git diff", ActionKind.VCS, "git", ()),
@@ -51,6 +52,13 @@ def test_the_deciding_command_of_a_line_gives_its_kind(line, kind, verb, targets
 
     assert (reading.kind, reading.verb) == (kind, verb)
     assert reading.targets == targets
+
+
+def test_a_program_is_read_with_what_is_fed_to_it():
+    lines = [f"echo {n} | oven bake -" for n in (1, 2)]
+    one, other = (read_action(Action("bash", line), "/bakery", None) for line in lines)
+    assert (one.verb, one.command) == ("oven", "echo 1 | oven bake -")
+    assert one.command != other.command
 
 
 def test_a_window_edit_changes_the_lines_of_the_open_file():
