@@ -137,12 +137,14 @@ def _print(
 
     *missing* are the files that are gone, by the id of the lesson that names them.
     """
-    start = (page - 1) * _AT_ONCE
-    subject = ""
-    for one in listed[start : start + _AT_ONCE]:
-        if one.about.subject != subject:
-            subject = one.about.subject
-            print_text((subject or "other", "bold"))
+    from contextgraph.knowledge.headings import by_heading
+
+    start, shown = (page - 1) * _AT_ONCE, ""
+    headed = [(heading, one) for heading, ones in by_heading(listed).items() for one in ones]
+    for heading, one in headed[start : start + _AT_ONCE]:
+        if heading != shown:
+            shown = heading
+            print_text((heading, "bold"))
         marks = (
             f"{one.time:%Y-%m-%d}",
             one.kind,

@@ -4,6 +4,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import wraps
+from itertools import chain
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,6 +21,7 @@ from contextgraph.advising.wording import is_fact_id, playbook_lines
 from contextgraph.agents.hook import headlines
 from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
+from contextgraph.knowledge.headings import by_heading
 from contextgraph.knowledge.last import summary_of
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
@@ -703,7 +705,8 @@ def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> V
     named = {*words(wanted.text)}
     listed = visitor.memory.lessons.of(status=[*model.LessonStatus])
     known = [one for one in listed if named <= {*words(one.text)}]
-    found = [one for one in known if wanted.has(one)]
+    groups = by_heading([one for one in known if wanted.has(one)])
+    found = [*chain.from_iterable(groups.values())]
     skip = wanted.page * _LESSONS
     return {
         "title": "Lessons",

@@ -1,4 +1,7 @@
-"""Counts what sessions and commits have in common: programs that fail, files that go together."""
+"""Counts what sessions and commits have in common.
+
+Programs that fail or that people refuse, files that go together.
+"""
 
 import os
 import re
@@ -7,8 +10,17 @@ from collections.abc import Iterator, Sequence, Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple
 
-from contextgraph.model import About, LessonFacts, LessonKind, Origin, Quotation, RawTrajectory
+from contextgraph.model import (
+    About,
+    Action,
+    LessonFacts,
+    LessonKind,
+    Origin,
+    Quotation,
+    RawTrajectory,
+)
 from contextgraph.text import regex
+from contextgraph.trace.actions import EDITOR_TOOLS, KIND_OF_TOOL, SHELL_TOOLS
 from contextgraph.trace.shell import commands_in
 
 # Files go together that so many commits changed together: that is so many of those that changed
@@ -23,6 +35,7 @@ _NOT_FOUND = regex(
     re.MULTILINE,
 )
 _SOON, _STEM, _READ = 4, 4, 500
+_ASKS = regex(r"(?i:ask|question)")
 
 
 class Commit(NamedTuple):
@@ -64,6 +77,40 @@ def failing_programs(
         )
         about = About(programs=(program,))
         yield text, LessonFacts(LessonKind.FACT, Origin.COUNTED, about, (said,))
+
+
+def refused_calls(
+    run: RawTrajectory, run_id: str, now: datetime
+) -> Iterator[tuple[str, LessonFacts]]:
+    """Yield the programs and tools that a person refused whenever the agent of *run* called them.
+
+    With the words that they said instead. One refusal may be of the moment, so it waits until
+    another session has the same. *run_id* and *now* are as in `failing_programs`.
+    """
+    calls = [(step, _called(step.action)) for step in run.steps]
+    ran = {name for step, names in calls if not step.denied for name in names}
+    for step, names in calls:
+        # Of several parts of a line it is not known which one was refused.
+        if step.denied and len(refused := {*names} - ran) == 1:
+            [name] = refused
+            call = " ".join(step.action.text.split())[:_READ]
+            words = " ".join((step.user_message or "").split())[:_READ]
+            at = step.timestamp or now
+            said = Quotation(
+                words or call, run_id, run.instance_id, step.index, at, context=f"`{call}`"
+            )
+            about = About(programs=(name,))
+            text = f"People refused the agent's call of `{name}`: ask before it."
+            yield text, LessonFacts(LessonKind.RULE, Origin.COUNTED, about, (said,))
+
+
+def _called(action: Action) -> list[str]:
+    """The programs of a shell line, or the tool, unless it asks, or changes or reads files."""
+    if action.tool.lower() in SHELL_TOOLS:
+        programs = (command.program for command in commands_in(action.text))
+        return [program for program in programs if program not in ("", "cd", "export")]
+    is_of_files = action.tool.lower() in KIND_OF_TOOL or action.tool.lower() in EDITOR_TOOLS
+    return [] if is_of_files or _ASKS.search(action.tool) else [action.tool]
 
 
 def _instead(run: RawTrajectory, place: int, program: str) -> str:

@@ -13,10 +13,18 @@ from hashlib import blake2b
 
 from msgspec import Struct, field
 
-from contextgraph.knowledge.sentences import LEAST, Place, is_common, is_sure, is_whole, probability
+from contextgraph.knowledge.sentences import (
+    LEAST,
+    Place,
+    is_standing_order,
+    is_sure,
+    is_whole,
+    probability,
+)
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex, stems, words
+from contextgraph.trace.ordered import left_alone
 
 # Nobody types a message of more characters twice.
 _TYPED = 200
@@ -78,7 +86,6 @@ _STRAIGHT, _CURLY = regex(r"\w'\w"), regex(r"\w’\w")
 _SENTENCE = regex(
     r"(?<=[.!?])(?<!\.\.\.)(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
 )
-_PLAIN, _MOST_WORDS_OF_SUBJECT = regex(r"[A-Za-z]{3,}"), 2
 _BULLET = regex(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
 _WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
 
@@ -253,7 +260,9 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
     sentences = [*sentences_in(exchange.typed)]
     for sentence, place in _placed(exchange):
         index = place.before
-        confidence = probability(sentence, place)
+        is_standing = is_standing_order(sentence)
+        is_kept = is_standing or any(left_alone(sentence, files_in(sentence)))
+        confidence = max(probability(sentence, place), LEAST if is_kept else 0)
         length = _word_count(sentence)
         said = Said(sentence, sentence, exchange.step, exchange.at)
         if index == 0 and (joined := _joined(asked, sentence, confidence)):
@@ -261,8 +270,9 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
             continue
         if confidence < LEAST or len(sentence) > _LONGEST_SENTENCE or not is_whole(sentence):
             continue
-        sure = _UNCLEAR < length <= _MOST_WORDS and is_sure(sentence, confidence)
-        if length >= _FEWEST_WORDS:
+        is_long = is_standing or length > _UNCLEAR
+        sure = is_long and length <= _MOST_WORDS and is_sure(sentence, confidence)
+        if length >= _FEWEST_WORDS or is_standing:
             before = sentences[index - 1] if index else asked or _last_said(exchange.before)
             context = before[:_LONGEST_CONTEXT] if length <= _UNCLEAR else ""
             yield replace(said, context=context, confidence=confidence, is_sure=sure)
@@ -401,20 +411,11 @@ def _items(before: str) -> dict[str, str]:
 
 
 def _about(said: Said) -> About:
-    """The files and symbols that *said* names, and as its subject the longest of its other words.
-
-    A word that the model of sentences knows says how something is to be, not what.
-    """
-    text = f"{said.text}\n{said.context}"
-    symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(text)]
-    files = files_in(text)
+    """The files and symbols that *said* names; what it answers may be about others."""
+    symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(said.text)]
+    files = files_in(said.text)
     named = tuple(name for name in dict.fromkeys(symbols) if name not in files)
-    shared = {stem for name in (*files, *named) for stem in stems(name)}
-    plain = dict.fromkeys(word.lower() for word in _PLAIN.findall(said.text))
-    words = [word for word in plain if not (is_common(word) or {*stems(word)} & shared)]
-    longest = {*sorted(words, key=lambda word: (-len(word), word))[:_MOST_WORDS_OF_SUBJECT]}
-    subject = " ".join(word for word in words if word in longest)
-    return About(files[:_MOST_ABOUT], named[:_MOST_ABOUT], subject=subject)
+    return About(files[:_MOST_ABOUT], named[:_MOST_ABOUT])
 
 
 def files_in(text: str) -> tuple[str, ...]:

@@ -31,8 +31,9 @@ from contextgraph.governance.ranking import (
     request_words,
     similarities,
 )
-from contextgraph.knowledge.counted import failing_programs
+from contextgraph.knowledge.counted import failing_programs, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.headings import headings
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     Notes,
@@ -158,7 +159,8 @@ class Lessons:
         said = statements_in(run)
         now = run.started_at or self._now()
         new = [_lesson_said(one, said, run, run_id, now) for one in said.statements]
-        found = (*written_in(run, run_id, now), *failing_programs(run, run_id, now))
+        counted = (*failing_programs(run, run_id, now), *refused_calls(run, run_id, now))
+        found = (*written_in(run, run_id, now), *counted)
         new += [NewLesson(text, facts, title=said.title) for text, facts in found]
         self.keep(new, run.repo, contributor)
 
@@ -272,10 +274,9 @@ class Lessons:
         status: Sequence[LessonStatus] = (LessonStatus.ACTIVE, LessonStatus.PROPOSED),
         as_of: datetime | None = None,
     ) -> tuple[Lesson, ...]:
-        """Return the lessons of *repo* (None: of all) with this *status*, grouped by subject.
+        """Return the lessons of *repo* (None: of all) with this *status*, the newest first.
 
-        The subject with the newest lesson is first, and in it the newest lesson; as known at
-        *as_of*. None is of a source that is distrusted.
+        As known at *as_of*; none is of a source that is distrusted.
         """
         repo = repo and self._named(repo)
         wanted = {*status}
@@ -289,11 +290,7 @@ class Lessons:
         superseded = superseded_in(self._store, notes, as_of)
         lessons = [lesson_of(note, superseded.get(id_)) for id_, note in notes.items()]
         shown = [one for one in lessons if one.status in wanted]
-        shown.sort(key=lambda one: (one.time, one.id), reverse=True)
-        newest = {one.about.subject: -place for place, one in reversed([*enumerate(shown)])}
-        return tuple(
-            sorted(shown, key=lambda one: (newest[one.about.subject], one.time), reverse=True)
-        )
+        return tuple(sorted(shown, key=lambda one: (one.time, one.id), reverse=True))
 
     def _newest(self, repo: str | None) -> Sequence[Note]:
         return self._store.newest(_scope(repo), _LISTED)
@@ -321,12 +318,11 @@ class Lessons:
         return tuple(rules)
 
     def subjects(self, repo: str) -> tuple[str, ...]:
-        """Return the subjects of the active lessons of *repo*, each once, the oldest first."""
+        """Return the headings of the active lessons of *repo*, each once, the oldest first."""
         notes = [note for note in self._newest(repo) if note.lesson and not waits(note)]
         left = superseded_in(self._store, [note.id for note in notes]).keys() | _said_again(notes)
-        held = (note for note in reversed(notes) if note.id not in left)
-        named = (note.lesson.about.subject for note in held if note.lesson)
-        return tuple(dict.fromkeys(filter(None, named)))
+        held = [lesson_of(note) for note in reversed(notes) if note.id not in left]
+        return tuple(dict.fromkeys(headings(held).values()))
 
     def about(self, subject: str, repo: str | None = None, limit: int = 5) -> tuple[Lesson, ...]:
         """Return the active lessons nearest to *subject*, closest first."""
@@ -951,6 +947,10 @@ def _is_for(note: Note, request: str) -> bool:
     return named and not _CREATES.isdisjoint(asked)
 
 
+def _is_counted(note: Note) -> bool:
+    return note.lesson is not None and note.lesson.origin is Origin.COUNTED
+
+
 def _is_said(note: Note) -> bool:
     return note.lesson is not None and note.lesson.origin is Origin.SAID
 
@@ -1019,6 +1019,9 @@ def _relation(note: Note, earlier: Note) -> Relation:
     similar = dice(ours, theirs)
     # "address 7" says nothing without what it answers.
     if similar < _COMPARED or min(len(ours), len(theirs)) < _FEWEST_STEMS:
+        return Relation.UNRELATED
+    # Of two that were counted in one form only the names differ, which is all that they say.
+    if _is_counted(note) and _is_counted(earlier):
         return Relation.UNRELATED
     relation = verdict(statement_of(note), statement_of(earlier)).relation
     if relation is Relation.SUPERSEDES and not _is_same_subject(note.content, earlier.content):

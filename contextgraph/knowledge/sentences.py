@@ -41,6 +41,8 @@ _DOUBT = regex(
     IGNORECASE,
 )
 _FOR_ALL = regex(r"\b(?:never|always|must|only|every|each|any|all|ever|none)\b", IGNORECASE)
+# An order for all times by its form; the model has met few.
+_STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
 # "address 41, 42", "#3": an item of a list that stands elsewhere.
 _ITEM = regex(r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)", IGNORECASE)
 # So many of the letters belong to words that the model can read.
@@ -110,7 +112,7 @@ def is_sure(text: str, likely: float) -> bool:
     By its form it can be understood without what was said before it: it begins with no pronoun,
     points at nothing unnamed, asks and doubts nothing, and names no item of a list elsewhere.
     """
-    least = _SURE_OF_ALL if _FOR_ALL.search(text) else SURE
+    least = LEAST if is_standing_order(text) else _SURE_OF_ALL if _FOR_ALL.search(text) else SURE
     opening = _OPENING.match(text)
     said = text[opening.end() :] if opening else text
     pointing = _POINTING.search(said)
@@ -124,6 +126,11 @@ def is_sure(text: str, likely: float) -> bool:
     refers = _PRONOUN.match(said) or points or _ITEM.search(said)
     is_settled = "?" not in said and not _DOUBT.search(text)
     return likely >= least and bool(said) and not refers and is_settled
+
+
+def is_standing_order(text: str) -> bool:
+    """Return whether *text* says what is always or never to be done: "always run pytest"."""
+    return bool(_STANDING.match(text))
 
 
 def is_common(word: str) -> bool:

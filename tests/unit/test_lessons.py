@@ -12,6 +12,7 @@ from contextgraph.agents.before import NextCall
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
+from contextgraph.knowledge.headings import by_heading
 from contextgraph.model import (
     About,
     Action,
@@ -974,3 +975,105 @@ def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> No
         assert not any(":eve:" in one.source for one in memory.lessons.of(SHOP))
         memory.release("source:eve")
         assert any(":eve:" in one.source for one in memory.lessons.of(SHOP))
+
+
+def test_short_answers_do_not_make_what_they_answer_their_subject() -> None:
+    asked = "I changed the rounding in src/prices.py as you wanted, and all tests of it pass now."
+    run = talk("scope", "Round prices", (asked, "Never put floats into the database."))
+    [said] = statements_in(run).statements
+    assert said.about.names == ()
+
+
+@pytest.mark.parametrize(
+    "order", ["Leave src/legacy.py alone.", "Always run pytest.", "Never edit generated files."]
+)
+def test_orders_for_all_times_are_active_once_two_sessions_have_them(order: str) -> None:
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(session(order, instance="a"))
+        [first] = memory.lessons.of(SHOP)
+        memory.learn(session(order, instance="b"))
+        [again] = memory.lessons.of(SHOP)
+    assert first.text == again.text == order
+    assert (again.status, again.sessions) == (LessonStatus.ACTIVE, 2)
+
+
+def test_headings_are_what_lessons_share() -> None:
+    texts = (
+        "The batch size of export.py is 640 rows.",
+        "Nothing in export.py may split a customer.",
+        "Somebody reviews the customer portal on Monday.",
+        "We never want a link in the customer portal.",
+        "Commits are small.",
+    )
+    facts = [
+        LessonFacts(
+            LessonKind.RULE,
+            Origin.SAID,
+            About(paths=("export.py",) if "export.py" in text else ()),
+            (Quotation(text, f"trj_{number}", str(number), 0, MONDAY),),
+        )
+        for number, text in enumerate(texts)
+    ]
+    with AgentMemory.open(":memory:") as memory:
+        memory.lessons.keep(list(map(NewLesson, texts, facts)), SHOP)
+        groups = by_heading(memory.lessons.of(SHOP))
+    assert {heading: len(group) for heading, group in groups.items()} == {
+        "export.py": 2,
+        "customer portal": 2,
+        "rules": 1,
+    }
+
+
+def test_calls_that_people_refuse_in_two_sessions_are_a_rule() -> None:
+    def refused(instance: str, words: str) -> RawTrajectory:
+        steps = (
+            Step(0, "", Action("bash", "git status"), "clean"),
+            Step(
+                1,
+                "",
+                Action("bash", "git status && git push origin main"),
+                "The user doesn't want to proceed with this tool use.",
+                timestamp=MONDAY + timedelta(minutes=len(words)),
+                user_message=words,
+                denied=True,
+            ),
+        )
+        return RawTrajectory("claude-code", instance, SHOP, "Release it", steps)
+
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(refused("a", "I push myself."))
+        [once] = [one for one in memory.lessons.of(SHOP) if one.origin is Origin.COUNTED]
+        memory.learn(refused("b", "No, the release team pushes."))
+        [twice] = [one for one in memory.lessons.of(SHOP) if one.origin is Origin.COUNTED]
+        before_push = memory.lessons.for_command("git push --force", repo=SHOP)
+        before_status = memory.lessons.for_command("git status", repo=SHOP)
+    assert once.about.programs == ("git push",)
+    assert once.status is LessonStatus.PROPOSED
+    assert (twice.status, twice.sessions) == (LessonStatus.ACTIVE, 2)
+    assert [one.quote for one in twice.evidence] == [
+        "I push myself.",
+        "No, the release team pushes.",
+    ]
+    assert [one.note.id for one in before_push] == [twice.id]
+    assert before_status == ()
+
+
+def test_counted_facts_about_two_programs_stay_two() -> None:
+    def missing(program: str) -> RawTrajectory:
+        step = Step(
+            0,
+            "",
+            Action("bash", f"{program} -V"),
+            f"bash: {program}: command not found",
+            user_message="go on",
+        )
+        return RawTrajectory("claude-code", program, SHOP, "Task", (step,))
+
+    with AgentMemory.open(":memory:") as memory:
+        for program in ("pythonx", "pythony"):
+            memory.learn(missing(program))
+        listed = memory.lessons.of(SHOP)
+    assert {(one.about.programs, one.sessions) for one in listed} == {
+        (("pythonx",), 1),
+        (("pythony",), 1),
+    }
