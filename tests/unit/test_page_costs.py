@@ -17,7 +17,16 @@ from benchmarks.corpus import bundles, runs
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
-from contextgraph.model import Exposure, LessonStatus, Note, NoteKind, Scope, ShownItem
+from contextgraph.model import (
+    Exposure,
+    LessonStatus,
+    Note,
+    NoteKind,
+    RunFilter,
+    Scope,
+    SessionFilter,
+    ShownItem,
+)
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.store.sqlite import SqliteStore
@@ -159,3 +168,22 @@ def test_a_node_is_explained_without_reading_the_graph(
                 assert explained.relations
             costs.append(executed["now"])
     assert costs[1] <= costs[0] + 50
+
+
+def test_sessions_of_a_period_are_counted_without_reading_older_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    for count in (100, 400):
+        filled(tmp_path / f"{count}.db", count)
+        with (
+            counted(monkeypatch) as executed,
+            closing(SqliteStore(str(tmp_path / f"{count}.db"))) as store,
+        ):
+            newest = store.runs.listed(RunFilter(), 10)[-1].seen_at
+            lately = SessionFilter(since=newest)
+            store.runs.facets(lately)
+            executed.clear()
+            assert store.runs.facets(lately).total == 10
+            costs.append(executed["now"])
+    assert costs[1] <= costs[0] + 5
