@@ -51,6 +51,7 @@ from contextgraph.model import (
     Usage,
     is_subagent,
 )
+from contextgraph.model.values import replace
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retry, remedy_key
@@ -197,16 +198,22 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
     )
     by_id = {tally.error.id: tally for tally in tallies}
     frictions = [
-        entry
-        for entry in (_friction(by_id[h.error.id], h, known) for h in histories)
+        (entry, cleared)
+        for entry, cleared in (_friction(by_id[h.error.id], h, known) for h in histories)
         if entry.tasks >= _LEAST_TASKS
     ]
-    frictions.sort(key=lambda entry: (-entry.cost, -entry.tasks, entry.error_id))
-    return tuple(frictions[:limit])
+    frictions.sort(key=lambda one: (-one[0].cost, -one[0].tasks, one[0].error_id))
+    # Remedies are put into words only of those that are returned: a third of the time.
+    return tuple(
+        replace(entry, remedies=tuple(_remedies(cleared, known))[:_REMEDIES])
+        for entry, cleared in frictions[:limit]
+    )
 
 
-def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]) -> Friction:
-    """Return what the error of *history* cost."""
+def _friction(
+    tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]
+) -> tuple[Friction, Sequence[Clearance]]:
+    """Return what the error of *history* cost, without remedies, and its verified clearances."""
     from statistics import median  # loads what no query needs
 
     met = [
@@ -224,16 +231,17 @@ def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Traje
         for clearance in cleared
         if any(action.kind is RemedyKind.INSTALL for action in clearance.recovered.actions)
     ]
-    return Friction(
+    found = Friction(
         error_id=history.error.id,
         error=error_text(tally.error),
         tasks=_tasks(met, runs),
         cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
         steps_open=_steps_open(history.occurrences, cleared, runs),
-        remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
+        remedies=(),
         is_setup=2 * len(installed) > len(cleared),
     )
+    return found, cleared
 
 
 def _steps_open(
