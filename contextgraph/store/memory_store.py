@@ -249,7 +249,7 @@ class _Changes(rules.RunChanges[Removed]):
             )
             now = {former: ids[run] for former, run in earlier} | dict(ids)
             self.port.put(
-                Row(tables.FORMER, former, {"run": run}, shown={"name": former})
+                Row(tables.FORMER, former, {"run": run}, shown=partial(dict, name=former))
                 for former, run in now.items()
             )
 
@@ -1132,7 +1132,9 @@ def _active(port: Reads) -> model.Space | None:
 
 def _space_row(space: model.Space, is_active: bool) -> Row:
     text = tables.text_of(space, f"space {space.name}")
-    return Row(tables.SPACE, space.name, {"active": is_active}, text, shown={"name": space.name})
+    return Row(
+        tables.SPACE, space.name, {"active": is_active}, text, shown=partial(dict, name=space.name)
+    )
 
 
 def _check_prepared(port: Reads, space: str) -> str:

@@ -93,8 +93,9 @@ class Table(Struct, frozen=True, eq=False):
 class Row(Struct, frozen=True):
     """A row: its columns, its *value*, encoded, and the *words* by which it is found.
 
-    *source* and *target* are the keys at the ends of an edge. *shown*, *drawn* and *labels* are
-    further properties, relations and labels for people who read the graph: no question names them.
+    *source* and *target* are the keys at the ends of an edge. *shown* returns further properties,
+    *drawn* and *labels* are relations and labels, for people who read the graph: no question names
+    them.
     """
 
     table: Table
@@ -104,7 +105,7 @@ class Row(Struct, frozen=True):
     words: Sequence[str] = ()
     source: str = ""
     target: str = ""
-    shown: Mapping[str, Scalar] = field(default_factory=dict)
+    shown: Callable[[], Mapping[str, Scalar]] = dict
     drawn: Sequence[Drawn] = ()
     labels: Sequence[str] = ()
 

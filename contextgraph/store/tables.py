@@ -7,7 +7,7 @@ are those of docs/concepts.md; *shown* properties are for people who read the gr
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from posixpath import splitext
 from typing import Any, TypeVar, cast
 
@@ -289,7 +289,7 @@ def run_row(run: model.Trajectory, revision: int) -> Row:
         },
         text_of(run, f"run {run.id}"),
         words(rules.trajectory_text(run)),
-        shown=_run_shown(run),
+        shown=partial(_run_shown, run),
     )  # fmt: skip
 
 
@@ -306,7 +306,7 @@ def _run_shown(run: model.Trajectory) -> Mapping[str, Scalar]:
 
 def repo_row(repo: str, runs: int) -> Row:
     """Return the row of a repository."""
-    return Row(REPO, repo, {"runs": runs}, shown={"name": repo})
+    return Row(REPO, repo, {"runs": runs}, shown=partial(dict, name=repo))
 
 
 def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
@@ -315,13 +315,20 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
     yield run_row(run, revision)
     drawn = Drawn("HAS_RAW_RUN", RUN, run.id, incoming=True)
     yield Row(
-        RAW, run.id, {}, packed.raw, shown={"name": f"log of {run.instance_id}"}, drawn=(drawn,)
+        RAW,
+        run.id,
+        {},
+        packed.raw,
+        shown=partial(dict, name=f"log of {run.instance_id}"),
+        drawn=(drawn,),
     )
-    yield Row(FACTS, run.id, {}, packed.facts, shown={"name": f"facts of {run.instance_id}"})
+    yield Row(
+        FACTS, run.id, {}, packed.facts, shown=partial(dict, name=f"facts of {run.instance_id}")
+    )
     if former := bundle.owners_id:
-        yield Row(FORMER, former, {"run": run.id}, shown={"name": former})
+        yield Row(FORMER, former, {"run": run.id}, shown=partial(dict, name=former))
     if marks := Session(bundle.raw).marks:
-        yield Row(OPENING, run.id, {"digests": marks}, shown={"name": "opening"})
+        yield Row(OPENING, run.id, {"digests": marks}, shown=partial(dict, name="opening"))
     of_run: dict[str, Scalar] = {
         "run": run.id, "repo": run.repo, "instance_id": run.instance_id, "seen_at": run.seen_at,
     }  # fmt: skip
@@ -332,7 +339,7 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
         columns = {**of_run, "steps": met.steps, "cleared": int(met.cleared)}
         yield Row(
             MET, f"{run.id} {met.error.id}", columns, text_of(met.error, f"run {run.id}"),
-            source=run.id, target=met.error.id, shown=_met_shown(met.error),
+            source=run.id, target=met.error.id, shown=partial(_met_shown, met.error),
         )  # fmt: skip
     for caused in bundle.caused:
         by = fragments[caused.fragment_id]
@@ -343,7 +350,7 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
         yield Row(
             CAUSED, f"{caused.fragment_id} {caused.error_id}", columns,
             text_of(caused, f"run {run.id}"), source=caused.fragment_id, target=caused.error_id,
-            shown=_caused_shown(caused),
+            shown=partial(_caused_shown, caused),
         )  # fmt: skip
     yield from map(_passage_row, packed.passages)
     errors = {error.id: error for error in bundle.errors}
@@ -365,7 +372,7 @@ def _passage_row(passage: model.Passage) -> Row:
         },
         passage.text,
         stems(passage.text),
-        shown={"name": passage.text[:_NAME], "speaker": passage.speaker},
+        shown=lambda: {"name": passage.text[:_NAME], "speaker": passage.speaker},
         drawn=(Drawn("SAID", RUN, passage.run, incoming=True),),
     )  # fmt: skip
 
@@ -386,7 +393,7 @@ def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
             **_texts_of_fragment(value),
         },
         text_of(value, f"fragment {value.id}"),
-        shown=_fragment_shown(value, str(of_run["instance_id"])),
+        shown=partial(_fragment_shown, value, str(of_run["instance_id"])),
         drawn=(
             Drawn("HAS_FRAGMENT", RUN, value.trajectory_id, True, {"order": value.order}),
         ),
@@ -456,7 +463,7 @@ def _recovered_row(
         words(f"{done.message}\n{remedy}"),
         source=done.fragment_id,
         target=done.error_id,
-        shown=_recovered_shown(done, remedy),
+        shown=partial(_recovered_shown, done, remedy),
     )  # fmt: skip
 
 
@@ -523,7 +530,7 @@ def error_row(error: model.ErrorPattern, by: str, runs: int, steps: int, cleared
             "described_by": by,
         },
         text_of(error, f"error {error.id}"),
-        shown=_error_shown(error, runs),
+        shown=partial(_error_shown, error, runs),
     )  # fmt: skip
 
 
@@ -546,7 +553,7 @@ def methodology_row(value: model.Methodology) -> Row:
             "superseded_by": by,
         },
         text_of(replace(value, sources=()), f"methodology {value.id}"),
-        shown=_methodology_shown(value),
+        shown=partial(_methodology_shown, value),
         drawn=(Drawn("SUPERSEDES", METHODOLOGY, by, incoming=True),) if by else (),
     )  # fmt: skip
 
@@ -570,7 +577,7 @@ def resolved_row(edge: model.ResolvedBy, error_fingerprint: str) -> Row:
         text_of(edge, f"methodology {edge.methodology_id}"),
         source=edge.error_id,
         target=edge.methodology_id,
-        shown=_resolved_shown(edge),
+        shown=partial(_resolved_shown, edge),
     )
 
 
@@ -600,7 +607,7 @@ def similar_row(edge: model.SimilarTo) -> Row:
         text_of(edge, f"fragment {edge.fragment.fragment_id}"),
         source=edge.fragment.fragment_id,
         target=edge.representative.fragment_id,
-        shown={"weight": edge.weight},
+        shown=lambda: {"weight": edge.weight},
     )
 
 
@@ -621,7 +628,7 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
             "tokens": shown.tokens,
         },
         text_of(shown, f"context {shown.context_id}"),
-        shown={"name": f"context {shown.context_id}", "source": shown.source},
+        shown=lambda: {"name": f"context {shown.context_id}", "source": shown.source},
     )  # fmt: skip
     names: dict[str, bool] = {}
     for item in shown.items:
@@ -636,7 +643,7 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
                 "context": shown.context_id, "item": name, "known": is_known,
                 "shown_at": shown.shown_at,
             },
-            shown={"name": name, "helped": helped.get(name), "is_advice": name not in helped},
+            shown=partial(dict, name=name, helped=helped.get(name), is_advice=name not in helped),
             drawn=(Drawn("SHOWED", CONTEXT, shown.context_id, incoming=True),),
         )  # fmt: skip
 
@@ -648,7 +655,7 @@ def verdict_row(verdict: model.Verdict) -> Row:
         verdict.advice,
         {},
         text_of(verdict, f"decision on {verdict.advice}"),
-        shown={
+        shown=lambda: {
             "name": verdict.advice, "is_quarantined": verdict.is_quarantined,
             "decided_at": verdict.decided_at,
         },
@@ -659,7 +666,7 @@ def stale_rows(kind: str, subjects: Iterable[str], revision: int) -> Iterator[Ro
     """Yield the rows of errors or repositories that are to be looked at again."""
     for subject in subjects:
         columns: dict[str, Scalar] = {"kind": kind, "subject": subject, "revision": revision}
-        yield Row(STALE, f"{kind} {subject}", columns, shown={"name": subject})
+        yield Row(STALE, f"{kind} {subject}", columns, shown=partial(dict, name=subject))
 
 
 def note_row(note: model.Note) -> Row:
@@ -681,7 +688,7 @@ def note_row(note: model.Note) -> Row:
         },
         text_of(note, f"note {note.id}"),
         stems(rules.note_text(note)),
-        shown=_note_shown(note),
+        shown=partial(_note_shown, note),
         drawn=drawn,
         labels=(note.kind.capitalize(),),
     )  # fmt: skip
@@ -723,7 +730,7 @@ _SHOWN: Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Scalar]]] =
 
 
 def shown_of(table: Table, text: str, columns: Mapping[str, Any]) -> Mapping[str, Scalar]:
-    """Return `Row.shown` of the row of *table* that is stored as *text*, with these *columns*."""
+    """Return what `Row.shown` gives for a row of *table*, by its stored *text* and *columns*."""
     return _SHOWN[table.name](text, columns) if table.name in _SHOWN else {}
 
 

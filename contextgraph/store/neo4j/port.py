@@ -449,7 +449,7 @@ class _Writing(_Reading):
         return {tables[row["number"]]: {*row["found"]} for row in found}
 
     def _given(self, row: Row) -> dict[str, Any]:
-        properties: dict[str, Any] = {**row.shown, **row.columns, PROPERTIES[VALUE]: row.value}
+        properties: dict[str, Any] = {**row.shown(), **row.columns, PROPERTIES[VALUE]: row.value}
         times = statements.times_of(row.table)
         of_columns = {name: _text(properties.pop(name)) for name in times}
         # Half of the time is spent here: a row has few values that the driver does not take.
