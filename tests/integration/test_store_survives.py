@@ -1,5 +1,6 @@
 """A memory file outlives killed processes, and processes and threads that share it."""
 
+import itertools
 import os
 import random
 import shutil
@@ -18,6 +19,8 @@ from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle, store_content
 
 COUNT = 60
+WITH_FILES = ("mmap.", "open", "os.", "shutil.", "sqlite3.", "tempfile.")
+FILES = {"memory.db", "memory.db-journal", "memory.db-shm", "memory.db-wal"}
 LEARN = """
 import sys
 from contextgraph.store.sqlite import SqliteStore
@@ -77,6 +80,32 @@ def test_killed_at_any_moment_and_repeated_the_content_is_the_same(
     store = SqliteStore(str(path))
     assert content(store) == undisturbed
     store.close()
+
+
+def made_until(path: Path, event: int) -> bool:
+    """Learn into *path* in a child that is killed at this *event*; True if it has fewer."""
+    child = os.fork()
+    if child == 0:
+        events = itertools.count()
+
+        def kill(name: str, _: object) -> None:
+            if name.startswith(WITH_FILES) and next(events) == event:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill)
+        SqliteStore(str(path)).runs.add([made_bundle(0)])
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_killed_while_it_is_made_a_memory_leaves_no_other_files(tmp_path: Path) -> None:
+    folders = (tmp_path / str(event) for event in itertools.count())
+    for event, folder in enumerate(folders):
+        folder.mkdir()
+        if made_until(folder / "memory.db", event):
+            break
+        assert {path.name for path in folder.iterdir()} <= FILES
+    assert event > 4
 
 
 @pytest.fixture(scope="module")
