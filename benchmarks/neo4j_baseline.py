@@ -60,7 +60,7 @@ def _error_row(error: ErrorPattern) -> Row:
 
 
 def _properties(row: Row) -> Parameters:
-    values = {**row.shown, **row.columns, "value": row.value}
+    values = {**row.shown(), **row.columns, "value": row.value}
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
     }
