@@ -49,7 +49,8 @@ _NO_SECRET = regex(
     r"|[\w.+-]+@[\w-]+\.[\w.]+\Z"  # an address
     r"|\S*://"
     r"|(?:file|env|fd):\S*\Z"  # where programs such as openssl read it
-    r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?)\Z"
+    r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?"
+    r"|png|jpe?g|gif|svg|gz|zip|tar|sql|log|csv|whl)\Z"
 )
 _DOTTED_NAME = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
 _HEX_DIGITS = regex(r"[0-9a-fA-F-]+")
@@ -131,6 +132,17 @@ def is_option_value(value: str) -> bool:
     )
 
 
+def is_strong(value: str) -> bool:
+    """Return True if *value* has the signs of a password that a sentence about one has not."""
+    changes = len(_KIND_CHANGE.findall(value))
+    varied = (
+        changes > len(value) / 4
+        or not _SYMBOLS.isdisjoint(value)
+        or _CHOSEN.match(value) is not None
+    )
+    return varied and is_option_value(value) and is_key(value)
+
+
 def is_password(value: str) -> bool:
     """Return True if *value* is a literal that a person or a program would use as a password."""
     if " " in value:
@@ -177,6 +189,8 @@ def is_scrambled(value: str) -> bool:
     changes = len(_CASE_CHANGE.findall(value))
     if len(value) < 16:
         return digits > 0 and changes > 0 and not _SYMBOLS.isdisjoint(value)
+    if value.isalnum() and digits > 2:
+        return changes_kind(value)
     return digits + changes >= 5 and bool(digits) and (changes > 1 or digits > 4)
 
 
@@ -200,6 +214,7 @@ def is_basic_login(value: str) -> bool:
 
 def is_bare_literal(value: str) -> bool:
     """Return True if *value*, unquoted, cannot be an expression of a programming language."""
+    value = value.rstrip(",;")
     if not _DOTTED_NAME.match(value):
         return True
     last = value.rpartition(".")[2]
@@ -213,6 +228,15 @@ def is_name(value: str) -> bool:
     """Return whether *value*, unquoted, is the name of a type or a variable, not a literal."""
     lowered = value.lower()
     return "_" in value or any(word in lowered for word in (*_STAND_INS, *_TYPES))
+
+
+def changes_kind(value: str) -> bool:
+    """Return whether letters, capitals and digits alternate as in a key.
+
+    In random base 62, base 36 and hexadecimal a character differs in kind from the one before in
+    .62, .40 and .47 of cases; in words with a number or a date in fewer than .15.
+    """
+    return len(_KIND_CHANGE.findall(value)) > len(value) / 5
 
 
 _ODD_CASE = regex(r"[A-Z]{2,}|(?<=[A-Z])[a-z](?=[A-Z])")
@@ -235,24 +259,41 @@ def is_placeholder(value: str) -> bool:
 _OPTION_NAME = regex(
     r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z0-9.-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
     r"|\bauthtoken|\b(?:re)?set-(?:[\w-]{1,20}-)?password|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
-    r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body))\Z",
+    r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body)"
+    r"|[\w-](?:auth|api)-?key|\benable\ssecret|\busername\s\S{1,40}\s(?:\w{1,20}\s){0,2}(?:password|secret)"
+    r"|insecure-password|header\s(?:set\s)?[\w-]{1,40})\Z",
     re.IGNORECASE,
 )
-_ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7za?|sshpass)\b[^\n|;&]{0,150}-p\Z")
+# SQL has its passwords in quotes.
+_IN_SQL = regex(r"(?i)\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password\Z")
+# A line of a file of settings has the name, a blank, and the value: `password s3cr3t!9`.
+_LINE_OF_SETTING = regex(r"(?i)(?:\A|\n)[ \t]{0,8}(?:pass|passwd|password|secret)\Z")
+_LINE_ENDS = regex(r"[\"']?[ \t]{0,9}(?:\r?\n|\\n|\Z)")
+# As a person says it to an agent: `use the password … for staging`.
+_SPOKEN = regex(
+    r"(?i)\b(?:the|my|our|your|its|with|using|and|der|das|dem|mit)\s(?:\w{1,12}\s)?password\Z"
+)
+_ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7z[ar]?|(?:un)?rar|sshpass)\b[^\n|;&]{0,150}-p\Z")
 _DETACHED = regex(
     r"\b(?:(?:sshpass|login|cqlsh|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
-    r"|\s-[uU] ?[^\s\"'-][^\s\"']{0,60} -[pP]"
     r"|(?:nuget|openssl)\b[^\n|;&]{0,150}-k|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
     r"|(?:ldap\w{1,8}|security)\b[^\n|;&]{0,150}-w"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
 )
+# Of any program: a name, then the option that most take a password with.
+_AFTER_USER = regex(r"\s-[uUnlaj] ?[^\s\"'-][^\s\"']{0,60} -[pP]\Z")
 # A program that reads a secret from its input.
 _READER = regex(
     r"(?:\bsudo\b[^\n|;&]{0,60} -\w{0,4}S|stdin|\bchpasswd|passphrase-fd|with-token)\b"
     r"[^\n|;&]{0,80}<<<\Z"
 )
-_WITH_LOGIN = regex(r"\bcurl\b|\bhttp", re.IGNORECASE)
+_WITH_LOGIN = regex(r"\bcurl\b|\bhttp|\s-jar\s", re.IGNORECASE)
 _COMMAND_END = regex(r"[|;&]|(?<!\\)\n")
+
+
+def _last(match: re.Match[str]) -> str:
+    """Return the value that *match* found, in quotes or without."""
+    return match[str(match.lastgroup)]
 
 
 def _text_before(match: re.Match[str], most: int) -> str:
@@ -261,14 +302,23 @@ def _text_before(match: re.Match[str], most: int) -> str:
 
 def follows_option(match: re.Match[str]) -> bool:
     """Return True if the secret of *match* follows an option, or a login and a password."""
-    return is_option_value(match["secret"]) and bool(_OPTION_NAME.search(_text_before(match, 120)))
+    before = _text_before(match, 120)
+    if _LINE_OF_SETTING.search(before) and _LINE_ENDS.match(match.string, match.end()):
+        return is_strong(_last(match))
+    if _IN_SQL.search(before) and match.lastgroup != "inside":
+        return False
+    if _SPOKEN.search(before):
+        return is_strong(_last(match))
+    return is_option_value(_last(match)) and bool(_OPTION_NAME.search(before))
 
 
 def follows_command_option(match: re.Match[str]) -> bool:
     """Return True if it follows the option of a command that takes a password."""
     before = _text_before(match, 200)
     known = _DETACHED.search(before) or (not match["blank"] and _ATTACHED.search(before))
-    return bool(known) and is_option_value(match["secret"])
+    if known:
+        return is_option_value(_last(match))
+    return bool(_AFTER_USER.search(before)) and is_strong(_last(match))
 
 
 def is_login_of_command(match: re.Match[str]) -> bool:
@@ -432,6 +482,7 @@ _TOKENS = (
         ("persona_production_", "persona_sandbox_", "ovsxp_"),
         r"(?:persona_(?:production|sandbox)|ovsxp)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     ),
+    Token("vendor-key", ("live_",), "(?<!pk_)live_[A-Za-z0-9]{30,}+(?![A-Za-z0-9_-])"),
     Token("mandrill-key", ("md-",), r"md-[\w-]{22}"),
     Token("sourcegraph-token", ("sgp_",), "sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
@@ -445,13 +496,20 @@ _VENDORS = (
     " tr_dev_ nyk_v0_ pdl_live_apikey_ pdl_sdbx_apikey_ polar_oat_ polar_pat_ rzp_live_ rzp_test_"
     " xsmtpsib- secret-live- secret-test- dp.st. dp.ct. dp.sa. dp.scim. dp.audit. vk1.a. essu_ ser."
     " bpk- ste- gsk- mfa. cs_ tfp_ shpua_ kgat_ atlasv1. sk_car_ aio_ avns_ sk_sbox_ ccdb1_"
-    " dvc_server_ rootly_ tss_ vtwn_ zpka_ ramp_tok_ samsara_api_ pina_ tmprl_"
+    " dvc_server_ rootly_ tss_ vtwn_ zpka_ ramp_tok_ samsara_api_ pina_ tmprl_ at_ cfut_ cfat_"
+    " s-s4t2ud- mlsn. ucat_ ptr_ sktsec_ nbp_ gitpod_pat_ os_v2_app_ sec-c- tly- bxt_ mdb_sa_sk_"
+    " standard_ cbkey_ pylf_v1_us_ pylf_v1_eu_ tpuf_ luma- sk-ws- nf- hbp_ cu_ phs_ ory_pat_"
+    " ory_at_ ory_rt_ syt_ sess- pmat- bbdc- cciprj_ dt0s01. dt0s16. y0_ t1. lip_live_ lip_test_"
+    " vck_ vci_ secret_admin_ nk- rc_ esecret_ scp-live- vercel_blob_rw_ iad1_ dnkey-"
+    " lin_wh_ access-production- access-sandbox- access-development- glrtr-"
+    " glwt- dkea_ unkey_ coze_pat_ cplt_ kinde_ frp_ xoxe.xoxp- xoxe.xoxb- tok_live_"
+    " secret-token:mercury_production_ nvcf- sk_prod_ sk_dev_ coze_"
 ).split()
 _VENDOR_TOKENS = tuple(
     Token(
         "vendor-key",
         (prefix,),
-        rf"(?i:{re.escape(prefix)})[A-Za-z0-9][\w-]{{0,8}}[A-Za-z0-9]{{8,}}+[\w.-]{{0,200}}+",
+        rf"(?i:{re.escape(prefix)})[A-Za-z0-9_-]{{16,}}+[\w.+/=-]{{0,400}}+",
     )
     for prefix in _VENDORS
 )
@@ -468,10 +526,11 @@ _KEY_NAMES = "|".join(
 # Names in prose and in expressions are many; a match object for each would cost the most.
 _ASSIGNED = (
     r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+"""
-    r"""(?:[=:：>(,]|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})|(?:is|was)[ :]))"""
+    r"""(?:[=:：>(,]|\|\||\?\?|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
+    r"""|(?:is|was|lautet|ist)[ :]|encoding=))"""
 )
 # What follows a prefix: enough of random characters.
-_TAIL = r"(?=[a-z0-9_][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
+_TAIL = r"(?=[a-z0-9_-][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
 
 # After an option or in a file of logins the value follows a blank.
 _BLANK = """(?=[ ]|["'],[ ])"""
@@ -481,16 +540,20 @@ _BLANK = """(?=[ ]|["'],[ ])"""
 _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
-        r"|(?P<atlassian>TATT3)|(?P<bitbucket>TBB(?=[A-Za-z0-9]{28}))|(?P<firebase>PA(?<=:APA)(?=91b))|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
+        r"|(?P<atlassian>T[AC]TT3)|(?P<bitbucket>TBB(?=[A-Za-z0-9]{28}))|(?P<firebase>PA(?<=:APA)(?=91b))|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
         r"|(?P<facebook>A(?<=EAA)(?=[A-Za-z0-9]{80}))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
-        r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
+        r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<azure1>z(?:Ca|Fu|Se)(?=[A-Z])|St(?<=\+ASt)|CDb)|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<nkey>(?<=SUA)(?=[A-Z2-7]{54}))|(?P<square>AA(?<=EAAA)))"
     ),
-    "J": r"J(?P<jwt>(?<=eyJ))",
+    "J": r"J(?:(?P<jwt>(?<=eyJ))|(?P<azure>QQJ9))",
 }
 # Of the text in lower case. Names share hints, as each search costs time.
 _FOLDED = {
     "k": rf"""k(?:
-        e[ny](?:
+        (?P<backblaze>00[0-9](?=[a-z0-9+/]{{27}}))
+        | ty(?P<jwk>"(?<="kty"))
+        | ey(?P<kaggle>"(?<="key")(?=:[ ]?"[0-9a-f]{{32}}"))
+        | (?P<telnyx>ey0(?=[a-f0-9]{{20,40}}_))
+        | e[ny](?:
             (?P<token>(?<=token){_ASSIGNED})
             | (?P<option>(?<=[-h]token){_BLANK})
             | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
@@ -511,14 +574,16 @@ _FOLDED = {
                 (?:\ [^\s|;&<>]{{1,99}}+){{1,6}}(?=\ [^\s|;&<>-]))
             |(?P<piped>(?<=chpasswd)))
         |
-        (?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))|ort(?<=(?:ass|enn)wort)
+        (?P<values>ord(?<=password)(?=[^()\n]{{0,100}}\)\s{{0,9}}values))
+        | (?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))|ort(?<=(?:ass|enn)wort)
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
         | (?P<suffix>(?<=[a-z]pw){_ASSIGNED})
         | (?P<positional15>(?<=\ -pw)(?=\ )|(?<=bindpw)(?=\ ))
     )""",
     "se": rf"""se(?:
-        cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
+        cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})
+            |(?P<piped2>(?=\ put\ ))|(?P<option3>(?:-string)?{_BLANK}))
         | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
         | (?P<password3>nha{_ASSIGNED})
         | (?P<positional7>curestring(?:\ {{1,4}}-string)?(?=\ ))
@@ -527,7 +592,7 @@ _FOLDED = {
             (?:key|token|secret|password|passwd|pass|auth)\w{{0,10}}(?=\ ))
         | (?<=[as]se)(?:
             (?P<password2>(?<=passphrase){_ASSIGNED})
-            | (?P<password8>(?<=pass_phrase){_ASSIGNED})
+            | (?P<password8>(?:(?<=pass_phrase)|(?<=(?:seed|very|cret)[_\ -]phrase)){_ASSIGNED})
             | (?P<option4>(?<=passphrase){_BLANK})
             | (?P<password4>(?<=mot.de.passe){_ASSIGNED})
         )
@@ -541,7 +606,7 @@ _FOLDED = {
         (?P<pass>:(?<=[ ]pass:)(?=\S))
         | (?P<suffix>(?<!\bbypass)(?<!compass)(?<!surpass)(?<!trespass){_ASSIGNED})
         | (?P<positional6>(?<=requirepass)(?=\ ))
-        | (?P<option5>(?<=[a-z-]pass){_BLANK})
+        | (?P<option5>(?<=[a-z\n-]pass){_BLANK})
     )""",
     "sig": r"sig(?:nature)?(?P<signature>=(?:(?<=[?&;]sig=)|(?<=signature=)))",
     "bearer": rf"bearer(?:(?P<option6>(?<=-bearer){_BLANK})|(?P<bearer>(?<=[:=]\ bearer)(?=\ )))",
@@ -550,7 +615,6 @@ _FOLDED = {
     "creds": r"creds(?P<creds>(?<=-creds)(?=[ =]))",
     "config": r"""config(?P<positional18>(?:\ set|\ --\w+){0,2}\ [\w.:/@-]{0,60}
         (?:token|password|secret|passwd|api[_-]?key)[\w.:/@-]{0,40}(?=\ ))""",
-    '"d"': r"\"d\"(?P<jwk>:)",
     "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
     "cmvmdgtu": r"cmvmdgtu(?P<jfrog_token>(?=[a-z0-9]{40}))",
     "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
@@ -561,18 +625,20 @@ _FOLDED = {
     "code=": r"code=(?P<code>(?<=[?&]code=))",
     "<<<": r"<<<(?P<here>)",
     "client(": r"client\((?P<argument>(?=[\"'][a-z0-9]{30}))",
-    'username"': r"username\"(?P<kaggle>:)",
-    "/v": r"/v[23]/(?P<endpoint>(?<=alchemy\.com/v./)|(?<=infura\.io/v./))",
-    "net user": r"net\ user(?P<positional4>\ [^\s\"'/]{1,64}(?=\ ))",
+    "net us": r"net\ us(?P<positional4>er\ [^\s\"'/]{1,64}(?=\ )|e(?:\ [a-z]:)?\ \S{1,99}(?=\ ))",
+    "connection(": r"connection(?P<third>\()",
     "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
     # Two arguments, a name and its password.
     "credential": r"credentials?(?P<pair>\()",
-    "auth": r"""auth(?:
-        (?P<docker>"(?<="auth")(?=[ ]{0,4}:))
-        | (?P<suffix1>(?<=\.auth)(?=[ ]{0,4}[:=]))
+    "auth": rf"""auth(?:
+        (?P<docker>"(?<="auth")(?=[ ]{{0,4}}:))
+        | (?P<suffix1>(?<=\.auth)(?=[ ]{{0,4}}[:=]))
         | (?P<positional19>(?<=>\ auth)(?=\ ))
         | (?P<pair1>(?:=|:\ |\ =\ )?[(\[])
         | (?P<positional16>\ (?:plain|login)(?=\ ))
+        | (?P<otp>://(?<=otpauth://))
+        | (?P<option7>(?<=--auth){_BLANK})
+        | (?P<positional20>(?<=\ auth)(?=\ [a-z0-9_-]{20}))
     )""",
     "login": r"login(?:(?P<pair2>\()|(?P<positional10>(?<=\ login)(?=\ [a-z0-9_-]{20}))|"
     r"(?P<token1>(?<=sonar\.login)(?==)))",
@@ -591,16 +657,14 @@ _FOLDED = {
 _RARE = frozenset(
     (
         *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
-        *("identified by", "net user", "smbclient", "cmvmdgtu", "code="),
+        "connection(",
+        *("identified by", "net us", "smbclient", "cmvmdgtu", "code="),
         *(
             "<<<",
             "client(",
-            'username"',
-            "/v",
             "bearer",
             "creds",
             "config",
-            '"d"',
             "nsec1",
             "prv9s21",
         ),
@@ -613,14 +677,14 @@ _FOREIGN = (
 ).split()
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
-    (?P<login>(?:[ua]|-user)
-        (?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
+    (?P<login>(?:[ua]|-user|auth)
+        (?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:[a-z]?["'\s])))
     | u[ ]["']?[\w.\\/-]{1,64}[%,](?P<percent>)
     | b(?P<cookie1>(?=[ ]["']?[\w.-]{1,40}=))
     | (?P<command_option>[pawk](?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
 # Of what a program reads from its input, or after the name of a user.
-_INPUTS = r"(?P<piped1>s(?<=sudo\ -s)|stdin|fd(?<=passphrase-fd))"
+_INPUTS = r"(?P<piped1>s(?<=sudo\ -s)|stdin|fd(?<=passphrase-fd)|token(?<=with-token))"
 _PUTTY = "(?P<putty>(?<=private-)(?:lines|mac):[ ])"
 _USERS = (
     r"(?:user(?<=add_user)|password(?<=change_password)"
@@ -628,7 +692,7 @@ _USERS = (
 )
 # Ends of names whose value is a secret where it is scrambled.
 _SUFFIXES = rf"""(?:pat|[a-z]{{0,2}}keys?|credentials?|creds?|auth|pw|pwd|salt|jwt|bearer|session
-    |cookie|seed|otp|pepper|license|hmac|cipher|webhook|private|certificate)(?P<suffix>{_ASSIGNED})"""
+    |cookie|seed|otp|pepper|license|hmac|cipher|webhook|private|certificate|appid)(?P<suffix>{_ASSIGNED})"""
 # A prefix of a provider that is not known, and what is random.
 _MAILCHIMP = r"(?P<mailchimp>(?<=[0-9a-f]{32}-)us[0-9]{1,2}(?![a-z0-9]))"
 _LOGIN_OF_TOOL = r"(?P<positional11>(?<=http-)basic\.[\w.-]{1,60}\ [^\s]{1,64}(?=\ ))"
@@ -637,6 +701,13 @@ _DISCORD = "|".join(rf"(?<=[mno][a-z0-9_-]{{{length}}}\.)" for length in range(2
 _DISCORD = (
     rf"(?P<discord>(?=[\w-]{{6}}\.[\w-]{{27}})(?:{_DISCORD}))"
     r"|(?P<airtable>(?<=pat[a-z0-9]{14}\.)(?=[0-9a-f]{64}))"
+)
+
+# What has the key in its path, and what is given one last.
+_AFTER_HOST = (
+    r"(?<=[keaty]\.)(?:(?<=alchemy\.)com/v2/(?P<endpoint>)|(?<=infura\.)io/v3/(?P<endpoint4>)|(?<=make\.)com/(?P<endpoint1>)|(?<=quiknode\.)pro/(?P<endpoint2>)"
+    r"|(?<=ifttt\.)com/trigger/[\w-]{1,60}/(?:json/)?with/key/(?P<endpoint3>)"
+    r"|(?<=jwt\.)(?:sign|verify|encode|decode)(?P<last>\())"
 )
 
 
@@ -681,7 +752,7 @@ def _separator_pattern(separator: str) -> str:
         # The names first: of `DISK_KEY=…` the end of the first word is a prefix, too.
         pattern = f"(?:{_SUFFIXES}|{pattern}|{_USERS}|{_PREFIXED})"
     if separator == ".":
-        pattern = f"(?:{pattern}|{_DISCORD})"
+        pattern = f"(?:{pattern}|{_DISCORD}|{_AFTER_HOST})"
     return re.escape(separator) + pattern
 
 
@@ -711,9 +782,14 @@ def rules_of(hit: re.Match[str]) -> tuple[Rule, ...]:
     """Return the rules that apply at *hit*, the more specific ones first."""
     name = str(hit.lastgroup)
     if name != "provider":
-        return (RULES[name.rstrip("0123456789")],)
+        name = name.rstrip("0123456789")
+        return (RULES[name], *(RULES[other] for other in _BESIDE.get(name, ())))
     end = hit.start() + 1
     return _rules_of_ending(hit.string[max(0, end - _LONGEST_PREFIX) : end])
+
+
+# What is looked for beside a secret of another kind.
+_BESIDE = {"aws_access_key": ("aws_neighbour",)}
 
 
 @lru_cache(4096)  # a text may hold one prefix a hundred thousand times
@@ -724,7 +800,8 @@ def _rules_of_ending(ending: str) -> tuple[Rule, ...]:
 
 def _token_rule(token: Token, prefix: str) -> Rule:
     before = len(prefix) - 1 + token.lead
-    return Rule(token.kind, _whole(token.pattern), lambda hit: hit.start() - before, _random)
+    accepts = _varies if token.kind == "vendor-key" else _random
+    return Rule(token.kind, _whole(token.pattern), lambda hit: hit.start() - before, accepts)
 
 
 def _whole(pattern: str) -> str:
@@ -749,19 +826,21 @@ _ANNOTATION = (
     r"(?:\s{0,3}:\s{0,3}(?:&(?:'[a-z]{1,10}\s)?)?[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
 )
 _SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])|：)[ \t]{0,20}+)"
-_QUOTE = r"[bBrRuU]{0,2}(?:\\{0,7}[\"'`]|\\{1,7}u002[27])"
+_QUOTE = r"[bBrRuUNL@$]{0,2}(?:\\{0,7}[\"'`]|\\{1,7}u002[27])"
 _QUOTE_END = r"(?=\\{0,7}[\"'`]|\\{1,7}u002[27]|\n|\Z)"
+# What ends a value in a query (`&name=`) or a command (`&&`), and else is a part of it.
+_AND = r"&(?!&|amp;|[\w.%-]{1,40}=|\s|\Z)"
 _QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,4096}}+){_QUOTE_END}"
 # All of a line of settings, which may have what would end an expression.
-_LINE = r"(?P<line>[^\"'`\s\\<>(){}\[\]&]{8,4096}+)(?=[ \t]{0,9}(?:\r?\n|\\n|\Z))"
-_BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,4096}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
+_LINE = rf"(?P<line>(?:[^\"'`\s\\<>(){{}}\[\]&]|{_AND}){{8,4096}}+)(?=[ \t]{{0,9}}(?:\r?\n|\\n|\Z))"
+_BARE = rf"(?P<bare>(?:[^\"'`\s\\<>(){{}}\[\],;&|]|{_AND}){{8,4096}}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
 _PHRASE = (
     rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
     r"|(?P<words>[a-z]{3,12}(?>(?: [a-z]{3,12}){3,23}))(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
 )
 # `<password>…</password>`, `key="Password" value="…"`, `setPassword("…")`, `("password", "…")`.
 _MARKED_UP = (
-    r"(?:>|</\w{1,20}>\s{0,40}<\w{1,20}>)(?P<element>[^<>\s]{8,4096}+)(?=</)"
+    r"(?:(?:\sencoding=[^<>\s]{1,20})?>|</?\w{1,20}>\s{0,40}<\w{1,20}>|>\s{0,40}<\w{1,20}>)(?P<element>[^<>\s]{8,4096}+)(?=</)"
     r"|,?\s{1,40}\\?[\"']?[vV]alue\\?[\"']?\s?[=:]\s?\\?[\"']?(?P<attribute>[^\"'\s<>\\,}]{8,256}+)"
     r"(?=[\"'\\\s,}]|\Z)"
 )
@@ -769,8 +848,14 @@ _MARKED_UP = (
 _SPACED = r"[ \t]{1,4}[\"'](?P<spaced>[^\"'`\s\\<>]{8,256}+)[\"']"
 _ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
 # As a person writes it.
-_SAID = r"\s(?:is|was)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
-_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}|{_SPACED}|{_SAID}"
+_SAID = r"\s(?:is|was|lautet|ist)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
+# What takes the place of a variable that is not set.
+_FALLBACK = (
+    r"['\"]?[\])]{0,2}[ \t]{0,3}(?:\|\||\?\?)[ \t]{0,3}"
+    rf"{_QUOTE}(?P<fallback>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
+    r"|:-(?P<default>[^\s\"'`{}$]{8,256}+)(?=\})"
+)
+_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}|{_FALLBACK}|{_SPACED}|{_SAID}"
 _ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
 _PASSWORD = (
     f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
@@ -787,16 +872,20 @@ _LOGIN_VALUE = regex(r"(?P<user>[A-Za-z][\w.@-]{0,40})[:/](?P<password>[^\s:/]{8
 _CHOSEN = regex(r"(?=.{0,40}[A-Z])(?=.{0,40}[a-z]).{0,40}[0-9]{3}")
 # Of what is public, or a place in a list.
 _PUBLIC_NAME = regex(
-    r"(?i:(?:pub(?:lic)?|cache|primary|foreign|sort|partition|etag)[_-]?keys?"
+    r"(?i:(?:pub(?:lic)?|cache|primary|foreign|sort|partition|etag|object"
+    r"|idempotency|surrogate|sec-websocket|dedupe?|translation|correlation)[_-]?keys?"
     r"|(?:continuation|next|page|sync|resume|cursor)[_-]?token|existing[_-]?secret)\Z"
 )
+# `x ? "has-password" : "…"`
+_ONE_OF_TWO = regex(r"\?\s{0,2}[\"'][\w-]{0,30}\Z")
 _PASS_NAME = regex(r"(?i:pass|[_.-]pwd?)\Z")
+_EVENT_KEY = regex(r"(?i:(?:routing|integration|ingestion)_?key)\Z")
 _NAMES_CONTENT = regex("CACHE|HASH|SHA|MD5|COMMIT|PRIMARY|SORT|PARTITION|OBJECT|ETAG|BUILD")
 # An option or a query (`-Ddb.password=…`, `--set a.token=…`, `?token=…`), one setting of several
 # (`host=… password=…`), and a line of settings.
 _SETTING = regex(
-    r"(?:\s-[DoEe]\s?|\s--[\w-]{1,30}[ =]|[?&])[\w.,=:/-]{0,60}\Z"
-    r"|\b(?:host|dbname|database|user|username|uid|server)=[^\s,;\"']{1,64}[ ;][^,\n]{0,60}\Z"
+    r"(?:\s-[DoEe]\s?|\s--(?:[\w-]{1,30}[ =])?|[?&])[\w.,=:/-]{0,60}\Z"
+    r"|(?:\b|_)(?:host|dbname|database|user|username|uid|server)=[^\s,;\"']{1,64}[ ;][^,\n]{0,60}\Z"
 )
 _LINE_BEFORE = regex(r"(?:\A|\n)[ \t+-]{0,12}(?:(?:export|ENV|ARG|set)[ ])?[\w.-]{0,60}\Z")
 _IN_STRING = regex(r";\s?\w{0,20}\Z")
@@ -814,6 +903,10 @@ def _random(match: re.Match[str]) -> bool:
     return is_random(match["secret"])
 
 
+def _varies(match: re.Match[str]) -> bool:
+    return is_random(match["secret"]) and changes_kind(match["secret"])
+
+
 def _assigned(
     kind: str, pattern: str, looks_literal: Callable[[str], bool], *, by_name: bool = False
 ) -> Rule:
@@ -827,6 +920,8 @@ def _assigned(
         value = match[group]
         before = match.string[max(0, match.start() - 40) : match.start()]
         known = _known_by_name(match, before) if by_name else None
+        if _ONE_OF_TWO.search(before):
+            return False
         if known is not None or _PUBLIC_NAME.search(before[-24:]):
             return bool(known) and not _PUBLIC_NAME.search(before[-24:])
         if group in _ELSEWHERE:
@@ -854,6 +949,10 @@ def _known_by_name(match: re.Match[str], before: str) -> bool | None:
     if _PASS_NAME.search(before[-8:]):
         return is_key(value) and (group not in _UNQUOTED or _plain(match))
     if len(value) >= 32 and _HEX.fullmatch(value):
+        if _HEADER.search(before) and match["sign"].strip() == ":":
+            return not _NAMES_CONTENT.search(before.upper())
+        if _EVENT_KEY.search(before):
+            return True
         return name is not None and not _NAMES_CONTENT.search(name[0])
     return None
 
@@ -875,8 +974,9 @@ def _is_literal_elsewhere(
         return looks_literal(value)
     if group == "spaced":
         return is_password(value) if kind == "password" else is_scrambled(value)
-    is_chosen = kind == "password" and _CHOSEN.match(value) is not None
-    return is_key(value) and (is_chosen or len(_KIND_CHANGE.findall(value)) > len(value) / 2)
+    if kind == "password":
+        return is_strong(value)
+    return is_key(value) and len(_KIND_CHANGE.findall(value)) > len(value) / 2
 
 
 def _plain(match: re.Match[str]) -> bool:
@@ -892,16 +992,34 @@ def _plain(match: re.Match[str]) -> bool:
     return bool(is_setting or is_line) and (not is_name(value) or is_scrambled(value))
 
 
-_OPTION = r"(?:[ ]{1,4}[\"']?|[\"'],[ ]{1,4}[\"'])(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
-_POSITIONAL = r"[ ]{1,4}[\"']?(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
+_VALUE = (
+    r"(?:[\"'](?P<inside>[^\s\"'`<>\\]{4,128}+)(?=[\"'])"
+    r"|[\"']?(?P<secret>[^\s\"'`<>;|&\\]{4,128}+))"
+)
+_OPTION = rf"(?:[ ]{{1,4}}(?:[05789][ ])?|[\"'],[ ]{{1,4}}){_VALUE}"
+_POSITIONAL = rf"[ ]{{1,4}}(?:(?:--(?:body|value)|-b)[ =])?{_VALUE}"
 _PIPED = (
     r"(?:echo|printf)(?:\s-[ne]{1,2})?\s{1,4}[\"']?(?:%s(?:\\n)?[\"']?\s{1,4}[\"']?)?(?:[\w.-]{1,64}:)?"
     r"(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)(?:\\n)?[\"']?\s{0,4}\|"
 )
-_COMMAND_OPTION = r"(?P<blank>[ ]?)[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+)"
+_STRING_ARGUMENT = r"[bu]?[\"'](?P<secret>[^\s\"']{8,256}+)[\"']"
+# The first value of a row that is neither a name, an address, nor a date.
+_VALUES = (
+    r"[^()\n]{0,100}\)\s{0,9}(?i:values)\s{0,9}\([^()\n]{0,200}?"
+    r"N?'(?P<secret>(?=[^']{0,60}[0-9])(?=[^']{0,60}[A-Za-z])(?!\d{4}-)[^\s'@:$]{8,100}+)'"
+)
+# A secret key is most often near its access key, in a file or a table.
+_AWS_NEIGHBOUR = (
+    r"A[KS]IA[A-Z0-9]{16}(?![A-Z0-9])[\s\S]{1,120}?"
+    r"(?<![A-Za-z0-9/+])(?P<secret>(?=[0-9/+]*[A-Za-z])[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+)
+_COMMAND_OPTION = (
+    r"(?P<blank>[ ]?)(?:[\"'](?P<inside>[^\s\"'`\\]{4,128}+)(?=[\"'])"
+    r"|[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+))"
+)
 _LOGIN = (
     r"[ =]{0,2}[\"']?(?:[\w.@+{}-]{0,60}[\"']?:[\"']?(?P<secret>[^\s\"'`|&\\]{4,128}+)"
-    r"|(?P<user>[^\s\"'`|&\\:]{8,60}+):[\"'])"
+    r"|(?P<user>[^\s\"'`|&\\:]{8,60}+):[A-Za-z]?[\"'\s])"
 )
 
 
@@ -909,6 +1027,18 @@ def _word(hit: re.Match[str]) -> int:
     """Return where the word without blanks and quotes begins that *hit* is in."""
     start, text = hit.start(), hit.string
     while start and hit.start() - start < 200 and text[start - 1] not in " \t\n\"'`=":
+        start -= 1
+    return start
+
+
+def _run(hit: re.Match[str]) -> int:
+    """Return where the run of letters, digits and signs of base64 begins that *hit* is in."""
+    start, text = hit.start(), hit.string
+    while (
+        start
+        and hit.start() - start < 90
+        and (text[start - 1].isalnum() or text[start - 1] in "+/-_")
+    ):
         start -= 1
     return start
 
@@ -921,7 +1051,7 @@ def _echo(hit: re.Match[str]) -> int:
 
 
 def _is_value(match: re.Match[str]) -> bool:
-    return is_option_value(match["secret"])
+    return is_option_value(_last(match))
 
 
 def _scheme_end(hit: re.Match[str]) -> int:
@@ -933,13 +1063,13 @@ _URL_SAFE = "A-Za-z0-9_-"
 _JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
 _JWT = rf"eyJ{_JWT_PART}\.{_JWT_PART}\.[{_URL_SAFE}]{{8,}}+"
 _AUTHORIZATION = (
-    r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|,?\s{0,40}\\?[\"']?value\\?[\"']?\s?[:=]|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
-    r"(?P<scheme>(?>(?:(?:bearer|basic|(?:api-)?token|apikey|ssws|bot|[a-z]{3,12}(?=\s[a-z0-9-]*[0-9]))\s{1,4})?))"
+    r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|,?\s{0,40}\\?[\"']?value\\?[\"']?\s?[:=]|[:=,]|(?=[\"']))\s{0,4}[bfru]?\\?[\"'`]?"
+    r"(?P<scheme>(?>(?:(?:bearer|basic|(?:api-)?token|apikey|ssws|bot|[a-z][a-z-]{2,20}(?=\s[a-z0-9-]*[0-9]))\s{1,4})?))"
     r"(?P<secret>[A-Za-z0-9._~+/=@-]{8,}+)(?![(\[{<$%*])"
 )
 _URL = (
     r"://(?:(?P<user>(?=[\w-]{0,60}[0-9])[\w-]{20,200}+(?::[^\s/@\"'<>\\]{0,128}+)?)@"
-    r"|[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+)@)"
+    r"|[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+(?>(?:@[^\s/@\"'<>\\]{1,64}+(?=@)){0,2}))@)"
 )
 _COOKIE = (
     r"[\"']?(?:[ ]{0,3}[:= ]|,\s{0,40}[\"']?value[\"']?\s?[:=])[ ]{0,3}[\"']?"
@@ -1048,7 +1178,7 @@ _RULES = {
     "airtable": Rule("airtable-token", r"\.(?P<secret>[0-9a-f]{64})", _start, _random),
     "bitbucket": _token("bitbucket-password", 0, "ATBB[A-Za-z0-9]{28,40}"),
     "firebase": _token("firebase-key", 0, r"APA91b[\w-]{100,180}"),
-    "atlassian": _token("atlassian-token", 0, r"ATATT3[\w=-]{40,300}"),
+    "atlassian": _token("atlassian-token", 0, r"AT[AC]TT3[\w=-]{40,300}"),
     "databricks": Rule(
         "databricks-token", r"(?P<secret>dapi[0-9a-f]{32}(?:-\d)?)", _start, _random
     ),
@@ -1094,7 +1224,12 @@ _RULES = {
     ),
     "nostr": Rule("private-key", r"(?P<secret>nsec1[a-z0-9]{40,80})", _start, _random),
     "wallet": _token("private-key", 1, "[xyz]prv9s21[A-Za-z0-9]{40,120}"),
-    "jwk": Rule("private-key", r"\s?\"(?P<secret>[\w-]{40,400}+)\"", _after, _random),
+    "jwk": Rule(
+        "private-key",
+        r"\{[^{}]{0,1000}?\"d\"\s?:\s?\"(?P<secret>[\w-]{40,400}+)\"",
+        lambda hit: hit.string.rfind("{", max(0, hit.start() - 1000), hit.start()),
+        _random,
+    ),
     "pair": Rule(
         "password",
         r"\s{0,40}[\"'][^\"'\s]{1,100}[\"'],\s{0,40}[\"'](?P<secret>[^\"'\s]{8,128}+)[\"']",
@@ -1103,9 +1238,9 @@ _RULES = {
     ),
     "kaggle": Rule(
         "kaggle-key",
-        r"\s?\"[^\"\s]{1,64}\",\s?\"key\":\s?\"(?P<secret>[0-9a-f]{32})\"",
+        r":\s?\"(?P<secret>[0-9a-f]{32})\"",
         _after,
-        _random,
+        lambda match: '"username"' in _text_before(match, 100) and is_random(match["secret"]),
     ),
     "twilio_pair": Rule(
         "twilio-key",
@@ -1114,6 +1249,33 @@ _RULES = {
         _random,
     ),
     "crypt": Rule("password-hash", r"(?P<secret>[A-Za-z0-9./+=,$]{20,200}+)", _after, _random),
+    "azure": Rule("azure-key", r"(?P<secret>[\w+/-]{48,90}+={0,2})", _run, _random),
+    "aws_neighbour": Rule(
+        "aws-secret-key", _AWS_NEIGHBOUR, _start, lambda match: is_aws_secret_key(match["secret"])
+    ),
+    "nkey": Rule(
+        "private-key", r"(?P<secret>(?<=SU)A[A-Z2-7]{54,55})(?![A-Z0-9])", _start, _random
+    ),
+    "backblaze": Rule(
+        "backblaze-key", r"(?<!\w)(?P<secret>K00[0-9][\w/+]{27,28})(?!\w)", _start, _random
+    ),
+    "telnyx": Rule("telnyx-key", r"(?P<secret>KEY0[0-9A-Fa-f]{20,40}_\w{20,40})", _start, _random),
+    "otp": Rule(
+        "otp-seed", r"[^\s\"']{1,200}[?&]secret=(?P<secret>[A-Za-z2-7]{16,128}+)", _after, bool
+    ),
+    "last": Rule(
+        "secret",
+        rf"[^,\n]{{1,80}},\s{{0,20}}{_STRING_ARGUMENT}",
+        _after,
+        lambda m: is_key(m["secret"]),
+    ),
+    "third": Rule(
+        "password",
+        rf"[^,\n]{{1,120}},[^,\n]{{1,60}},\s{{0,20}}{_STRING_ARGUMENT}",
+        _after,
+        lambda match: is_password(match["secret"]),
+    ),
+    "values": Rule("password", _VALUES, _after, lambda match: is_password(match["secret"])),
     "positional": Rule("option", _POSITIONAL, _after, _is_value),
     "piped": Rule("option", _PIPED, _echo, _is_value),
     "login_of_database": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
@@ -1129,7 +1291,7 @@ _RULES = {
         _after,
         lambda match: is_generated(match["secret"]),
     ),
-    "endpoint": Rule("api-key", r"(?P<secret>[\w-]{30,40}+)", _after, _random),
+    "endpoint": Rule("api-key", r"(?P<secret>[\w-]{20,64}+)", _after, _random),
     "percent": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
     "login": Rule("login", _LOGIN, _after, is_login_of_command),
     "option": Rule("option", _OPTION, _after, follows_option),
