@@ -176,7 +176,7 @@ def _report(
         print(
             f"{number_of(asked, 'session')}: {number_of(totals['kept'], 'lesson')} proposed, "
             f"{totals['confirmed']} confirmed, {totals['refused']} refused, "
-            f"{totals['tokens']:,} tokens; review them: contextgraph lessons --all"
+            f"{totals['tokens']:,} tokens; review them: contextgraph lessons --review"
         )
     if totals["failed"] or totals["stopped"]:
         raise click.exceptions.Exit(PARTLY_DONE if totals["done"] else FAILED)

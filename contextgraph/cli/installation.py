@@ -514,7 +514,8 @@ def integrations(
         _export_plugin(common, agents or [])
         return
     if action == "uninstall" and not agents and not auto:
-        agents = _with_hooks(Path.cwd() if project else None)
+        nothing = "no agent has hooks of ContextGraph here; `integrations` lists them"
+        agents = connected(Path.cwd() if project else None) or fail(nothing)
     if action != "list" and bool(agents) == auto:
         raise click.BadParameter("name an agent, or give --auto")
     settings = common.settings()
@@ -582,16 +583,15 @@ def _remove_tools(agent: "Agent") -> bool:
     return done.returncode == 0
 
 
-def _with_hooks(project: Path | None) -> list[str]:
-    """Return the agents with hooks or tools, all of which are to go where none is named."""
+def connected(project: Path | None = None) -> list[str]:
+    """Return the agents with hooks or tools, of the user or of the folder *project*."""
     from contextgraph.agents.install import chosen_agents
 
-    names = [
+    return [
         agent.name
         for agent in chosen_agents([], all_known=True)
         if hooks_of(agent, project).has_hooks() or (project is None and agent.has_tools())
     ]
-    return names or fail("no agent has hooks of ContextGraph here; `integrations` lists them")
 
 
 def hooks_of(agent: "Agent", project: Path | None = None) -> "SettingsFile":

@@ -22,6 +22,7 @@ from contextgraph.service.records import lesson_record
 from contextgraph.text import dice, gives_instructions, number_of, one_line, stems
 
 if TYPE_CHECKING:
+    from contextgraph.knowledge.lessons import Lessons
     from contextgraph.model import Lesson
 
 _WIDTH = 160
@@ -43,6 +44,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     every: Annotated[
         bool, described("--all", help="Also proposed, superseded and rejected ones.")
     ] = False,
+    review: Annotated[bool, flag("Only the ten proposed ones that are likeliest.")] = False,
     recurring: Annotated[bool, flag("Only those said in two sessions or more.")] = False,
     gone: Annotated[bool, flag("Only those that name files gone from this folder.")] = False,
     about: Annotated[str, option("SUBJECT", "Only the five nearest to this subject.")] = "",
@@ -71,7 +73,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
 
     \b
     Example:
-      contextgraph lessons --all
+      contextgraph lessons --review
       contextgraph lessons --accept lesson_1f0c3a5b7d9e2468
       contextgraph lessons --propose CLAUDE.md | patch -p0
     """
@@ -84,13 +86,13 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         return
     here = repository_here()
     where = None if repo == _ALL else repo or here
-    every = every or gone or bool(about)
+    from contextgraph.knowledge.last import to_review
+
+    every = every or gone or review or bool(about)
     status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
     with common.open(read_only=True) as memory:
-        listed = (
-            memory.lessons.about(about, where) if about else memory.lessons.of(where, status=status)
-        )
-        waiting = 0 if every else len(memory.lessons.of(where, status=[LessonStatus.PROPOSED]))
+        listed = _listed(memory.lessons, where, about, status, is_review=review)
+        waiting = () if every else memory.lessons.of(where, status=[LessonStatus.PROPOSED])
         if not (listed or waiting or repo or propose or common.as_json):
             listed = memory.lessons.of(None, status=status)
             if listed:
@@ -109,7 +111,24 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     elif known and not listed:
         print(f"none of {number_of(len(known), 'lesson')}")
     else:
-        _print(listed, page, waiting, missing)
+        _print(listed, page, (len(waiting), len(to_review(waiting))), missing)
+
+
+def _listed(
+    lessons: "Lessons",
+    where: str | None,
+    about: str,
+    status: Sequence[LessonStatus],
+    *,
+    is_review: bool,
+) -> "Sequence[Lesson]":
+    """Return the lessons that are asked for: about a subject, to review, or all of a status."""
+    from contextgraph.knowledge.last import to_review
+
+    if about:
+        return lessons.about(about, where)
+    found = lessons.of(where, status=status)
+    return to_review(found)[:_AT_ONCE] if is_review else found
 
 
 def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]]:
@@ -131,9 +150,12 @@ def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]
 
 
 def _print(
-    listed: "Sequence[Lesson]", page: int, waiting: int, missing: Mapping[str, Sequence[str]]
+    listed: "Sequence[Lesson]",
+    page: int,
+    waiting: tuple[int, int],
+    missing: Mapping[str, Sequence[str]],
 ) -> None:
-    """Print ten of the lessons *listed*, and how many are left, *waiting* and to be reviewed.
+    """Print ten of the lessons *listed*, and how many are left, *waiting* and likely of these.
 
     *missing* are the files that are gone, by the id of the lesson that names them.
     """
@@ -166,8 +188,10 @@ def _print(
             print_text((one_line(line, _WIDTH), "dim"), indent=2)
     if (left := len(listed) - start - _AT_ONCE) > 0:
         print_text((f"{left} more: --page {page + 1}", "dim"))
-    if waiting:
-        print_text((f"{waiting} proposed, not shown to agents: --all lists them", "dim"))
+    proposed, likely = waiting
+    if proposed:
+        better = f"--review lists the likeliest of {likely}" if likely else "--all lists them"
+        print_text((f"{proposed} proposed, not shown to agents: {better}", "dim"))
     if listed:
         print_text(("review: contextgraph lessons --accept ID --reject ID ...", "dim"))
     if missing:

@@ -397,11 +397,16 @@ def period_record(since: datetime, until: datetime | None) -> "dict[str, Json]":
 
 def show_figures(figures: "AdviceFigures", since: datetime, until: datetime | None) -> None:
     """Print the figures of what was shown in a period, in a sentence."""
+    from contextgraph.cli.installation import connected
     from contextgraph.model import steps_text
 
     day = f"since {since:%Y-%m-%d %H:%M}" + (f" until {until:%Y-%m-%d %H:%M}" if until else "")
     if not figures.shown:
-        print(f"no advice was given {day}; `contextgraph setup` connects an agent")
+        names = connected() or connected(Path.cwd())
+        then = (
+            f"{', '.join(names)} will get it" if names else "`contextgraph setup` connects an agent"
+        )
+        print(f"no advice was given {day}; {then}")
         return
     counted = f"{figures.shown} shown, {figures.followed} followed, {figures.cleared} cleared"
     known = f", at most {steps_text(figures.ceiling)}" if figures.known else ", no result known yet"

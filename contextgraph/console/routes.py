@@ -22,7 +22,7 @@ from contextgraph.agents.hook import headlines
 from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
 from contextgraph.knowledge.headings import by_heading
-from contextgraph.knowledge.last import summary_of
+from contextgraph.knowledge.last import is_decided, summary_of, to_review
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory import AgentMemory
@@ -37,7 +37,6 @@ from contextgraph.trace.advice import describe_pattern, is_advice_id
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
 _ROWS, _LESSONS, _ANSWERS, _FEW, _RECOVERIES, _RELATIONS = 50, 25, 25, 10, 100, 500
-_SHOWN_STATUS = (model.LessonStatus.ACTIVE, model.LessonStatus.PROPOSED)
 _DAYS = 7
 _NOTICE_WIDTH = 160
 _RECENT = timedelta(days=30)
@@ -292,7 +291,7 @@ def _session_tiles(memory: AgentMemory, lately: model.SessionFilter) -> list[Til
 
 
 def _lesson_tile(lessons: Sequence[model.Lesson], since: datetime) -> Tile:
-    waiting = sum(1 for one in lessons if one.status is model.LessonStatus.PROPOSED)
+    waiting = len(to_review(lessons))
     new = sum(1 for one in lessons if one.time >= since)
     return "new lessons", f"{new:,}", f"{waiting:,} of {len(lessons):,} wait for review"
 
@@ -691,19 +690,24 @@ class LessonQuestion(Struct, frozen=True):
 
     def has(self, lesson: model.Lesson, but: str = "") -> bool:
         """Return whether *lesson* is wanted; the property *but* does not count."""
-        statuses = (self.status,) if self.status else _SHOWN_STATUS
+        # Most proposed ones are talk: of these the likely ones, unless they are asked for.
+        is_shown = lesson.status is model.LessonStatus.ACTIVE or is_decided(lesson)
+        is_listed = lesson.status == self.status if self.status else is_shown
         return (
             (but == "repo" or self.repo in {"", lesson.repo})
             and (but == "kind" or self.kind in {"", lesson.kind})
-            and (but == "status" or lesson.status in statuses)
+            and (but == "status" or is_listed)
         )
 
 
 @_page("/lessons", "lessons", "lessons.html")
 def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> Values:
-    """List lessons by subject, shown and proposed ones unless another status is chosen."""
+    """List lessons by subject, active and likely proposed ones unless a status is chosen."""
     named = {*words(wanted.text)}
     listed = visitor.memory.lessons.of(status=[*model.LessonStatus])
+    if wanted.status == model.LessonStatus.PROPOSED:
+        likely = to_review(listed)
+        listed = (*likely, *(one for one in listed if one not in likely))
     known = [one for one in listed if named <= {*words(one.text)}]
     groups = by_heading([one for one in known if wanted.has(one)])
     found = [*chain.from_iterable(groups.values())]

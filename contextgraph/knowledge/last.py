@@ -1,6 +1,6 @@
 """Where a person was: the last session of a repository, in a few lines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -163,6 +163,15 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
 def is_decided(lesson: Lesson) -> bool:
     """Return whether a *lesson* stands, and is more likely one than not."""
     return lesson.status in _STANDING and lesson.probability >= _LIKELY
+
+
+def to_review(lessons: Iterable[Lesson]) -> list[Lesson]:
+    """Return those *lessons* that a person should accept or reject, the likeliest first.
+
+    Proposed ones that are more likely lessons than not; most others are talk.
+    """
+    waiting = [one for one in lessons if one.status is LessonStatus.PROPOSED and is_decided(one)]
+    return sorted(waiting, key=lambda one: (-one.sessions, -one.probability, one.id))
 
 
 def line_of(text: str) -> str:

@@ -926,6 +926,8 @@ def test_a_line_for_a_person_is_never_cut_before_its_remedy() -> None:
 
 def test_a_receipt_counts_what_was_shown_followed_and_cleared(store: Path, project: Path) -> None:
     assert "no advice was given" in contextgraph("receipt", "--store", store).out
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    assert "; claude-code will get it" in contextgraph("receipt", "--store", store).out
     advised = shown(failure(project), store)
     # It can be turned off at once, before the session is learned.
     (fresh,) = contextgraph("receipt", "--store", store, "--json").records[0]["items"]

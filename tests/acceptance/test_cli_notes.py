@@ -5,10 +5,22 @@ from pathlib import Path
 import orjson
 import pytest
 
-from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph import AgentMemory
+from contextgraph.model import (
+    Action,
+    LessonFacts,
+    LessonKind,
+    Note,
+    NoteKind,
+    Origin,
+    Quotation,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.model.values import replace
 from contextgraph.readers.repository import repository_name
 from tests.acceptance.command_line import call, contextgraph, write_runs
+from tests.builders import NOON
 
 SHOP = "acme/shop"
 REPO = ("--repo", SHOP)
@@ -117,6 +129,33 @@ def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     second = contextgraph("lessons", "acme/shop", "--page", "2", *at).out
     assert second.count(f"  {always}") == 2
     assert unsure in contextgraph("lessons", "acme/shop", "--all", *at).out
+
+
+def test_the_likeliest_proposed_lessons_are_put_up_for_review(store: Path) -> None:
+    said = (Quotation("q", "trj_1", "session", 0, NOON),)
+    with AgentMemory.open(store) as memory:
+        memory.store.notes.change(
+            new=[
+                Note(
+                    f"lesson_{n}",
+                    f"Rule number {n} of the exporter.",
+                    "acme/shop",
+                    "conversation",
+                    NOON,
+                    kind=NoteKind.LESSON,
+                    lesson=LessonFacts(
+                        LessonKind.RULE, Origin.SAID, evidence=said, probability=n / 20
+                    ),
+                )
+                for n in range(21)
+            ]
+        )
+    at = ("acme/shop", "--store", store)
+    assert "21 proposed, not shown to agents: --review lists the likeliest of 11" in (
+        contextgraph("lessons", *at).out
+    )
+    put_up = contextgraph("lessons", *at, "--review", "--json").records
+    assert [one["probability"] for one in put_up] == [n / 20 for n in range(20, 10, -1)]
 
 
 def test_a_lesson_whose_file_was_deleted_is_put_up_for_review(
