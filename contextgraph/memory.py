@@ -961,6 +961,17 @@ class AgentMemory:
         name = self._named(repository_name(folder))
         return self.lessons.add_history(found, name) if found else 0
 
+    def age_lessons(self, folder: str) -> int:
+        """Silence lessons whose symbols and programs the repository at *folder* lost since.
+
+        Its objects are read as data; nothing that it configures is run. Returns the number of
+        lessons that changed.
+        """
+        from contextgraph.readers import GitFolder, repository_name
+
+        found = GitFolder.around(folder)
+        return self.lessons.age(found, self._named(repository_name(folder))) if found else 0
+
     def learn_team(self, folder: str | Path) -> "Taken":
         """Take over the lessons in ``.contextgraph`` of the repository around *folder*.
 

@@ -595,6 +595,8 @@ class Learning:
         if not memory.is_service:
             if results.intake.git:
                 _learn_histories(memory, results.intake)
+            if results.intake.folders:
+                _age_lessons(memory, results.intake.folders)
             results.warn_about(memory)
             self._embed_later(memory)
 
@@ -606,6 +608,15 @@ class Learning:
         named = ("--store", settings.address, "--tenant", settings.tenant)
         start_detached("contextgraph", "call", "embed", *named)
         warn(f"{number_of(waiting, 'passage')} will be embedded in the background")
+
+
+def _age_lessons(memory: "AgentMemory", folders: Iterable[str]) -> None:
+    """Silence lessons whose names are gone from the repositories around *folders*."""
+    from contextgraph.readers import GitFolder
+
+    roots = {found.root for folder in folders if (found := GitFolder.around(folder))}
+    for root in sorted(roots):
+        memory.age_lessons(root)
 
 
 def _learn_histories(memory: "AgentMemory", intake: Intake) -> None:

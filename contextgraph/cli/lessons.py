@@ -46,7 +46,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     ] = False,
     review: Annotated[bool, flag("Only the ten proposed ones that are likeliest.")] = False,
     recurring: Annotated[bool, flag("Only those said in two sessions or more.")] = False,
-    gone: Annotated[bool, flag("Only those that name files gone from this folder.")] = False,
+    gone: Annotated[bool, flag("Only those that name what is gone.")] = False,
     about: Annotated[str, option("SUBJECT", "Only the five nearest to this subject.")] = "",
     page: Annotated[int, described(metavar="N", min=1, help="Ten at a time: which ten.")] = 1,
     accept: Annotated[list[str] | None, option("ID", "Mark it as right (repeatable).")] = None,
@@ -68,8 +68,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
 
     Decisions, rules, facts, checklists and references, by subject, the newest first. Agents are
     shown an active one when their work is about it. A proposed one waits until it is accepted or
-    said again. What looks like an instruction to the reader is never shown. One whose files were
-    deleted is not shown until it is edited: --gone lists these.
+    said again. What looks like an instruction to the reader is never shown. One whose files,
+    symbols or programs are gone is not shown until it is reviewed: --gone lists these.
 
     \b
     Example:
@@ -97,7 +97,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
             listed = memory.lessons.of(None, status=status)
             if listed:
                 warn(f"no lessons of {where} yet; these are of other repositories")
-    missing, known = _missing(listed, here), listed
+    missing = _missing((*listed, *(one for one in waiting if one.gone)), here)
+    known = listed
     listed = tuple(
         one
         for one in known
@@ -132,7 +133,7 @@ def _listed(
 
 
 def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]]:
-    """Return, by id, the files that lessons of the repository *here* name and its folder lacks.
+    """Return, by id, what lessons name that is gone: of those *here*, files that the folder lacks.
 
     Not of rejected and superseded ones.
     """
@@ -142,9 +143,9 @@ def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]
     tree = WorkingTree.around(Path.cwd())
     kept = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
     found = {
-        one.id: gone_files(one.text, one.about, tree)
+        one.id: (*(gone_files(one.text, one.about, tree) if one.repo == here else ()), *one.gone)
         for one in listed
-        if one.repo == here and one.status in kept
+        if one.status in kept
     }
     return {id_: files for id_, files in found.items() if files}
 
@@ -157,7 +158,7 @@ def _print(
 ) -> None:
     """Print ten of the lessons *listed*, and how many are left, *waiting* and likely of these.
 
-    *missing* are the files that are gone, by the id of the lesson that names them.
+    *missing* is what is gone, by the id of the lesson that names it.
     """
     from contextgraph.knowledge.headings import by_heading
 
@@ -196,8 +197,8 @@ def _print(
         print_text(("review: contextgraph lessons --accept ID --reject ID ...", "dim"))
     if missing:
         named = number_of(len(missing), "lesson")
-        print_text((f"{named} to review, for files that are gone: --gone", "dim"))
-    if not listed:
+        print_text((f"{named} to review, for what is gone: --gone", "dim"))
+    if not (listed or proposed):
         print("no lessons yet: sessions in which people talk with an agent have them")
 
 

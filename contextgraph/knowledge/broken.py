@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from contextgraph.governance.ranking import FEWEST_WRITTEN
 from contextgraph.knowledge.extraction import files_in
+from contextgraph.knowledge.sentences import speaks_of_absence
 from contextgraph.model import About, Lesson, LessonKind, Origin
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
@@ -25,9 +26,6 @@ from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, 
 _FILES, _COMMAND = 3, 80
 _TEXTS = frozenset({".md", ".rst", ".txt", ".adoc"})
 _VALUE = regex(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.]*\w)")
-_ABSENT = regex(
-    r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
-)
 # How much of a line stays where only its value changes.
 _SAME_LINE = 0.5
 
@@ -144,7 +142,7 @@ def gone_files(text: str, about: About, tree: WorkingTree) -> tuple[str, ...]:
     None where its *text* says that something is not to be there, or moved.
     """
     placed = [path for path in about.paths if "/" in path and tree.has(path.rpartition("/")[0])]
-    return () if _ABSENT.search(text) else tuple(path for path in placed if not tree.has(path))
+    return () if speaks_of_absence(text) else tuple(one for one in placed if not tree.has(one))
 
 
 def may_be_broken(lesson: Lesson) -> bool:

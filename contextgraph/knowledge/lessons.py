@@ -44,7 +44,8 @@ from contextgraph.knowledge.notes import (
     with_evidence,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
-from contextgraph.knowledge.written import history_of, is_read_at_start, written_in
+from contextgraph.knowledge.sentences import speaks_of_absence
+from contextgraph.knowledge.written import gone_names, history_of, is_read_at_start, written_in
 from contextgraph.model import (
     CLONE,
     About,
@@ -184,6 +185,30 @@ class Lessons:
         ]
         self._notes.forget(gone)
         return len(kept)
+
+    def age(self, repository: GitFolder, repo: str) -> int:
+        """Silence the lessons of *repo* whose symbols and programs *repository* lost.
+
+        All of these, since the lesson was last said or reviewed. They wait for a review; one whose
+        names are back does no longer. Returns how many lessons changed.
+        """
+        named = {
+            note.id: (names, max(note.updated_at or note.created_at, _last_said(note)))
+            for note in self._newest(repo)
+            if note.is_live and (names := _names_that_age(note))
+        }
+        gone = gone_names(repository, named.values())
+
+        def aged(note: Note) -> Note:
+            names, since = named[note.id]
+            facts = note.lesson
+            assert facts is not None
+            lost = all(name in gone and gone[name] > since for name in names)
+            return replace(note, lesson=replace(facts, gone=names if lost else ()))
+
+        known = self._store.get([*named])
+        changed = [id_ for id_, note in known.items() if aged(note) != note]
+        return len(self._store.change(changed, aged)) if changed else 0
 
     def move(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Move the lessons of *run* to its present repository, with their reviews."""
@@ -398,6 +423,7 @@ class Lessons:
                     about=_about(facts.about, content) if content else facts.about,
                     is_active=is_active,
                     before=before,
+                    gone=(),
                 ),
                 credibility=REVIEWED,
                 importance=1.0,
@@ -669,6 +695,7 @@ def lesson_of(note: Note, superseded_by: str | None = None) -> Lesson:
         superseded_by=by,
         ruled_out=facts.ruled_out,
         history=note.history,
+        gone=facts.gone,
     )
 
 
@@ -945,6 +972,18 @@ def _is_for(note: Note, request: str) -> bool:
     asked = {*stems(request)}
     named = path in request or {*stems(_last_part(path))} <= asked
     return named and not _CREATES.isdisjoint(asked)
+
+
+def _names_that_age(note: Note) -> tuple[str, ...]:
+    """The symbols and programs whose end makes *note* out of date."""
+    if note.lesson is None or speaks_of_absence(note.content):
+        return ()
+    return (*note.lesson.about.symbols, *note.lesson.about.programs)
+
+
+def _last_said(note: Note) -> datetime:
+    assert note.lesson is not None
+    return max(one.at for one in note.lesson.evidence)
 
 
 def _is_counted(note: Note) -> bool:

@@ -272,9 +272,12 @@ def _linked(
 
 
 def waits(note: Note) -> bool:
-    """Return whether *note* is a proposed lesson: unsure, neither accepted nor repeated."""
+    """Return whether *note* is a proposed lesson: unsure, neither accepted nor repeated.
+
+    Or what it names is gone from its repository.
+    """
     facts = note.lesson
-    return facts is not None and not (facts.is_active or facts.sessions > 1)
+    return facts is not None and bool(facts.gone or not (facts.is_active or facts.sessions > 1))
 
 
 def superseded_in(

@@ -45,6 +45,9 @@ _FOR_ALL = regex(r"\b(?:never|always|must|only|every|each|any|all|ever|none)\b",
 _STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
 # "address 41, 42", "#3": an item of a list that stands elsewhere.
 _ITEM = regex(r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)", IGNORECASE)
+_ABSENT = regex(
+    r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
+)
 # So many of the letters belong to words that the model can read.
 _READABLE = 0.5
 
@@ -131,6 +134,11 @@ def is_sure(text: str, likely: float) -> bool:
 def is_standing_order(text: str) -> bool:
     """Return whether *text* says what is always or never to be done: "always run pytest"."""
     return bool(_STANDING.match(text))
+
+
+def speaks_of_absence(text: str) -> bool:
+    """Return whether *text* says that something is not to be there, or new, or moved."""
+    return bool(_ABSENT.search(text))
 
 
 def is_common(word: str) -> bool:

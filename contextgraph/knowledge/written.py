@@ -46,6 +46,8 @@ _FORMAT = "--format=%x01%H%x02%an%x02%cI%x02%B%x02"
 _REVERTS, _BOT = regex(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE), "[bot]"
 _BREAK, _NO_PROSE = regex(r"\n\s*\n"), regex(r"[-*+>|\s#`\d(]|[\w-]+: \S|\S+$")
 _MOST_RECORDS = 100
+# Names without a file for which the log is read: that costs as much as all changes since.
+_MOST_GONE = 50
 _CHANGES = regex(r"(?i:(?:^|/)(?:changelog|changes|history|news)\.(?:md|rst|txt)$)")
 _MOST_CHANGES = 60
 # The parts of a decision record in its usual form.
@@ -157,6 +159,31 @@ def history_of(repository: GitFolder) -> Iterator[tuple[str, LessonFacts]]:
             said = Quotation(text, "", one.id[:12], -1, one.at, "commit")
             about = About(paths=files)
             yield text, LessonFacts(LessonKind.DECISION, Origin.WRITTEN, about, (said,))
+
+
+def gone_names(
+    repository: GitFolder, named: Iterable[tuple[Iterable[str], datetime]]
+) -> dict[str, datetime]:
+    """Return names that no file of *repository* has, with the time of the last commit about each.
+
+    *named* are names with the time since when a commit has to have removed them: those that never
+    were there are not gone. Empty where git gives no answer.
+    """
+    since = dict[str, datetime]()
+    for names, at in named:
+        since |= {name: min(at, since.get(name, at)) for name in names if "\n" not in name}
+    head = repository.head() if since else ""
+    asked = ("grep", "-I", "-F", "-w", "-h", "-o", "-f", "given", head)
+    found = {*repository.output(*asked, given="\n".join(since)).splitlines()} if head else set()
+    # Without any match git fails: it has to find something else.
+    if not head or not (found or repository.output("grep", "-I", "-l", "-e", ".", head)):
+        return {}
+    gone = dict[str, datetime]()
+    for name in [name for name in since if name not in found][:_MOST_GONE]:
+        log = ("log", "-1", "--format=%cI", f"--since={since[name].isoformat()}", f"-S{name}")
+        if last := repository.output(*log, "--no-textconv", "--no-ext-diff", head).strip():
+            gone[name] = datetime.fromisoformat(last)
+    return gone
 
 
 def _commits(repository: GitFolder, head: str) -> Iterator[Commit]:

@@ -87,6 +87,7 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
 
     *probability* is how likely it is one that a reader wants, as far as nobody reviewed it.
     *ruled_out* is what was rejected in its favour. *before* is the state before the last review.
+    *gone* are the symbols and programs that it names where its repository lost them all since.
     """
 
     kind: LessonKind
@@ -97,6 +98,7 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
     probability: float = 1.0
     ruled_out: str = ""
     before: Review | None = None
+    gone: tuple[str, ...] = ()
 
     @property
     def sessions(self) -> int:
@@ -117,7 +119,8 @@ class Lesson(Struct, frozen=True):
 
     *speaker* is who said it first, *time* when, *source* who vouches for it. *superseded_by* is the
     id of the lesson that took its place, *supersedes* are those whose place it took. *sessions*
-    counts those in which it was said; copies of one message count once.
+    counts those in which it was said; copies of one message count once. *gone* is as in
+    `LessonFacts`.
     """
 
     id: str
@@ -137,3 +140,4 @@ class Lesson(Struct, frozen=True):
     superseded_by: str | None = None
     ruled_out: str = ""
     history: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()

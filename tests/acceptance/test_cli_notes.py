@@ -175,7 +175,7 @@ def test_a_lesson_whose_file_was_deleted_is_put_up_for_review(
     listed = contextgraph("lessons", "--store", store).out
     assert "gone: pkg/gone.py" in listed
     assert "gone: pkg/there.py" not in listed
-    assert "1 lesson to review, for files that are gone: --gone" in listed
+    assert "1 lesson to review, for what is gone: --gone" in listed
     (one,) = contextgraph("lessons", "--gone", "--store", store, "--json").records
     assert one["gone"] == ["pkg/gone.py"]
     renamed = ("--text", "Always keep the rates of `pkg/there.py` sorted by date.")

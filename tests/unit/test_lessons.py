@@ -1,6 +1,7 @@
 """Lessons: their origins, when they are shown, and their review."""
 
 import subprocess
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -1077,3 +1078,37 @@ def test_counted_facts_about_two_programs_stay_two() -> None:
         (("pythonx",), 1),
         (("pythony",), 1),
     }
+
+
+def test_lessons_about_what_the_repository_lost_wait_for_a_review(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    commit(tmp_path, "Begin", **{"paths.py": "def fold_case(name): ...\n", "make.txt": "gulp"})
+    repo = f"local/{tmp_path.name}"
+    texts = {
+        "fold_case": About(symbols=("fold_case",)),
+        "gulp": About(programs=("gulp",)),
+        "of_a_library": About(symbols=("of_a_library",)),
+    }
+    now = datetime.now(UTC)
+    for name, about in texts.items():
+        said = Quotation(f"Names go through `{name}`.", "", "a", 0, now)
+        facts = LessonFacts(LessonKind.RULE, Origin.SAID, about, (said,), is_active=True)
+        memory.lessons.keep([NewLesson(said.quote, facts)], repo)
+
+    def waiting() -> dict[str, tuple[str, ...]]:
+        listed = memory.lessons.of(repo, status=[LessonStatus.PROPOSED])
+        return {one.about.names[0]: one.gone for one in listed}
+
+    assert memory.age_lessons(str(tmp_path)) == 0
+    time.sleep(1.1)  # commits have whole seconds
+    commit(tmp_path, "Fold", **{"paths.py": "def folded(name): ...\n", "make.txt": "just"})
+    assert memory.age_lessons(str(tmp_path)) == 2
+    assert waiting() == {"fold_case": ("fold_case",), "gulp": ("gulp",)}
+    assert not memory.lessons.about("names through fold_case", repo)
+    assert memory.age_lessons(str(tmp_path)) == 0
+    reviewed = [one.id for one in memory.lessons.of(repo) if "gulp" in one.text]
+    assert memory.lessons.accept(reviewed) == 1
+    commit(tmp_path, "Back", **{"paths.py": "def fold_case(name): ...\n"})
+    assert memory.age_lessons(str(tmp_path)) == 1
+    assert waiting() == {}
