@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -879,47 +879,91 @@ def is_gemini_part(value: object) -> bool:
 
 
 def gemini_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
-    """Yield the run of one chat, with the last version of each message, without those rewound."""
+    """Yield the run of each conversation of a chat, with the last version of each message.
+
+    A person who loads a checkpoint leaves one conversation for another.
+    """
     if isinstance(value, dict):
-        lines: list[Any] = [value, *rows_at(value, "messages")]
+        conversations = [[value, *rows_at(value, "messages")]]
     else:
-        lines = _last_versions(value)
+        conversations = _gemini_conversations(value)
     root = _text_of(place, Path(place.file).parent.parent / _GEMINI_ROOT).strip()
 
     def facts_of(row: Row) -> dict[str, str]:
         return {**_gemini_facts(row), **({"folder": root} if root else {})}
 
-    yield from lines_run(GEMINI, _gemini_turns, facts_of, lines, place)
+    for lines in conversations:
+        try:
+            yield from lines_run(GEMINI, _gemini_turns, facts_of, lines, place)
+        except ReadError as error:
+            yield error
 
 
-def _last_versions(lines: Sequence[Any]) -> list[Any]:
-    """*lines* without what was rewound; a message that was appended again counts once.
+# The id of a message, or the number of a line without one, and the place in its snapshot.
+_Key: TypeAlias = str | int | tuple[int, int]
 
-    Newer versions append all messages as they are by then.
+
+def _gemini_conversations(lines: Sequence[Any]) -> list[list[Any]]:
+    """The lines of each conversation in *lines*, without those rewound.
+
+    A message that was appended again counts once.
     """
-    left = dict[str | int, Any]()
+    left, compacted, conversations = dict[_Key, Any](), dict[_Key, Any](), list[list[Any]]()
     for number, line in enumerate(lines):
         row = line if isinstance(line, dict) else {}
-        target, id_ = row.get("$rewindTo"), row.get("id")
-        changed = row.get("$set")
+        target, id_, changed = loose_text(row, "$rewindTo"), row.get("id"), row.get("$set")
         snapshot = changed.get("messages") if isinstance(changed, dict) else None
         if isinstance(snapshot, list) and any(map(_is_gemini_reply, snapshot)):
-            known = left
-            left = {id_: other for id_, other in left.items() if not _is_gemini_message(other)}
-            for place, message in enumerate(snapshot):
-                if isinstance(message, dict):
-                    named = message.get("id")
-                    key = named if isinstance(named, str) else f"{number}.{place}"
-                    before = known.get(key)
-                    # A session that goes on is snapped as the model is sent it, without results.
-                    is_fuller = isinstance(before, dict) and "toolCalls" in before
-                    left[key] = before if is_fuller and "toolCalls" not in message else message
-        if target is None:
+            snap = _GeminiSnapshot(left, [one for one in snapshot if isinstance(one, dict)], number)
+            if snap.is_of_another_conversation:
+                own = [row for id_, row in left.items() if id_ not in snap.messages]
+                conversations.append([*compacted.values(), *own])
+                compacted = {}
+            else:
+                compacted |= snap.compacted
+            left = snap.now
+        if not target:
             left[id_ if isinstance(id_, str) else number] = line
+        elif target in compacted:
+            compacted = dict(islice(compacted.items(), list(compacted).index(target)))
+            left = {id_: other for id_, other in left.items() if not _is_gemini_message(other)}
         elif target in left:
-            kept = list(left).index(target)
-            left = dict(islice(left.items(), kept))
-    return list(left.values())
+            left = dict(islice(left.items(), list(left).index(target)))
+    return [*conversations, [*compacted.values(), *left.values()]]
+
+
+class _GeminiSnapshot:
+    """The messages as the model is sent them from line *number* on, where *known* were logged.
+
+    *now* are all lines afterwards, *messages* those of it. Those that a summary stands for
+    are *compacted*.
+    """
+
+    def __init__(self, known: Mapping[_Key, Any], snapshot: Sequence[Row], number: int) -> None:
+        before = [id_ for id_, row in known.items() if _is_gemini_message(row)]
+        ids = {_gemini_said(known[id_]): id_ for id_ in before if known[id_].get("content")}
+        self.messages = messages = dict[_Key, Any]()
+        for place, row in enumerate(snapshot):
+            given = row.get("id")
+            id_: _Key = given if isinstance(given, str) else (number, place)
+            id_ = id_ if id_ in known else ids.get(_gemini_said(row), id_)
+            # A session that goes on is snapped as the model is sent it, without results.
+            is_fuller = "toolCalls" in known.get(id_, {}) and "toolCalls" not in row
+            is_summary = id_ in known and not _is_gemini_message(known[id_])
+            messages[id_] = known[id_] if is_fuller or is_summary else row
+        first = next((at for at, id_ in enumerate(before) if id_ in messages), len(before))
+        kept = before[first:][:1]
+        ahead = list(takewhile(lambda id_: id_ not in kept, messages))
+        self.compacted = {id_: known[id_] for id_ in before[:first]}
+        self.is_of_another_conversation = bool(self.compacted) and not ahead
+        if self.compacted:
+            messages |= {id_: {**messages[id_], "type": "info"} for id_ in ahead}
+        others = {id_: row for id_, row in known.items() if not _is_gemini_message(row)}
+        self.now = {**others, **messages}
+
+
+def _gemini_said(row: Row) -> str:
+    return shown([row.get("type"), row.get("content")])
 
 
 def _is_gemini_message(row: object) -> bool:

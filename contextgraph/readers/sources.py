@@ -39,6 +39,13 @@ _SIDECARS: tuple[tuple[Callable[[Path], bool], str], ...] = (
     (lambda file: file.name == "sessions-index.json", "an index of sessions"),
     (lambda file: file.parent.name == "tool-results", "an output of a session"),
     (
+        lambda file: (
+            (file.name == "logs.json" or file.match("checkpoint-*.json"))
+            and file.with_name("chats").is_dir()
+        ),
+        "kept beside the chats of Gemini CLI",
+    ),
+    (
         lambda file: file.with_name(f"{file.stem}.messages.json").exists(),
         "the manifest of a session",
     ),

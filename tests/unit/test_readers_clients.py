@@ -350,6 +350,80 @@ def test_gemini_puts_the_context_of_a_session_before_the_first_request(tmp_path)
     assert (messages(run), run.repo) == (["Use steel"], "local/kettle")
 
 
+def gemini_said(id_: str, words: str) -> Line:
+    return {"id": id_, "type": "user", "content": [{"text": words}]}
+
+
+def gemini_ran(id_: str, command: str) -> Line:
+    call = {"id": f"run_1795952588{id_}", "name": "run_shell_command", "args": {"command": command}}
+    return {"id": id_, "type": "gemini", "content": "", "toolCalls": [call]}
+
+
+def gemini_sent(reply: Line) -> Line:
+    """Return *reply* as the model is sent it again."""
+    (call,) = reply["toolCalls"]
+    return {"id": reply["id"], "type": "gemini", "content": [{"functionCall": call}]}
+
+
+GEMINI_SUMMARY = [
+    gemini_said("80", "<session_context>\nlid.c\n</session_context>"),
+    gemini_said("81", "<state_snapshot>From now on always use tin</state_snapshot>"),
+    {"id": "82", "type": "gemini", "content": [{"text": "Got it."}]},
+]
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_chat_of_gemini_that_is_compacted_keeps_what_was_said(tmp_path, kept):
+    """Gemini CLI 0.61.0 was driven (/compress): the summary has the form of a request."""
+    before = [
+        gemini_said("1", "Boil the kettle"),
+        gemini_ran("2", "make test"),
+        gemini_said("3", "From now on always use glass"),
+        gemini_ran("4", "make glass"),
+    ]
+    last = [gemini_sent(row) for row in before[4 - kept :]]
+    lines: list[Line] = [GEMINI, *before, {"$set": {"messages": [*GEMINI_SUMMARY, *last]}}]
+    lines += [gemini_said("5", "Use steel"), gemini_ran("6", "make steel")]
+    again = [*GEMINI_SUMMARY, gemini_said("5", "Use steel"), gemini_sent(lines[-1])]
+    lines += [{"$set": {"messages": again}}]
+    (run,) = read(written(tmp_path / "session-1.jsonl", lines))
+    assert (run.task, commands(run)) == (
+        "Boil the kettle",
+        ["make test", "make glass", "make steel"],
+    )
+    assert messages(run) == ["From now on always use glass", "Use steel"]
+    lines += [{"$rewindTo": "3"}, gemini_said("7", "Use lead")]
+    (run,) = read(written(tmp_path / "session-1.jsonl", lines))
+    assert (commands(run), messages(run)) == (["make test"], ["Use lead"])
+
+
+def test_a_checkpoint_of_gemini_is_a_conversation_of_its_own(tmp_path, memory):
+    """Gemini CLI 0.61.0 was driven (/resume resume TAG): its messages have new ids."""
+    chats = tmp_path / ".gemini/tmp/kettle/chats"
+    first = [gemini_said("1", "Boil the kettle"), gemini_ran("2", "make test")]
+    written(chats / "session-1.jsonl", [GEMINI, *first])
+    own = [gemini_said("3", "Look for the lid"), gemini_ran("4", "ls")]
+    copies = [gemini_said("5", "Boil the kettle"), {**gemini_sent(first[1]), "id": "6"}]
+    lines = [{**GEMINI, "sessionId": "g-2"}, *own, *copies, {"$set": {"messages": copies}}]
+    lines += [gemini_said("7", "Use steel"), gemini_ran("8", "make steel")]
+    written(chats / "session-2.jsonl", lines)
+    (chats.parent / "logs.json").write_bytes(
+        orjson.dumps([{"sessionId": "g-1", "messageId": 0, "type": "user", "message": "Boil it"}])
+    )
+    (chats.parent / "checkpoint-lid.json").write_bytes(
+        orjson.dumps({"history": [], "authType": ""})
+    )
+    _, failed, skipped = read_all(chats.parent)
+    assert (failed, len(skipped)) == ([], 2)
+    memory.learn(chats.parent)
+    runs = {run.task: commands(run) for run in learned(memory)}
+    assert runs == {
+        "Boil the kettle": ["make test"],
+        "Look for the lid": ["ls"],
+        "Use steel": ["make steel"],
+    }
+
+
 def test_sub_agents_of_gemini_lie_in_a_folder_of_their_session(tmp_path):
     """farion1231/cc-switch #3145."""
     chats = tmp_path / ".gemini/tmp/kettle/chats"
