@@ -205,7 +205,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         """Open the run in a browser as the reader shows it; without a browser, print it."""
         import webbrowser
 
-        from contextgraph.cli.runs import show_timeline
+        from contextgraph.cli.timeline import show_timeline
         from contextgraph.config import data_folder
         from contextgraph.console.page import advice_in, run_view, write_page
 

@@ -20,8 +20,9 @@ from contextgraph.cli.commands import (
     time_option,
 )
 from contextgraph.cli.notes import Opening
-from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
-from contextgraph.console.page import error_line, loop_line, recovery_line
+from contextgraph.cli.output import FAILED, console, emit, fail, print_text, warn
+from contextgraph.cli.timeline import show_timeline
+from contextgraph.console.page import error_line
 from contextgraph.model import Outcome, SessionFilter, is_subagent
 from contextgraph.service.records import record_of
 from contextgraph.text import neutral, number_of, one_line
@@ -29,21 +30,15 @@ from contextgraph.text import neutral, number_of, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rich.text import Text
-
     from contextgraph.cli.learn import Intake
     from contextgraph.learning import Inspection
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Fragment, Json, RawTrajectory, Session, Trajectory
+    from contextgraph.model import Json, RawTrajectory, Session, Trajectory
     from contextgraph.store.memory_store import RunStore
     from contextgraph.trace import Recovery, StepTrace
 
 
 _RUN = "trj_"  # begins the id of a run
-_PHASE_WIDTH = 15
-# Of a loop, the first and the last steps are shown; `--json` has all.
-_LOOP_HEAD, _LOOP_TAIL = 9, 2
-_OUTCOME_STYLES = {"completed": "cyan", "recovered": "green", "failed": "red"}
 _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
 Instances = Annotated[list[str] | None, option("ID", "Only runs of this instance (repeatable).")]
@@ -137,44 +132,6 @@ def _inspected(
         fail(f"no run of {', '.join(instances)} among {runs}")
 
 
-def show_timeline(inspection: "Inspection") -> None:
-    """Print the run fragment by fragment: steps with their errors, loops and recoveries."""
-    screen, trace, raw = console(), inspection.trace, inspection.trace.raw
-    task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
-    errors = sum(1 for step in trace.steps if step.error)
-    facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
-    facts += [f"change {raw.change}"] if raw.change != "unknown" else []
-    facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
-    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
-    facts += [number_of(len(trace.loops), "loop")]
-    title = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
-    print_box(raw.instance_id, title)
-    for fragment in inspection.fragments:
-        kind = fragment.fragment_type.replace("_", " ")
-        border = styled(
-            ("┌ ", "dim"),
-            (f"{kind}, {fragment.outcome}", f"bold {_OUTCOME_STYLES[fragment.outcome]}"),
-            (f"  {fragment.start}-{fragment.end}  ", "dim"),
-            (one_line(fragment.description, 240), "italic"),
-        )
-        screen.print(border, no_wrap=True, overflow="ellipsis")
-        folded = _folded(fragment)
-        for step in trace.steps[fragment.start : fragment.end + 1]:
-            if step.index == folded.start and folded:
-                print_text((f"│       … {len(folded)} more steps of this loop", "dim"))
-            if step.index not in folded:
-                for line in _lines(step, inspection, screen.width):
-                    screen.print(line, no_wrap=True, overflow="ellipsis")
-    if raw.is_talk:
-        for turn in raw.steps:
-            print_text(("agent  ", "dim"), one_line(turn.thought, screen.width - 7))
-            if turn.user_message:
-                print_text(("person ", "dim"), one_line(turn.user_message, screen.width - 7))
-    elif not inspection.fragments:
-        print_text(("no steps", "dim"))
-    print_text()
-
-
 def _show_step(inspection: "Inspection", index: int) -> bool:
     """Print a step in full: thought, action, observation, error; false where there is no such."""
     screen, instance = console(), inspection.trace.raw.instance_id
@@ -194,33 +151,6 @@ def _show_step(inspection: "Inspection", index: int) -> bool:
         last = len(inspection.trace.steps) - 1
         warn(f"{instance}: no step {index}; the last is {last}")
     return bool(steps)
-
-
-def _folded(fragment: "Fragment") -> range:
-    """The steps in the middle of a long loop."""
-    if fragment.fragment_type != "loop":
-        return range(0)
-    return range(fragment.start + _LOOP_HEAD, fragment.end + 1 - _LOOP_TAIL)
-
-
-def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator[Text]":
-    index = step.step.index
-    person = f" · person: {step.step.user_message}" if step.step.user_message else ""
-    spoken = f"{step.step.thought or step.step.observation or ''}{person}"
-    for loop in inspection.trace.loops:
-        if loop.start == index:
-            yield styled(("│      ", "dim"), (f"↻ {loop_line(loop)}", "yellow"))
-    yield styled(
-        ("│ ", "dim"),
-        f"{index:>4}  ",
-        (f"{step.phase:<{_PHASE_WIDTH}}", "blue"),
-        one_line(step.step.action.text or spoken, width) or "(no action)",
-    )
-    if step.error:
-        yield styled(("│        ", "dim"), (f"✗ {error_line(step)}", "red"))
-    for recovery in (*inspection.trace.recoveries, *inspection.trace.left_behind):
-        if recovery.cleared_step == index:
-            yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
 
 
 def inspection_record(inspection: "Inspection") -> "dict[str, Json]":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import uuid4
 
 import orjson
@@ -26,11 +26,7 @@ from contextgraph.model import Json
 from contextgraph.system.processes import continued
 from contextgraph.text import clip, mask_secrets, regex
 
-if TYPE_CHECKING:
-    from contextgraph.service.routes import Caller
-
-
-CALLER = "contextgraph.caller"  # the key of the sender in the scope of a request
+METRICS = "contextgraph.metrics"  # the key of those of the tenant in the scope of a request
 REQUEST_ID = "X-Request-ID"
 
 MOST_ERRORS = 10  # of one request that are reported
@@ -43,9 +39,10 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class Metrics:
-    """Prometheus metrics of one tenant's requests, and of the process."""
+    """Prometheus metrics of the requests of *tenant*, and of the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
@@ -107,17 +104,16 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     # Not the path itself, which may hold anything: names of metrics are kept for ever.
     route = scope.get("route")
     method, path = scope["method"], getattr(route, "path", "other")
-    caller: Caller | None = scope.get(CALLER)
-    tenant = caller.tenant if caller else None
-    if tenant is not None:
-        tenant.metrics.requests.labels(method, path, status).inc()
-        tenant.metrics.seconds.labels(method, path).observe(seconds)
+    metrics: Metrics | None = scope.get(METRICS)
+    if metrics is not None:
+        metrics.requests.labels(method, path, status).inc()
+        metrics.seconds.labels(method, path).observe(seconds)
     fields = {
         "method": method,
         "path": path,
         "status": status,
         "ms": round(seconds * 1000, 2),
-        "tenant": tenant.name if tenant else None,
+        "tenant": metrics.tenant if metrics else None,
     }
     _log.info("request", extra={"fields": fields})
 

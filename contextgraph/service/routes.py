@@ -32,7 +32,7 @@ from contextgraph.model.codec import decoded, encoded
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
 from contextgraph.service.methods import METHODS, Method
-from contextgraph.service.monitoring import CALLER, MOST_ERRORS, TooBusyError
+from contextgraph.service.monitoring import METRICS, MOST_ERRORS, TooBusyError
 from contextgraph.service.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
 from contextgraph.service.operations.arguments import Arguments, LongText, Name, Names, Text
 from contextgraph.service.operations.notes import without_secrets
@@ -141,6 +141,7 @@ bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph call
 
 _AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COOKIE = "contextgraph_token"
+CALLER = "contextgraph.caller"  # the key of the sender in the scope of a request
 LOCAL = "local"  # the source of what is learned without tokens
 
 
@@ -190,7 +191,8 @@ async def _sender(request: Request, text: str | None = None) -> Caller:
         retry = {"Retry-After": f"{int(wait) + 1}"}
         raise HTTPException(429, "too many requests with this token", retry)
     caller = Caller(service, await service.known(token.tenant), token)
-    request.scope[CALLER] = caller  # also for the log and the metrics
+    request.scope[CALLER] = caller
+    request.scope[METRICS] = caller.tenant.metrics  # also for the log
     return caller
 
 

@@ -393,7 +393,7 @@ class Tenant:
         self.live: dict[str, OpenRun] = {}
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self.journal = Journal(self.spool.folder / "live")
-        self.metrics = Metrics()
+        self.metrics = Metrics(self.name)
 
     def session(self, memory: AgentMemory, name: str, source: str) -> Session:
         """Return the session of this name of a client of *source*; a new one where it has none.

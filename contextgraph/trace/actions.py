@@ -26,7 +26,6 @@ from contextgraph.trace.shell import (
 
 if TYPE_CHECKING:
     from contextgraph.model import ErrorSignature  # not of hooks before a command
-    from contextgraph.trace.steps import StepTrace
 
 
 KIND_OF_PROGRAM = {
@@ -155,28 +154,8 @@ _PACKAGE_TOOLS = frozenset(
 _INSTALLING = frozenset({"install", "add", "ci", "i", "sync", "get", "update", "restore"})
 
 
-_CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
-_RESTORING = regex(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
-# What changes the state in which a command runs again: services, builds, checkouts, and scripts of
-# the project; not tests, looking around, nor a script that the agent wrote to find out something.
-_STATEFUL = regex(
-    r"""(?:sudo\s+)?(?:
-        (?:docker|podman)(?:[\s-]compose)?\s(?:[^\n]*\s)?(?:up|start|restart|run|build)\b
-        | (?:make|ninja|cmake|meson)\b(?![^\n]*(?:test|check|lint|help|-n\b))
-        | (?:npm|pnpm|yarn)\s(?:run\s)?(?:build|generate|compile|codegen|prepare|setup)\b
-        | (?:cargo|go)\s(?:build|generate|mod\s+(?:tidy|download|vendor))\b
-        | (?:mvn|\./mvnw|gradle|\./gradlew)\s[^\n]*\b(?:package|compile|install|assemble|build)\b
-        | service\s+\S+\s+(?:re)?start\b | systemctl\s+(?:re)?start\b
-        | git\s+(?:switch|pull|merge|cherry-pick|submodule\s+update|lfs\s+pull)\b
-        | python[\d.]*\s+(?:\S*/)?manage\.py\s+(?:migrate|makemigrations|loaddata|collectstatic)\b
-        | python[\d.]*\s+(?:\S*/)?setup\.py\s+build
-        | alembic\s+upgrade\b | (?:gunzip|unzip|tar\s+-?\w*x|p?kill(?:all)?)\b
-        | (?:(?:ba|z)?sh\s+|\./)(?!\S*test)[\w./-]+\.sh\b
-        | python[\d.]*\s+(?!/)(?!\S*(?:test|repro|debug|check))(?:[\w.-]+/)+[\w-]+\.py\b
-    )""",
-    re.VERBOSE,
-)
-_SEVERAL = regex(r"[;&\n]")
+CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
+RESTORING = regex(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
 
 
 class CommandReading(Struct, frozen=True):
@@ -354,30 +333,6 @@ class ShellLine(Struct, frozen=True):
     runs: str
 
 
-def line_of(step: "StepTrace") -> ShellLine:
-    """Return what the shell line of *step* changes and runs."""
-    text = step.step.action.text.strip()
-    if step.reading.verb != "edit":
-        text = what_ran(text, failed=step.error is not None)
-    # The text of a window edit is not a shell line, even where the edit is malformed.
-    if _SEVERAL.search(text) and step.reading.verb != "edit":
-        return shell_line(text)
-    is_change = step.reading.kind in _CHANGING or step.reading.changed or _RESTORING.match(text)
-    return ShellLine((text,), "") if is_change else ShellLine((), text)
-
-
-def stateful_part(step: "StepTrace") -> str:
-    """Return the last command of *step* that changes what later ones meet, or ""."""
-    line = what_ran(step.step.action.text.strip(), failed=step.error is not None)
-    parts = [part for _, part in line_parts(line)]
-    return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
-
-
-def run_of(step: "StepTrace") -> str:
-    """Return what the line of *step* runs, without what it changes first."""
-    return line_of(step).runs or step.step.action.text
-
-
 # What was done about an error is read several times, for each error that was open then.
 @lru_cache(maxsize=1024)
 def shell_line(text: str) -> ShellLine:
@@ -389,10 +344,10 @@ def shell_line(text: str) -> ShellLine:
 
 
 def _is_change(part: str) -> bool:
-    if _RESTORING.match(part):
+    if RESTORING.match(part):
         return True
     reading = read_command_line(part)
-    return reading.kind in _CHANGING or bool(reading.changed)
+    return reading.kind in CHANGING or bool(reading.changed)
 
 
 def looks(program: str) -> bool:

@@ -8,7 +8,7 @@ from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyP
 from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.text.strings import command_text, identifiers, informative_lines, shortened
-from contextgraph.trace.actions import looks, run_of
+from contextgraph.trace.actions import looks
 from contextgraph.trace.advice import (
     ANY_VERSION,
     GENERIC_ROLES,
@@ -21,7 +21,15 @@ from contextgraph.trace.advice import (
     names_in,
 )
 from contextgraph.trace.shell import SCRIPT, Command, commands_in, folder_of, is_path
-from contextgraph.trace.steps import Change, Span, StepTrace, edited_file, new_lines, similarity
+from contextgraph.trace.steps import (
+    Change,
+    Span,
+    StepTrace,
+    edited_file,
+    new_lines,
+    run_of,
+    similarity,
+)
 
 COMMAND_CHARS = 200
 

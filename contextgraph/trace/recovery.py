@@ -20,7 +20,6 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.text import regex
-from contextgraph.trace.actions import line_of, run_of, stateful_part
 from contextgraph.trace.advice import Names, lessons_of, names_in
 from contextgraph.trace.applicability import circumstances_of, detour
 from contextgraph.trace.changes import (
@@ -53,10 +52,13 @@ from contextgraph.trace.steps import (
     is_installing,
     is_tool_edit,
     is_version,
+    line_of,
     net_changes,
     new_lines,
     read_steps,
+    run_of,
     same_goal,
+    stateful_part,
 )
 
 _QUOTED_NAME = regex(r"['\"`]([A-Za-z_][\w.]*)['\"`]")

@@ -14,15 +14,20 @@ from contextgraph.model import ActionKind, ErrorSignature, Family, Phase, RawTra
 from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.trace.actions import (
+    CHANGING,
     NEW_TEXT,
+    RESTORING,
     WINDOW_VERBS,
     ActionReader,
     ActionReading,
+    ShellLine,
     files_written_by,
     imported_names,
     new_text,
     repository_path,
+    shell_line,
 )
+from contextgraph.trace.shell import line_parts, what_ran
 from contextgraph.trace.signature import error_at
 
 if TYPE_CHECKING:
@@ -48,6 +53,26 @@ _TRIES_OUT = regex(
 )
 _SETS_UP = regex(r"\b(?:clone|checkout|fetch|switch|submodule)\b")
 _CLEANS_UP = regex(r"no longer|clean\w* up|submit", re.IGNORECASE)
+# What changes the state in which a command runs again: services, builds, checkouts, and scripts of
+# the project; not tests, looking around, nor a script that the agent wrote to find out something.
+_STATEFUL = regex(
+    r"""(?:sudo\s+)?(?:
+        (?:docker|podman)(?:[\s-]compose)?\s(?:[^\n]*\s)?(?:up|start|restart|run|build)\b
+        | (?:make|ninja|cmake|meson)\b(?![^\n]*(?:test|check|lint|help|-n\b))
+        | (?:npm|pnpm|yarn)\s(?:run\s)?(?:build|generate|compile|codegen|prepare|setup)\b
+        | (?:cargo|go)\s(?:build|generate|mod\s+(?:tidy|download|vendor))\b
+        | (?:mvn|\./mvnw|gradle|\./gradlew)\s[^\n]*\b(?:package|compile|install|assemble|build)\b
+        | service\s+\S+\s+(?:re)?start\b | systemctl\s+(?:re)?start\b
+        | git\s+(?:switch|pull|merge|cherry-pick|submodule\s+update|lfs\s+pull)\b
+        | python[\d.]*\s+(?:\S*/)?manage\.py\s+(?:migrate|makemigrations|loaddata|collectstatic)\b
+        | python[\d.]*\s+(?:\S*/)?setup\.py\s+build
+        | alembic\s+upgrade\b | (?:gunzip|unzip|tar\s+-?\w*x|p?kill(?:all)?)\b
+        | (?:(?:ba|z)?sh\s+|\./)(?!\S*test)[\w./-]+\.sh\b
+        | python[\d.]*\s+(?!/)(?!\S*(?:test|repro|debug|check))(?:[\w.-]+/)+[\w-]+\.py\b
+    )""",
+    re.VERBOSE,
+)
+_SEVERAL = regex(r"[;&\n]")
 _SHORTEST_LINE = 8
 _QUIET = frozenset({"", "cd", "echo", "export", "pushd", "true", "sleep", "history", "type"})
 
@@ -890,3 +915,27 @@ def _words(step: StepTrace) -> set[str]:
 def _stem(verb: str) -> str:
     match = _STEM.match(verb)
     return match.group() if match else ""
+
+
+def line_of(step: StepTrace) -> ShellLine:
+    """Return what the shell line of *step* changes and runs."""
+    text = step.step.action.text.strip()
+    if step.reading.verb != "edit":
+        text = what_ran(text, failed=step.error is not None)
+    # The text of a window edit is not a shell line, even where the edit is malformed.
+    if _SEVERAL.search(text) and step.reading.verb != "edit":
+        return shell_line(text)
+    is_change = step.reading.kind in CHANGING or step.reading.changed or RESTORING.match(text)
+    return ShellLine((text,), "") if is_change else ShellLine((), text)
+
+
+def stateful_part(step: StepTrace) -> str:
+    """Return the last command of *step* that changes what later ones meet, or ""."""
+    line = what_ran(step.step.action.text.strip(), failed=step.error is not None)
+    parts = [part for _, part in line_parts(line)]
+    return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
+
+
+def run_of(step: StepTrace) -> str:
+    """Return what the line of *step* runs, without what it changes first."""
+    return line_of(step).runs or step.step.action.text
