@@ -239,6 +239,12 @@ def changes_kind(value: str) -> bool:
     return len(_KIND_CHANGE.findall(value)) > len(value) / 5
 
 
+def is_generated_key(value: str) -> bool:
+    """Return True for a long key in base 62: its name is `key`, which much else has, too."""
+    mixed = value != value.lower() and value != value.upper()
+    return value.isalnum() and len(value) >= 24 and mixed and is_scrambled(value)
+
+
 _ODD_CASE = regex(r"[A-Z]{2,}|(?<=[A-Z])[a-z](?=[A-Z])")
 
 
@@ -258,7 +264,7 @@ def is_placeholder(value: str) -> bool:
 # What an option or a file of logins has before the name that the value follows.
 _OPTION_NAME = regex(
     r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z0-9.-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password"
-    r"|\bauthtoken|\b(?:re)?set-(?:[\w-]{1,20}-)?password|\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
+    r"|\bauthtoken|\b(?:re)?set-(?:[\w-]{1,20}-)?password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
     r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body)"
     r"|[\w-](?:auth|api)-?key|\benable\ssecret|\busername\s\S{1,40}\s(?:\w{1,20}\s){0,2}(?:password|secret)"
     r"|insecure-password|header\s(?:set\s)?[\w-]{1,40})\Z",
@@ -267,7 +273,9 @@ _OPTION_NAME = regex(
 # SQL has its passwords in quotes.
 _IN_SQL = regex(r"(?i)\b(?:with|encrypted|set|new|login|createdb|superuser)\s{1,4}password\Z")
 # A line of a file of settings has the name, a blank, and the value: `password s3cr3t!9`.
-_LINE_OF_SETTING = regex(r"(?i)(?:\A|\n)[ \t]{0,8}(?:pass|passwd|password|secret)\Z")
+_LINE_OF_SETTING = regex(
+    r"(?i)(?:\A|\n)[ \t]{0,8}(?:[\w-]{1,20}[ ]){0,3}\w{0,20}(?:pass|passwd|password|secret)\Z"
+)
 _LINE_ENDS = regex(r"[\"']?[ \t]{0,9}(?:\r?\n|\\n|\Z)")
 # As a person says it to an agent: `use the password … for staging`.
 _SPOKEN = regex(
@@ -277,7 +285,8 @@ _ATTACHED = regex(r"\b(?:(?:mysql|mariadb)\w{0,8}|7z[ar]?|(?:un)?rar|sshpass)\b[
 _DETACHED = regex(
     r"\b(?:(?:sshpass|login|cqlsh|mongo\w{0,8}|rdesktop|mysql\w{0,8}|vncdotool)\b[^\n|;&]{0,150}-p"
     r"|(?:nuget|openssl)\b[^\n|;&]{0,150}-k|(?:redis-cli|auth)\b[^\n|;&]{0,150}-a"
-    r"|(?:ldap\w{1,8}|security)\b[^\n|;&]{0,150}-w"
+    r"|(?:ldap\w{1,8}|security)\b[^\n|;&]{0,150}-[wp]|ssh-keygen\b[^\n|;&]{0,150}-N"
+    r"|(?:codecov|conda|doctl|vercel|upload|publish)\b[^\n|;&]{0,150}-t"
     r"|(?:un)?zip\b[^\n|;&]{0,150}-P|(?:sqlcmd|bcp|ipmitool|mosquitto_\w{3})\b[^\n|;&]{0,150}-P)\Z"
 )
 # Of any program: a name, then the option that most take a password with.
@@ -305,10 +314,12 @@ def follows_option(match: re.Match[str]) -> bool:
     before = _text_before(match, 120)
     if _LINE_OF_SETTING.search(before) and _LINE_ENDS.match(match.string, match.end()):
         return is_strong(_last(match))
-    if _IN_SQL.search(before) and match.lastgroup != "inside":
-        return False
+    if _IN_SQL.search(before) and match.lastgroup == "inside":
+        return is_option_value(_last(match))
     if _SPOKEN.search(before):
         return is_strong(_last(match))
+    if before.endswith((" token", "\ntoken")):
+        return len(_last(match)) >= 32 and is_key(_last(match))
     return is_option_value(_last(match)) and bool(_OPTION_NAME.search(before))
 
 
@@ -327,7 +338,7 @@ def is_login_of_command(match: re.Match[str]) -> bool:
         return False
     before = _text_before(match, 300)
     start = max((end.end() for end in _COMMAND_END.finditer(before)), default=0)
-    return bool(_WITH_LOGIN.search(before, start))
+    return bool(_WITH_LOGIN.search(before, start)) or is_strong(match[str(match.lastgroup)])
 
 
 def is_authorization(match: re.Match[str]) -> bool:
@@ -525,9 +536,9 @@ _KEY_NAMES = "|".join(
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
 _ASSIGNED = (
-    r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+"""
-    r"""(?:[=:：>(,]|\|\||\?\?|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
-    r"""|(?:is|was|lautet|ist)[ :]|encoding=))"""
+    r"""(?=[\w"'`\]*\\-]{0,30}+[ \t]{0,20}+"""
+    r"""(?:[=:：>(,]|\?\?|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
+    r"""|(?:is|was|lautet|ist|as)[ :]|encoding=|\|))"""
 )
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_-][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
@@ -544,7 +555,7 @@ _EXACT = {
         r"|(?P<facebook>A(?<=EAA)(?=[A-Za-z0-9]{80}))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
         r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<azure1>z(?:Ca|Fu|Se)(?=[A-Z])|St(?<=\+ASt)|CDb)|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<nkey>(?<=SUA)(?=[A-Z2-7]{54}))|(?P<square>AA(?<=EAAA)))"
     ),
-    "J": r"J(?:(?P<jwt>(?<=eyJ))|(?P<azure>QQJ9))",
+    "J": r"J(?:(?P<docker_logins>(?<=eyJ)hdXRo)|(?P<jwt>(?<=eyJ))|(?P<azure>QQJ9))",
 }
 # Of the text in lower case. Names share hints, as each search costs time.
 _FOLDED = {
@@ -555,12 +566,15 @@ _FOLDED = {
         | (?P<telnyx>ey0(?=[a-f0-9]{{20,40}}_))
         | e[ny](?:
             (?P<token>(?<=token){_ASSIGNED})
-            | (?P<option>(?<=[-h]token){_BLANK})
+            | (?P<values1>(?<=token)(?=[^()\n]{{0,100}}\)\s{{0,9}}values))
+            | (?P<option>(?<=[-h\ ]token){_BLANK})
             | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
             | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
             | (?P<key_data>(?<=client-key)-data)
             | (?P<option1>(?<=[-i]key){_BLANK})
             | (?P<suffix2>(?<=[a-z]-key)(?=:\ ))
+            | (?P<key1>(?<=\ key)(?=\ is[\ :]))
+            | (?P<bare_key>(?<=[\s"'({{]key)(?=["']?\s?[:=]))
         )
         | (?P<cookie>ie(?<=cookie)(?=["']?[ :=,]))
         | (?P<webhook>s(?<=hooks)(?=[./]))
@@ -575,10 +589,12 @@ _FOLDED = {
             |(?P<piped>(?<=chpasswd)))
         |
         (?P<values>ord(?<=password)(?=[^()\n]{{0,100}}\)\s{{0,9}}values))
-        | (?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))|ort(?<=(?:ass|enn)wort)
+        | (?P<password>(?:ord(?<=assword)
+            |d(?:(?<=asswd)|(?<=pwd)(?<![a-z0-9]pwd)|(?<=userpwd))|ort(?<=(?:ass|enn)wort)
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
         | (?P<suffix>(?<=[a-z]pw){_ASSIGNED})
+        | (?P<password9>(?<=pw)(?<![\w.-]pw)(?=[ ]?[:=]))
         | (?P<positional15>(?<=\ -pw)(?=\ )|(?<=bindpw)(?=\ ))
     )""",
     "se": rf"""se(?:
@@ -626,7 +642,7 @@ _FOLDED = {
     "<<<": r"<<<(?P<here>)",
     "client(": r"client\((?P<argument>(?=[\"'][a-z0-9]{30}))",
     "net us": r"net\ us(?P<positional4>er\ [^\s\"'/]{1,64}(?=\ )|e(?:\ [a-z]:)?\ \S{1,99}(?=\ ))",
-    "connection(": r"connection(?P<third>\()",
+    "connect": r"connect(?:ion)?(?P<third>\()",
     "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
     # Two arguments, a name and its password.
     "credential": r"credentials?(?P<pair>\()",
@@ -657,7 +673,7 @@ _FOLDED = {
 _RARE = frozenset(
     (
         *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
-        "connection(",
+        "connect",
         *("identified by", "net us", "smbclient", "cmvmdgtu", "code="),
         *(
             "<<<",
@@ -677,11 +693,11 @@ _FOREIGN = (
 ).split()
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
-    (?P<login>(?:[ua]|-user|auth)
-        (?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:[a-z]?["'\s])))
+    (?P<login>(?:[ua]|-(?:proxy-)?user|-?auth(?:-cred)?|-cert)
+        (?=[ =]{0,2}["']?(?:[\w.@+{}\\-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:[a-z]?["'\s])))
     | u[ ]["']?[\w.\\/-]{1,64}[%,](?P<percent>)
     | b(?P<cookie1>(?=[ ]["']?[\w.-]{1,40}=))
-    | (?P<command_option>[pawk](?=[ ]?["']?[^\s"'-]\S{3}))
+    | (?P<command_option>[pawknt](?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
 # Of what a program reads from its input, or after the name of a user.
 _INPUTS = r"(?P<piped1>s(?<=sudo\ -s)|stdin|fd(?<=passphrase-fd)|token(?<=with-token))"
@@ -820,12 +836,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.
 _NAME_END = (
     r"(?i:(?>(?:[_-]?(?:access|secret|key|token|value|hash|base)){0,3})s?+(?>(?:_?[0-9]{1,2}+)?))"
-    r"(?:\\{0,7}[\"'`]|\\{1,7}u002[27])?\]?"
+    r"(?:\\{0,7}[\"'`]|\\{1,7}u002[27]|\*\*)?\]?"
 )
 _ANNOTATION = (
-    r"(?:\s{0,3}:\s{0,3}(?:&(?:'[a-z]{1,10}\s)?)?[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
+    r"(?:\s{0,3}:\s{0,3}(?:&(?:'[a-z]{1,10}\s)?)?[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=)"
+    r"|\s[aA]s\s\w{1,20}(?=\s{0,3}=))?"
 )
-_SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])|：)[ \t]{0,20}+)"
+_SIGN = (
+    r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])(?:\*\*)?|：)[ \t]{0,20}+)"
+    # Of YAML: an anchor, a type, a text on lines of its own.
+    r"(?>(?:&\w{1,20}[ ]|!!str[ ]|\|[-+]?\n[ \t]{1,20})?)"
+)
 _QUOTE = r"[bBrRuUNL@$]{0,2}(?:\\{0,7}[\"'`]|\\{1,7}u002[27])"
 _QUOTE_END = r"(?=\\{0,7}[\"'`]|\\{1,7}u002[27]|\n|\Z)"
 # What ends a value in a query (`&name=`) or a command (`&&`), and else is a part of it.
@@ -833,22 +854,25 @@ _AND = r"&(?!&|amp;|[\w.%-]{1,40}=|\s|\Z)"
 _QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,4096}}+){_QUOTE_END}"
 # All of a line of settings, which may have what would end an expression.
 _LINE = rf"(?P<line>(?:[^\"'`\s\\<>(){{}}\[\]&]|{_AND}){{8,4096}}+)(?=[ \t]{{0,9}}(?:\r?\n|\\n|\Z))"
-_BARE = rf"(?P<bare>(?:[^\"'`\s\\<>(){{}}\[\],;&|]|{_AND}){{8,4096}}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
+_BARE = (
+    rf"(?P<bare>(?:[^\"'`\s\\<>(){{}}\[\],;&|]|{_AND}){{8,4096}}+)(?=[\s\"'&;\]}}]|\\[nrt\"']|\Z)"
+)
 _PHRASE = (
     rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
     r"|(?P<words>[a-z]{3,12}(?>(?: [a-z]{3,12}){3,23}))(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
 )
 # `<password>…</password>`, `key="Password" value="…"`, `setPassword("…")`, `("password", "…")`.
 _MARKED_UP = (
-    r"(?:(?:\sencoding=[^<>\s]{1,20})?>|</?\w{1,20}>\s{0,40}<\w{1,20}>|>\s{0,40}<\w{1,20}>)(?P<element>[^<>\s]{8,4096}+)(?=</)"
-    r"|,?\s{1,40}\\?[\"']?[vV]alue\\?[\"']?\s?[=:]\s?\\?[\"']?(?P<attribute>[^\"'\s<>\\,}]{8,256}+)"
+    r"(?:(?:\sencoding=[^<>\s]{1,20})?>|</[\w-]{1,20}>\s{0,40}<[\w-]{1,20}>"
+    r"|>\s{0,40}<\w{1,20}>)(?P<element>[^<>\s]{8,4096}+)(?=</)"
+    r"|(?:,(?:Parameter)?|,?\s{1,40})\\?[\"']?[vV]alue\\?[\"']?\s?[=:]\s?\\?[\"']?(?P<attribute>[^\"'\s<>\\,}]{8,256}+)"
     r"(?=[\"'\\\s,}]|\Z)"
 )
 # As Groovy, nginx and others have it: `storePassword "…"`.
 _SPACED = r"[ \t]{1,4}[\"'](?P<spaced>[^\"'`\s\\<>]{8,256}+)[\"']"
 _ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
 # As a person writes it.
-_SAID = r"\s(?:is|was|lautet|ist)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
+_SAID = r"(?:\s(?:is|was|lautet|ist)|[ \t]{0,9}\|)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
 # What takes the place of a variable that is not set.
 _FALLBACK = (
     r"['\"]?[\])]{0,2}[ \t]{0,3}(?:\|\||\?\?)[ \t]{0,3}"
@@ -967,7 +991,8 @@ def _is_literal_elsewhere(
     group = str(match.lastgroup)
     value = match[group]
     if group == "argument":
-        return is_key(value) and looks_literal(value) and is_bare_literal(value)
+        is_literal = is_bare_literal(value) or is_strong(value) or changes_kind(value)
+        return is_key(value) and looks_literal(value) and is_literal
     if not is_option_value(value):
         return False
     if group == "attribute":
@@ -996,7 +1021,7 @@ _VALUE = (
     r"(?:[\"'](?P<inside>[^\s\"'`<>\\]{4,128}+)(?=[\"'])"
     r"|[\"']?(?P<secret>[^\s\"'`<>;|&\\]{4,128}+))"
 )
-_OPTION = rf"(?:[ ]{{1,4}}(?:[05789][ ])?|[\"'],[ ]{{1,4}}){_VALUE}"
+_OPTION = rf"(?:[ ]{{1,4}}(?:[05789][ ])?|[\"'],[ ]{{1,4}}(?=[\"'])){_VALUE}"
 _POSITIONAL = rf"[ ]{{1,4}}(?:(?:--(?:body|value)|-b)[ =])?{_VALUE}"
 _PIPED = (
     r"(?:echo|printf)(?:\s-[ne]{1,2})?\s{1,4}[\"']?(?:%s(?:\\n)?[\"']?\s{1,4}[\"']?)?(?:[\w.-]{1,64}:)?"
@@ -1018,7 +1043,7 @@ _COMMAND_OPTION = (
     r"|[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+))"
 )
 _LOGIN = (
-    r"[ =]{0,2}[\"']?(?:[\w.@+{}-]{0,60}[\"']?:[\"']?(?P<secret>[^\s\"'`|&\\]{4,128}+)"
+    r"[ =]{0,2}[\"']?(?:[\w.@+{}\\-]{0,60}[\"']?:[\"']?(?P<secret>[^\s\"'`|&\\]{4,128}+)"
     r"|(?P<user>[^\s\"'`|&\\:]{8,60}+):[A-Za-z]?[\"'\s])"
 )
 
@@ -1108,6 +1133,7 @@ def _is_known(value: str) -> bool:
     return any(value[:end].lower() in tokens() for end in ends)
 
 
+_NAMES_ID = regex(r"(?i)id\\?[\"']?\s?[:=]\s?\\?[\"']?\Z")
 _PREFIX = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _PREFIXED_TOKEN = (
     r"(?<![\w/.+=-])(?P<secret>(?:[a-z][a-z0-9]{1,11}[_-]){1,3}?[A-Za-z0-9][\w-]{29,400}+)"
@@ -1152,7 +1178,11 @@ _RULES = {
         "token",
         _PREFIXED_TOKEN,
         _prefix,
-        lambda match: not _is_known(match["secret"]) and is_generated(match["secret"]),
+        lambda match: (
+            not _is_known(match["secret"])
+            and not _NAMES_ID.search(_text_before(match, 24))
+            and is_generated(match["secret"])
+        ),
     ),
     "jfrog": _token("jfrog-key", 0, "AKCp[A-Za-z0-9]{60,80}"),
     "yandex": _token("yandex-key", 0, r"AQVN[\w-]{35,38}"),
@@ -1202,6 +1232,10 @@ _RULES = {
         r"[ ]{0,4}:[ ]{0,4}\"(?P<secret>[A-Za-z0-9+/=]{8,512}+)\"",
         _after,
         lambda match: is_basic_login(match["secret"]),
+    ),
+    # `{"auth…` in base64, as Kubernetes keeps it.
+    "docker_logins": Rule(
+        "docker-login", r"(?P<secret>(?<=eyJhdXRo)[A-Za-z0-9+/=]{24,4096}+)(?!\.)", _after, _random
     ),
     "url": Rule("url-password", _URL, _scheme_end, is_url_secret),
     "dsn": Rule(
@@ -1271,9 +1305,9 @@ _RULES = {
     ),
     "third": Rule(
         "password",
-        rf"[^,\n]{{1,120}},[^,\n]{{1,60}},\s{{0,20}}{_STRING_ARGUMENT}",
+        rf"(?:[^,()\n]{{1,120}},\s{{0,20}}){{2,3}}?(?=[bu]?[\"'][^\"'\s]{{0,40}}[0-9]){_STRING_ARGUMENT}",
         _after,
-        lambda match: is_password(match["secret"]),
+        lambda match: is_strong(match["secret"]),
     ),
     "values": Rule("password", _VALUES, _after, lambda match: is_password(match["secret"])),
     "positional": Rule("option", _POSITIONAL, _after, _is_value),
@@ -1301,6 +1335,7 @@ _RULES = {
     "secret": _assigned("secret", _ASSIGNMENT, is_password),
     "token": _assigned("token", _ASSIGNMENT, is_key),
     "key": _assigned("api-key", _ASSIGNMENT, is_key),
+    "bare_key": _assigned("api-key", _ASSIGNMENT, is_generated_key),
     "suffix": _assigned("credential", _ASSIGNMENT, is_scrambled, by_name=True),
 }
 
