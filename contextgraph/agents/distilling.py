@@ -1,7 +1,8 @@
-"""Distils the lessons of sessions by a language model: which wait, what it costs, what came back.
+"""Distils lessons and methodologies by a language model: which wait, what it costs, the results.
 
 Beside the memory a log has a line for each session that was asked about: it is the receipt, the
-bound of a day is counted by it, and no session is asked about twice with the same prompt.
+bound of a day is counted by it, and no session is asked about twice with the same prompt. So it has
+for each methodology, which several cases of one error have in common.
 """
 
 import fcntl
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from contextgraph.config import Settings
+from contextgraph.config import REQUEST_MARK, Settings
 from contextgraph.errors import RemoteError, SettingsError
 from contextgraph.knowledge.distil import (
     Checked,
@@ -26,17 +27,37 @@ from contextgraph.knowledge.distil import (
     checked,
     nearest,
     repair,
+    repair_of,
     session_of,
 )
+from contextgraph.learning.abstraction import Derived
 from contextgraph.llm.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
 from contextgraph.llm.chat import MAKER, prompt_text
+from contextgraph.llm.summarizer import (
+    PROMPT_VERSION,
+    UnusableWordsError,
+    known_of,
+    request_about,
+    words_in,
+)
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Lesson, LessonStatus, Origin, RunFilter, Trajectory
+from contextgraph.model import (
+    NO_USAGE,
+    Lesson,
+    LessonStatus,
+    MethodologyGroup,
+    ModelWording,
+    Origin,
+    RunFilter,
+    Trajectory,
+    Words,
+)
 from contextgraph.model.values import replace
 from contextgraph.system.processes import replacing
 from contextgraph.text import count_tokens
 
 PROMPT = "lessons.v1"
+FILE = "file"
 _NEWEST = 10_000
 # An answer has a few lessons; a model may reason before it.
 _ANSWER_TOKENS = 1_500
@@ -45,7 +66,7 @@ _PAUSE = timedelta(hours=1)
 
 
 class Distilled(Struct, frozen=True, omit_defaults=True):
-    """The receipt of one session: the model that was asked (*by*), and the result.
+    """The receipt of one session, or methodology: the model that was asked (*by*), and the result.
 
     *status* is "done", "silent" (nobody spoke), "failed" (no usable answer) or "stopped" (no answer
     at all: the session still waits), with the *reason*. *turns* are those that the session had.
@@ -64,6 +85,14 @@ class Distilled(Struct, frozen=True, omit_defaults=True):
     confirmed: int = 0
     refused: tuple[Refused, ...] = ()
     reason: str = ""
+
+
+class Worded(Struct, frozen=True):
+    """The *words* of a model for cases of one error (*group*), with the *receipt*."""
+
+    receipt: Distilled
+    group: MethodologyGroup
+    words: Words
 
 
 class DistilLog:
@@ -242,7 +271,7 @@ class Distiller:
         """Keep the lessons of an *answer* that came as a file."""
         found, problems = self._checked(answer, request)
         receipt = Distilled(
-            datetime.now(UTC), run.id, "done", turns=_turns(request.session), by="file", requests=1
+            datetime.now(UTC), run.id, "done", turns=_turns(request.session), by=FILE, requests=1
         )
         if found is None:
             receipt = replace(receipt, status="failed", reason=problems[0].reason)
@@ -256,6 +285,51 @@ class Distiller:
             )
         self._note(receipt)
         return receipt
+
+    def methodologies(self, by: str, limit: int | None = None) -> Iterator[Derived]:
+        """Yield methodologies that *by* has not worded, with the cases that they summarise."""
+        waiting = self._memory.consolidator.wordings().waiting(worded_by(by))
+        yield from islice(waiting, limit)
+
+    def word_all(self, answerer: Answerer, limit: int | None = None) -> Iterator[Worded]:
+        """Word the methodologies that wait, at most *limit*; end where there is no answer."""
+        for derived in self.methodologies(answerer.name, limit):
+            worded = self._word(answerer, derived)
+            yield worded
+            if worded.receipt.status == "stopped":
+                return
+
+    def _word(self, answerer: Answerer, derived: Derived) -> Worded:
+        """Ask *answerer* to summarise the cases of a methodology, and keep its words."""
+        text, receipt = methodology_request(derived), _receipt_of(derived, answerer.name)
+        try:
+            answer, receipt = self._ask(answerer, text, receipt)
+            words, reason = _words(answer.text, derived, answerer.name)
+            if reason:
+                again = repair_of(text, answer.text, [reason], "object")
+                answer, receipt = self._ask(answerer, again, receipt)
+                words, reason = _words(answer.text, derived, answerer.name)
+        except RemoteError as error:
+            receipt = replace(receipt, status="stopped", reason=str(error))
+            self._note(receipt)
+            return Worded(receipt, derived[0], Words(""))
+        return self._kept(receipt, derived, words, reason)
+
+    def take_words(self, answer: str, derived: Derived) -> Worded:
+        """Keep the words of an *answer* that came as a file."""
+        words, reason = _words(answer, derived, FILE)
+        receipt = replace(_receipt_of(derived, FILE), requests=1)
+        return self._kept(receipt, derived, words, reason)
+
+    def _kept(self, receipt: Distilled, derived: Derived, words: Words, reason: str) -> Worded:
+        """Store *words*, also unusable ones: they are not asked for again."""
+        answers = [ModelWording(words, NO_USAGE, reason)]
+        kept = self._memory.consolidator.wordings().keep([derived], answers)
+        if reason:
+            receipt = replace(receipt, status="failed", refused=(Refused("", reason),))
+        receipt = replace(receipt, kept=0 if reason else kept)
+        self._note(receipt)
+        return Worded(receipt, derived[0], words)
 
     def left_today(self) -> float:
         """Return the tokens that may still be used today."""
@@ -297,6 +371,29 @@ class Distiller:
     def _note(self, receipt: Distilled) -> None:
         self._log.add(receipt)
         self._known = (*self._known, receipt)
+
+
+def worded_by(by: str) -> str:
+    """Return the name under which words of the model *by* are kept, with the prompt's version."""
+    return f"{by} {PROMPT_VERSION}"
+
+
+def methodology_request(derived: Derived) -> str:
+    """Return the text that is sent about a methodology."""
+    return f"{REQUEST_MARK}\n\n{request_about(derived[0])}"
+
+
+def _receipt_of(derived: Derived, by: str) -> Distilled:
+    return Distilled(datetime.now(UTC), derived[1].id, "done", by=by, prompt=PROMPT_VERSION)
+
+
+def _words(answer: str, derived: Derived, by: str) -> tuple[Words, str]:
+    """Return the words in *answer*, and why they are unusable."""
+    name = worded_by(by)
+    try:
+        return words_in(answer, known_of(derived[0]), name), ""
+    except UnusableWordsError as error:
+        return Words(name), str(error)
 
 
 def _turns(session: Session) -> int:

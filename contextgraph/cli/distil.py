@@ -1,7 +1,7 @@
-"""``contextgraph distil``: lessons of sessions, written by a language model and checked."""
+"""``contextgraph distil``: lessons and methodologies by a language model, which are checked."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -17,8 +17,8 @@ from contextgraph.service.records import record_of
 from contextgraph.text import count_tokens, number_of, one_line
 
 if TYPE_CHECKING:
-    from contextgraph.agents.distilling import Distilled, Distiller
-    from contextgraph.model import Json
+    from contextgraph.agents.distilling import Distilled, Distiller, Worded
+    from contextgraph.memory import AgentMemory
 
 _NICE = 10
 _WIDTH = 150
@@ -33,7 +33,10 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     since: Annotated[
         datetime | None, time_option("Only sessions from then (ISO 8601, UTC).")
     ] = None,
-    limit: Annotated[int | None, option("N", "At most N sessions.", min=1)] = None,
+    limit: Annotated[int | None, option("N", "At most N sessions or methodologies.", min=1)] = None,
+    methodologies: Annotated[
+        bool, flag("Summaries of how cases of one error were solved, not lessons.")
+    ] = False,
     dry_run: Annotated[bool, flag("Print what would be sent, and send nothing.")] = False,
     write_requests: Annotated[
         Path | None, option("FOLDER", "Write a file for each request, and send nothing.")
@@ -49,7 +52,8 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     answers is checked: quotes have to stand in the session, names and absolute words, too. A lesson
     is proposed until it is accepted (`contextgraph lessons`) or said again. Each session is asked
     about once. Off until a model is chosen by --by or the setting distil; bounded by distil_tokens
-    a day and --max-cost.
+    a day and --max-cost. With --methodologies it summarises what the cases of one error have in
+    common, beside the words of the template.
 
     \b
     Example:
@@ -78,8 +82,18 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
             raise click.exceptions.Exit(LEASE_HELD)
         with common.open(create=False) as memory:
             distiller = Distiller(memory, log, settings.distil_tokens)
-            if dry_run or write_requests:
-                _write(common, distiller, write_requests, repo, since, limit)
+            if methodologies:
+                _word(
+                    common,
+                    memory,
+                    distiller,
+                    chosen,
+                    (dry_run, write_requests, read_answers),
+                    limit,
+                )
+            elif dry_run or write_requests:
+                asked = _requests(distiller, repo, since, limit)
+                _write(common, asked, write_requests, "session", "sessions")
             elif read_answers:
                 _report(common, _read(distiller, read_answers, repo), settings, quiet=False)
             elif queued:
@@ -94,34 +108,107 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
 
 def _write(
     common: Common,
-    distiller: "Distiller",
+    asked: Iterable[tuple[str, str, str]],
     folder: Path | None,
-    repo: str | None,
-    since: datetime | None,
-    limit: int | None,
+    what: str,
+    several: str,
 ) -> None:
-    """Write each request into *folder*, or print it."""
-    sessions, requests, tokens = 0, 0, 0
+    """Write requests into *folder*, or print them: each a name, the id of *what*, and a text.
+
+    *several* is its plural.
+    """
+    ids, requests, tokens = set[str](), 0, 0
     if folder is not None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         Exports(common.settings()).add(folder, "requests")
+    for name, id_, text in asked:
+        ids.add(id_)
+        requests, tokens = requests + 1, tokens + count_tokens(text)
+        if folder is not None:
+            (folder / f"{name}.txt").write_text(text, "utf-8")
+        elif common.as_json:
+            emit({"name": name, "run": id_, "text": text})
+        else:
+            print(text, end="\n\n")
+    if common.as_json:
+        emit({"summary": {several: len(ids), "requests": requests, "tokens": tokens}})
+    else:
+        sizes = f"{number_of(len(ids), what)}, {number_of(requests, 'request')}"
+        warn(f"{sizes}, about {tokens:,} tokens; nothing was sent")
+
+
+def _requests(
+    distiller: "Distiller", repo: str | None, since: datetime | None, limit: int | None
+) -> Iterator[tuple[str, str, str]]:
     for _, session in islice(distiller.waiting(repo, since), limit):
-        sessions += 1
         for part in range(len(session.parts)):
             request = distiller.request(session, part)
-            requests, tokens = requests + 1, tokens + count_tokens(request.text)
-            if folder is not None:
-                (folder / f"{request.name}.txt").write_text(request.text, "utf-8")
-            elif common.as_json:
-                emit({"name": request.name, "run": session.run_id, "text": request.text})
-            else:
-                print(request.text, end="\n\n")
-    summary: dict[str, Json] = {"sessions": sessions, "requests": requests, "tokens": tokens}
+            yield request.name, session.run_id, request.text
+
+
+def _word(
+    common: Common,
+    memory: "AgentMemory",
+    distiller: "Distiller",
+    chosen: str,
+    files: tuple[bool, Path | None, Path | None],
+    limit: int | None,
+) -> None:
+    """Have methodologies worded, or write the requests, or read the answers."""
+    from contextgraph.agents.distilling import FILE, answerer_of, methodology_request
+    from contextgraph.llm import template_summary
+
+    is_dry, written, answered = files
+    if is_dry or written:
+        waiting = distiller.methodologies(FILE, limit)
+        asked = (
+            (derived[1].id, derived[1].id, methodology_request(derived)) for derived in waiting
+        )
+        _write(common, asked, written, "methodology", "methodologies")
+        return
+    found = (
+        _read_words(distiller, answered)
+        if answered
+        else distiller.word_all(answerer_of(chosen, memory), limit)
+    )
+    count, failed = 0, 0
+    for one in found:
+        receipt = one.receipt
+        count += receipt.kept
+        failed += receipt.status != "done"
+        template = template_summary(one.group)
+        if common.as_json:
+            words = record_of(one.words) if one.words else None
+            emit({**record_of(receipt), "template": record_of(template), "words": words})
+            continue
+        print(f"{receipt.run}  {receipt.tokens:,} tokens")
+        for by, said in (("template", template), (receipt.by, one.words)):
+            print(f"  {by}: {said.situation}: {said.strategy}" if said.strategy else f"  {by}: -")
+        for refused in receipt.refused:
+            print(one_line(f"  refused: {refused.reason}", _WIDTH))
+        if receipt.reason:
+            warn(receipt.reason)
     if common.as_json:
-        emit({"summary": summary})
+        emit({"summary": {"worded": count, "failed": failed}})
     else:
-        sizes = f"{number_of(sessions, 'session')}, {number_of(requests, 'request')}"
-        warn(f"{sizes}, about {tokens:,} tokens; nothing was sent")
+        print(f"{number_of(count, 'methodology')} worded")
+    if failed:
+        raise click.exceptions.Exit(PARTLY_DONE if count else FAILED)
+
+
+def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
+    """Keep the answers in *folder* to the requests about methodologies that lie there."""
+    from contextgraph.agents.distilling import FILE, methodology_request
+
+    for derived in distiller.methodologies(FILE):
+        id_ = derived[1].id
+        asked, answer = folder / f"{id_}.txt", folder / f"{id_}.json"
+        if not (asked.is_file() and answer.is_file()):
+            continue
+        if asked.read_text("utf-8") != methodology_request(derived):
+            warn(f"{asked}: its cases have changed since; write it again")
+            continue
+        yield distiller.take_words(answer.read_text("utf-8"), derived)
 
 
 def _read(distiller: "Distiller", folder: Path, repo: str | None) -> "Iterator[Distilled]":

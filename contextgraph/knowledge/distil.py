@@ -418,9 +418,15 @@ class _Check:
 
 def repair(request: Request, answer: str, refused: Sequence[Refused]) -> str:
     """Return the request to correct the *refused* parts of an *answer*, which is sent once."""
-    reasons = "\n".join(f"- {one.text or 'the answer'}: {one.reason}" for one in refused)
+    reasons = [f"{one.text or 'the answer'}: {one.reason}" for one in refused]
+    return repair_of(request.text, answer, reasons, "list")
+
+
+def repair_of(asked: str, answer: str, reasons: Sequence[str], form: str) -> str:
+    """Return the request to correct an *answer* to *asked*, a *form* of JSON, for *reasons*."""
+    listed = "\n".join(f"- {reason}" for reason in reasons)
     return (
-        f"{request.text}\n\n--- your answer before\n\n{clip_tokens(answer, 2_000)}\n\n"
-        f"--- not usable\n\n{reasons}\n\nReturn the whole list again, with these corrected or left "
-        "out. Only JSON."
+        f"{asked}\n\n--- your answer before\n\n{clip_tokens(answer, 2_000)}\n\n"
+        f"--- not usable\n\n{listed}\n\nReturn the whole {form} again, with these corrected or "
+        "left out. Only JSON."
     )

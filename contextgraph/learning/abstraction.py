@@ -850,18 +850,70 @@ class RewordingResult(Struct):
             self.fault = answer.reason
 
 
-class Rewriter(Struct, frozen=True):
-    """Lets *model* reword the methodologies of *store* that are not in its words."""
+class Wordings(Struct, frozen=True):
+    """The methodologies of *store* in the words of models."""
 
     store: Store
     derive: Callable[[Sequence[str]], Iterator[Derived]]
+
+    def waiting(self, model: str, error_ids: Collection[str] | None = None) -> Iterator[Derived]:
+        """Yield methodologies that *model* has not worded as they are now, with what to word.
+
+        Only those of the errors *error_ids*, if given.
+        """
+        known = self.errors(model) if error_ids is None else error_ids
+        for derived in self.derive(sorted(known)):
+            if _needs_words(derived[1], model):
+                yield derived
+
+    def errors(self, model: str) -> set[str]:
+        """Return the errors of all methodologies that need words of *model*."""
+        return {
+            methodology.error_id
+            for ids in id_pages(self.store.methodologies, BATCH)
+            for methodology in self.store.methodologies.get(ids)
+            if _needs_words(methodology, model)
+        }
+
+    def keep(self, batch: Sequence[Derived], answers: Sequence[ModelWording | str]) -> int:
+        """Store the words for a batch; return how many methodologies were reworded.
+
+        Where remedies were changed or removed meanwhile, the answer is of no use.
+        """
+        stored = {
+            methodology.id: methodology
+            for methodology in self.store.methodologies.get([m.id for _, m in batch])
+        }
+        changed = [
+            replace(now, words=answer.words)
+            for (_, planned), answer in zip(batch, answers, strict=True)
+            if not isinstance(answer, str)
+            and (now := stored.get(planned.id)) is not None
+            and now.remedies == planned.remedies
+        ]
+        if changed:
+            self.store.methodologies.put(changed)
+        return len(changed)
+
+
+def _needs_words(methodology: Methodology, model: str) -> bool:
+    """Return True where *model* has not answered yet for the remedies as they are now."""
+    words = methodology.words
+    is_retired = methodology.status is MethodologyStatus.RETIRED
+    return not is_retired and (words is None or words.model != model)
+
+
+class Rewriter(Struct, frozen=True):
+    """Lets *model* reword the methodologies that are not in its words."""
+
+    wordings: Wordings
     model: RemoteSummarizer
 
     def plan(self) -> WordingPlan:
         """Return what a consolidation would send now, at most: merging may leave less."""
-        changed = self.store.admin.unconsolidated().error_ids
+        changed = self.wordings.store.admin.unconsolidated().error_ids
         usage, prompts = NO_USAGE, []
-        for group, _ in self._todo({*changed, *self._errors()}):
+        for group, _ in self._todo({*changed, *self.wordings.errors(self.model.name)}):
             prompts.append(self.model.prompt(group))
             usage += self.model.estimate(group)
         return WordingPlan(self.model.name, tuple(prompts), usage)
@@ -879,7 +931,7 @@ class Rewriter(Struct, frozen=True):
         """
         result = RewordingResult()
         started, limit = time.monotonic(), None if within is None else within.total_seconds()
-        todo = self._todo(self._errors() if limit is None else of_changed)
+        todo = self._todo(None if limit is None else of_changed)
         while batch := list(islice(todo, _BATCH)):
             if not result.reason and limit is not None and time.monotonic() - started > limit:
                 result.reason = "learning does not wait for a model any longer"
@@ -888,30 +940,11 @@ class Rewriter(Struct, frozen=True):
                 result.add(answer)
             lease.check()
             counts.examined += len(batch)
-            counts.updated += self._write(batch, answers)
+            counts.updated += self.wordings.keep(batch, answers)
         return result
 
-    def _errors(self) -> set[str]:
-        """The errors of all methodologies that need words."""
-        return {
-            methodology.error_id
-            for ids in id_pages(self.store.methodologies, BATCH)
-            for methodology in self.store.methodologies.get(ids)
-            if self._needs_words(methodology)
-        }
-
-    def _todo(self, error_ids: Collection[str]) -> Iterator[Derived]:
-        """The methodologies of these errors that need words, with what to word."""
-        return (
-            derived for derived in self.derive(sorted(error_ids)) if self._needs_words(derived[1])
-        )
-
-    def _needs_words(self, methodology: Methodology) -> bool:
-        """True where the model has not answered yet for the remedies as they are now."""
-        words = methodology.words
-        return methodology.status is not MethodologyStatus.RETIRED and (
-            words is None or words.model != self.model.name
-        )
+    def _todo(self, error_ids: Collection[str] | None = None) -> Iterator[Derived]:
+        return self.wordings.waiting(self.model.name, error_ids)
 
     def _answers(
         self, batch: Sequence[Derived], reason: str, *, interactive: bool
@@ -928,23 +961,3 @@ class Rewriter(Struct, frozen=True):
 
         with ThreadPoolExecutor(_PARALLEL) as pool:
             return list(pool.map(answer_or_reason, batch))
-
-    def _write(self, batch: Sequence[Derived], answers: Sequence[ModelWording | str]) -> int:
-        """Store the words for a batch; how many methodologies were reworded.
-
-        Where remedies were changed or removed meanwhile, the answer is of no use.
-        """
-        stored = {
-            methodology.id: methodology
-            for methodology in self.store.methodologies.get([m.id for _, m in batch])
-        }
-        changed = [
-            replace(now, words=answer.words)
-            for (_, planned), answer in zip(batch, answers, strict=True)
-            if not isinstance(answer, str)
-            and (now := stored.get(planned.id)) is not None
-            and now.remedies == planned.remedies
-        ]
-        if changed:
-            self.store.methodologies.put(changed)
-        return sum(bool(methodology.words) for methodology in changed)

@@ -20,6 +20,7 @@ from contextgraph.learning.abstraction import (
     Rewriter,
     Similarity,
     StepCounts,
+    Wordings,
     credit_of_methodologies,
     in_batches,
     merge,
@@ -154,7 +155,11 @@ class MemoryConsolidator:
         """Return what `consolidate` would send to a language model; nothing is sent or written."""
         if self.model is None:
             return WordingPlan("", (), NO_USAGE)
-        return Rewriter(self._store, self._abstraction().derive, self.model).plan()
+        return Rewriter(self.wordings(), self.model).plan()
+
+    def wordings(self) -> Wordings:
+        """Return the methodologies as models word them."""
+        return Wordings(self._store, self._abstraction().derive)
 
     def _abstraction(self) -> Abstraction:
         return Abstraction(self._store, self.policy, Similarity(self._embedder))
@@ -239,7 +244,7 @@ class MemoryConsolidator:
     ) -> RewordingResult:
         if self.model is None:
             return RewordingResult()
-        rewriter = Rewriter(self._store, abstraction.derive, self.model)
+        rewriter = Rewriter(Wordings(self._store, abstraction.derive), self.model)
         within = self.policy.rewording_time if interactive else None
         result = rewriter.reword(lease, counts.word, changed, within)
         if result.waiting:

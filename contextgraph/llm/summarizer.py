@@ -20,7 +20,15 @@ from contextgraph.model import (
     Words,
     texts_in,
 )
-from contextgraph.text import clean, clip, count_tokens, mask_secrets, number_of, regex
+from contextgraph.text import (
+    clean,
+    clip,
+    count_tokens,
+    gives_instructions,
+    mask_secrets,
+    number_of,
+    regex,
+)
 from contextgraph.trace import command_lines, describe_remedy
 
 if TYPE_CHECKING:
@@ -109,6 +117,7 @@ _ATTEMPTS = 2
 _USUAL_ANSWER_TOKENS = 200
 _MAX_SITUATION, _MAX_STRATEGY = 400, 900
 _CODE = regex(r"`([^`]+)`")
+_ADDRESS = regex(r"\b[a-z][a-z0-9+.-]*://[^\s`)]+")
 
 
 class UnusableWordsError(Exception):
@@ -127,7 +136,7 @@ class RemoteSummarizer(Struct, frozen=True):
 
     def prompt(self, group: MethodologyGroup) -> str:
         """Return the prompt about *group*."""
-        return f"{prompt_text(PROMPT_VERSION)}\n{_facts(group)}"
+        return request_about(group)
 
     def estimate(self, group: MethodologyGroup) -> Usage:
         """About what one answer uses."""
@@ -139,20 +148,29 @@ class RemoteSummarizer(Struct, frozen=True):
 
         Raises `RemoteError` where the server fails.
         """
-        facts = _facts(group)
-        known = "\n".join(texts_in(orjson.loads(facts)))
+        facts, known = _facts(group), known_of(group)
         messages = first_messages(PROMPT_VERSION, facts)
         usage, reason = NO_USAGE, ""
         for _ in range(_ATTEMPTS):
             answer, call = self.chat.complete(messages, _answer_form(), interactive=interactive)
             usage += call
             try:
-                return ModelWording(_words_in(answer, known, self.name), usage)
+                return ModelWording(words_in(answer, known, self.name), usage)
             except UnusableWordsError as error:
                 reason = str(error)
             messages.append({"role": "assistant", "content": answer})
             messages.append({"role": "user", "content": f"Not usable: {reason}. Answer again."})
         return ModelWording(Words(self.name), usage, reason)
+
+
+def request_about(group: MethodologyGroup) -> str:
+    """Return the whole request for words of *group*, as one text."""
+    return f"{prompt_text(PROMPT_VERSION)}\n{_facts(group)}"
+
+
+def known_of(group: MethodologyGroup) -> str:
+    """Return the texts of the facts of *group*, in which quoted code has to stand."""
+    return "\n".join(texts_in(orjson.loads(_facts(group))))
 
 
 def _facts(group: MethodologyGroup) -> str:
@@ -174,8 +192,11 @@ def _answer_form() -> "type[BaseModel]":
     )
 
 
-def _words_in(answer: str, known: str, model: str) -> Words:
-    """The words in *answer*; code that they quote must stand in *known*."""
+def words_in(answer: str, known: str, model: str) -> Words:
+    """Return the words in *answer*; raise `UnusableWordsError`.
+
+    Code that they quote must stand in *known*, the texts of the facts.
+    """
     from pydantic import ValidationError
 
     try:
@@ -202,7 +223,12 @@ def _checked(name: str, value: str, limit: int, known: str, *, required: bool = 
         raise UnusableWordsError(f"{name} is longer than {limit} characters")
     if not text and required:
         raise UnusableWordsError(f"{name} is empty")
+    if gives_instructions(text):
+        raise UnusableWordsError(f"{name} addresses its reader")
     facts = " ".join(known.split())
+    for address in _ADDRESS.findall(text):
+        if address not in facts:
+            raise UnusableWordsError(f"{address} does not occur in the facts")
     for code in _CODE.findall(text):
         if code.strip() not in facts:
             raise UnusableWordsError(f"`{code}` does not occur in the facts")
