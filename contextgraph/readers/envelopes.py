@@ -42,7 +42,9 @@ _PROGRAM_TAGS = (
     "channel|agent-message|cross-session-message|[a-z-]+-hook|hook_context|session_context|"
     "ide_selection|ide_opened_file|ide_diagnostics|environment_details|environment_context|user_instructions|turn_aborted|"
     "persisted-output|attached_files|additional_data|open_and_recently_viewed_files|user_info|"
-    "system_notification|manually_attached_skills|git_status|project_layout"
+    "system_notification|manually_attached_skills|git_status|project_layout|"
+    "subagent_notification|agent_message_board_notification|user_shell_command|user_action|"
+    "recommended_plugins|context_window_reminder|current_time_reminder"
 )
 _PROGRAM_TAG = regex(rf"<(?P<end>/?)(?P<name>{_PROGRAM_TAGS})(?:\s[^<>]*)?>")
 # A person's words stand in these.

@@ -624,7 +624,8 @@ def _own_lines(lines: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """The lines that a fork or a sub-agent took over from the rollout it began in, and its own.
 
     They follow the description of that rollout, and are stamped with their own time or with the
-    one at which they were copied, at the start.
+    one at which they were copied, at the start. Its own begin at the latest with the turn that is
+    the first to name its thread.
     """
     metas = [
         (number, line)
@@ -634,24 +635,28 @@ def _own_lines(lines: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     if len(metas) < 2:
         return (), lines
     (first, begun), (second, copied) = metas[:2]
-    started = time_in(begun)
-    if started is None or _codex_session(copied) == _codex_session(begun):
+    started, id_ = time_in(begun), _codex_payload(begun).get("id")
+    if started is None or _codex_payload(copied).get("id") == id_:
         return (), lines
-    last = started + _COPYING
-    own = next(
-        (
-            number
-            for number, line in enumerate(lines)
-            if number > second and isinstance(line, dict) and (time_in(line) or started) > last
-        ),
-        len(lines),
-    )
+    last, own = started + _COPYING, len(lines)
+    turns: dict[object, int] = {}
+    for number, line in enumerate(lines[second + 1 :], second + 1):
+        if not isinstance(line, dict):
+            continue
+        payload = _codex_payload(line)
+        begins = turns.setdefault(payload.get("turn_id") or number, number)
+        if id_ and payload.get("thread_id") == id_:
+            own = begins
+            break
+        if (time_in(line) or started) > last:
+            own = number
+            break
     return lines[second:own], [*lines[: first + 1], *lines[own:]]
 
 
-def _codex_session(row: Row) -> object:
+def _codex_payload(row: Row) -> Row:
     payload = row.get("payload")
-    return payload.get("id") if isinstance(payload, dict) else None
+    return payload if isinstance(payload, dict) else {}
 
 
 def _codex_facts(row: Row) -> dict[str, str]:

@@ -320,6 +320,43 @@ def test_a_sub_agent_of_codex_owns_what_it_did_after_the_history_of_its_parent(t
     assert commands(run) == ["ls"]
 
 
+def test_a_sub_agent_of_codex_that_is_quick_owns_what_it_was_asked_and_did(tmp_path):
+    """Codex 0.169 was driven: with fork_context its own request follows the copies at once."""
+    spawn = {"subagent": {"thread_spawn": {"parent_thread_id": "0001", "depth": 1}}}
+    parent = Codex("0001")
+    parent.user("Boil the kettle, and always use steel")
+    child = Codex("0002", at=600, session_id="0001", forked_from_id="0001", source=spawn)
+    start = child.lines[0]["timestamp"]
+    child.add("event_msg", {"type": "task_started", "turn_id": "t1"})
+    child.lines += parent.lines
+    child.add("event_msg", {"type": "task_started", "turn_id": "t2"})
+    child.user("Look for the lid")
+    ended = {"type": "item_completed", "thread_id": "0002", "turn_id": "t2", "item": {}}
+    child.add("event_msg", ended)
+    child.call("c9", "exec_command", cmd="ls")
+    child.output("c9", "lid.c")
+    child.lines = [{**line, "timestamp": start} for line in child.lines]
+    (run,) = read(child.file(tmp_path))
+    assert (run.agent, run.task, commands(run)) == (
+        "codex-cli/subagent",
+        "Look for the lid",
+        ["ls"],
+    )
+
+
+def test_what_codex_says_of_a_sub_agent_is_not_said_by_a_person(tmp_path):
+    """Codex 0.169 was driven: the notification has the form of a request."""
+    log = Codex("0001")
+    log.user("Boil the kettle")
+    log.call("c1", "spawn_agent", message="Look for the lid")
+    log.output("c1", "{}")
+    log.user('<subagent_notification>\n{"status":"completed"}\n</subagent_notification>')
+    log.user("<user_shell_command>\n<command>ls</command>\n</user_shell_command>")
+    log.user("Use steel")
+    (run,) = read(log.file(tmp_path))
+    assert messages(run) == ["Use steel"]
+
+
 GEMINI: Line = {
     "sessionId": "g-1",
     "startTime": "2026-10-05T09:00:00Z",
