@@ -352,16 +352,20 @@ def codex_options(server: Server) -> list[str]:
 CLIENT = {"name": "test", "title": "test", "version": "1"}
 
 
-def test_words_that_a_person_types_while_codex_works_were_said(
+def test_words_that_a_person_types_while_codex_works_were_said_and_a_sub_agent_is_started(
     codex_cli: Path, project: Path
 ) -> None:
     (Path.home() / ".codex").mkdir(parents=True)
     working = "touch begun; sleep 3"
+    task = {"message": "Look for it", "fork_context": True}
+    calls: list[Call | None] = [working, "echo built", None]
+    # The session goes on beside its sub-agent: either may ask the model first.
+    calls += ["echo first", ("spawn_agent", task), "grep -r tariffs .", "grep -r tariffs ."]
 
     def said(words: str) -> list[dict[str, str]]:
         return [{"type": "text", "text": words}]
 
-    with model(response, [working, "echo built"]) as server:
+    with model(response, calls) as server:
         program = CodexServer(codex_cli, codex_options(server), project)
         program.call("initialize", clientInfo=CLIENT)
         thread = program.call("thread/start", cwd=str(project))["thread"]["id"]
@@ -371,11 +375,19 @@ def test_words_that_a_person_types_while_codex_works_were_said(
         turn = asked["turn"]["id"]
         program.call("turn/steer", threadId=thread, expectedTurnId=turn, input=said(TYPED))
         program.wait_for("turn/completed")
+        other = program.call("thread/start", cwd=str(project))["thread"]["id"]
+        program.call("turn/start", threadId=other, input=said("check the tariffs"))
+        for _ in range(2):
+            program.wait_for("turn/completed")
         program.close()
 
     runs, rules = learned(Path.home() / ".codex" / "sessions")
 
-    assert runs == {"build the site": [working, "echo built"]}
+    assert runs.pop("check the tariffs")[1].startswith("spawn_agent ")
+    assert runs == {
+        "build the site": [working, "echo built"],
+        "Look for it": ["grep -r tariffs ."],
+    }
     assert rules == {TYPED: 1}
 
 

@@ -54,7 +54,7 @@ WARNING = "`python tests/runtests.py <tests>` (3 of 3) did"
 CLAUDE_CODE = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 Command: TypeAlias = Sequence[str | Path]
 # A shell line, or another tool of Claude Code with what it is given.
-Call: TypeAlias = str | tuple[str, Mapping[str, str]]
+Call: TypeAlias = str | tuple[str, Mapping[str, Any]]
 SHOWN = re.compile(r"<cg-memory.*?</cg-memory>", re.DOTALL)
 
 
@@ -116,14 +116,17 @@ def message(call: Call | None) -> Reply:
     )
 
 
-def response(command: str | None) -> Reply:
-    """An answer of the route /v1/responses: a call of the tool exec_command, or "done"."""
+def response(call: Call | None) -> Reply:
+    """An answer of the route /v1/responses: a command, a call for sub-agents, or "done"."""
     text = {"type": "output_text", "text": "done"}
-    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": [text]}
-    if command:
+    item: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant"}
+    item["content"] = [text]
+    if call:
         number = os.urandom(4).hex()
+        name, given = ("exec_command", {"cmd": call}) if isinstance(call, str) else call
         item = {"type": "function_call", "id": f"fc_{number}", "call_id": number}
-        item |= {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
+        item |= {"name": name, "arguments": json.dumps(given)}
+        item |= {} if isinstance(call, str) else {"namespace": "multi_agent_v1"}
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     return events(
         {"type": "response.created", "response": {"id": "resp_1"}},
