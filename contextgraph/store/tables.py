@@ -26,6 +26,7 @@ Value = TypeVar("Value")
 _NAME = 80
 # Characters of a caption that a graph browser shows at least.
 _CAPTION = 12
+_LONG_WORD = 8
 _NUMBER = regex(r"\d+$")
 _CANDIDATES = 8_192
 
@@ -38,15 +39,20 @@ def file_key(repo: str, path: str) -> str:
 def file_shown(key: str) -> Mapping[str, Scalar]:
     """Return the properties of the node of the file with this *key*.
 
-    A browser shows only the beginning of a caption, and many paths differ only at their end.
+    A browser shows only the beginning of a caption, and of a long word less: a short name comes
+    with its folder, of a long one its beginning and its end.
     """
     repo, _, path = key.rpartition(" ")
-    end, _ = splitext(path)
-    if splitext(end)[1]:  # a copy, such as tools.py.orig
-        end = path
-    base = end.rpartition("/")[2]
-    begin = f"{base[:3]}…{base[-8:]}" if len(base) >= _CAPTION else f"…{end[1 - _CAPTION :]}"
-    name = path if len(path) <= _CAPTION else f"{begin} ({path})"
+    folder, _, base = path.rpartition("/")
+    stem, _ = splitext(base)
+    if splitext(stem)[1]:  # a copy, such as tools.py.orig
+        stem = base
+    if len(path) <= _CAPTION:
+        name = path
+    elif len(stem) > _LONG_WORD:
+        name = f"{stem[:3]}… {stem[-7:]} ({path})"
+    else:
+        name = f"{stem} {folder.rpartition('/')[2]} ({path})" if folder else path
     return {"name": name, "path": path, "repo": repo}
 
 
@@ -403,7 +409,7 @@ def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
 def _fragment_shown(value: model.Fragment, instance: str) -> Mapping[str, Scalar]:
     # Runs of a task begin alike: the number of the task and the steps identify one.
     number = _NUMBER.search(instance)
-    place = f"{number[0] if number else instance[-4:]}.{value.start}-{value.end}"
+    place = f"{number[0] if number else instance[-4:]} {value.start}-{value.end}"
     return {
         "name": f"{place} {value.name}",
         "start": value.start, "end": value.end,

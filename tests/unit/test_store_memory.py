@@ -362,7 +362,7 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
     assert nodes[run.id] == nodes[run.id] | shown
     shown = {
         "label": "Fragment",
-        "name": f"0.{fragment.start}-{fragment.end} {fragment.name}",
+        "name": f"0 {fragment.start}-{fragment.end} {fragment.name}",
         "repo": REPO,
     }
     shown |= {"description": fragment.description, "phase": fragment.phase}
@@ -385,7 +385,8 @@ def test_captions_of_files_begin_with_what_tells_them_apart(store: SqliteStore) 
     first, *others = bundle.fragments
     store.runs.add([replace(bundle, fragments=(replace(first, files=paths), *others))])
     names = [store.admin.graph().nodes[f"{REPO} {path}"]["name"] for path in paths]
-    assert names[0] == "…admin/tests (tests/admin/tests.py)"
+    assert names[0] == "tests admin (tests/admin/tests.py)"
+    assert names[2] == "tes… imple_a (test_simple_a.py)"
     assert len({name[:12] for name in names}) == len(paths)
 
 
