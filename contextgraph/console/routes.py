@@ -268,7 +268,7 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
         "known": memory.session_facets(limit=0).total,
         "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
         "sessions": memory.sessions(limit=_FEW),
-        "lessons": sorted(lessons, key=lambda one: (-one.time.timestamp(), one.id))[:_NEWEST],
+        "lessons": [one for one in lessons if _is_shown(one)][:_NEWEST],
         "periods": outcomes_over_time(memory.store.runs.listed(model.RunFilter(), _CHARTED)),
         "problems": [check.name for check in memory.health(quick=True) if not check.ok],
     }
@@ -288,6 +288,14 @@ def _session_tiles(memory: AgentMemory, lately: model.SessionFilter) -> list[Til
         ("sessions", f"{facets.total:,}", ", ".join(ended)),
         ("tokens", short_count(tokens) if tokens else "–", " ".join(filter(None, spent))),
     ]
+
+
+def _is_shown(lesson: model.Lesson) -> bool:
+    """Return whether a *lesson* is listed where no status is asked for.
+
+    Most proposed ones are talk: of these only the likely ones.
+    """
+    return lesson.status is model.LessonStatus.ACTIVE or is_decided(lesson)
 
 
 def _lesson_tile(lessons: Sequence[model.Lesson], since: datetime) -> Tile:
@@ -564,7 +572,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "lines": [line.text for line in playbook_lines(playbook)],
         "tests": playbook.tests[:_COMMANDS],
         "commands": [*playbook.setup[:_COMMANDS], *playbook.scripts[:_COMMANDS]],
-        "lessons": memory.lessons.of(repo)[:_FEW],
+        "lessons": [one for one in memory.lessons.of(repo) if _is_shown(one)][:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
         "sessions": memory.sessions(model.SessionFilter(repo), _FEW),
@@ -628,6 +636,12 @@ def _shown(memory: AgentMemory, shown: Sequence[model.Exposure]) -> Values:
     texts |= {item.id: item.strategy for item in memory.store.methodologies.get(ids)}
     for recovery in memory.store.recoveries.of_fragments(ids):
         texts[recovery.fragment_id] = describe_remedy(recovery.actions)
+    texts |= {
+        run.id: f"a similar task: {run.title}"
+        for run in memory.store.runs.trajectories(
+            [id_ for id_, text in texts.items() if not text]
+        ).values()
+    }
     for exposure in shown:
         lines = headlines(exposure.text)
         is_line_each = len(lines) == len(exposure.items)
@@ -690,9 +704,7 @@ class LessonQuestion(Struct, frozen=True):
 
     def has(self, lesson: model.Lesson, but: str = "") -> bool:
         """Return whether *lesson* is wanted; the property *but* does not count."""
-        # Most proposed ones are talk: of these the likely ones, unless they are asked for.
-        is_shown = lesson.status is model.LessonStatus.ACTIVE or is_decided(lesson)
-        is_listed = lesson.status == self.status if self.status else is_shown
+        is_listed = lesson.status == self.status if self.status else _is_shown(lesson)
         return (
             (but == "repo" or self.repo in {"", lesson.repo})
             and (but == "kind" or self.kind in {"", lesson.kind})
