@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from contextgraph.model import Action, Json, RawTrajectory, Spent, Step
-from contextgraph.readers.conversation import Call, Result, Thought, Turn, conversation_of, time_in
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Thought,
+    Turn,
+    UserMessage,
+    conversation_of,
+    time_in,
+)
 from contextgraph.readers.envelopes import (
     first_word,
     known,
@@ -287,6 +295,9 @@ _RETURN_CODE = regex(r"\s*<returncode>(-?\d{1,10})</returncode>\s*")
 _OUTPUT = regex(
     r"\A(\s*<returncode>-?\d{1,10}</returncode>\s*|)<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL
 )
+# Names what a person in the loop did: interrupted, rejected commands or added a task.
+_INTERRUPT = "interrupt_type"
+_NOTHING_TYPED = "Temporary interruption caught."
 _TASK_VARIABLE = regex(r"\{\{\s*task\s*\}\}")
 _DIFF = regex(r"^(?:diff --git |--- )", re.MULTILINE)
 
@@ -405,7 +416,8 @@ def _reply(message: Row, answers: Sequence[Row], name: str) -> Iterator[Turn]:
     time = time_in(row_at(message, "extra"))
     yield from _thoughts(message, time)
     by_id = {_answered_id(answer): answer for answer in answers if _answered_id(answer)}
-    in_order = iter([answer for answer in answers if not _answered_id(answer)])
+    typed = [answer for answer in answers if loose_text(row_at(answer, "extra"), _INTERRUPT)]
+    in_order = iter([one for one in answers if not _answered_id(one) and one not in typed])
     for number, (id_, command) in enumerate(_commands(message)):
         answer = by_id.get(id_) or next(in_order, None)
         extra = row_at(answer, "extra") if answer else {}
@@ -414,6 +426,11 @@ def _reply(message: Row, answers: Sequence[Row], name: str) -> Iterator[Turn]:
             yield Call(_BASH, arguments, f"{name}:{number}", time or time_in(extra))
         if answer:
             yield _result(answer, extra, f"{name}:{number}")
+    for answer in typed:
+        # Where nothing was typed, the program says that it was interrupted.
+        words = content_text(answer).partition(": ")[2].removesuffix(_NOTHING_TYPED)
+        extra = row_at(answer, "extra")
+        yield UserMessage(words, extra[_INTERRUPT] == "UserInterruption", time_in(extra))
 
 
 def _answered_id(answer: Row) -> str:
@@ -471,7 +488,7 @@ FORMATS = (
     Format(
         MINI_SWE_AGENT,
         "object with messages and info, or a list of messages with bash blocks",
-        "task, commands, exit codes, times, model, patch, exit status",
+        "task, commands, exit codes, times, model, patch, exit status, words of a person",
         is_mini,
         mini_runs,
         omits="costs, the configuration",

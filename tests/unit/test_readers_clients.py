@@ -779,3 +779,36 @@ def test_a_chat_of_vs_code_without_a_folder_is_read(tmp_path):
     (history,) = discover(tmp_path, {}).histories
     (run,) = read(*history.files)
     assert (run.agent, run.task) == ("copilot-chat", "Boil the kettle")
+
+
+def test_what_a_person_in_the_loop_of_mini_swe_agent_types_was_said(tmp_path):
+    """mini-swe-agent 2.4.6, agents/interactive.py: interruptions, rejections and new tasks."""
+
+    def ran(command: str) -> Line:
+        return {"role": "assistant", "content": "", "extra": {"actions": [{"command": command}]}}
+
+    def typed(words: str, kind: str) -> Line:
+        return {"role": "user", "content": words, "extra": {"interrupt_type": kind}}
+
+    shown = {"role": "user", "content": "ok", "extra": {"raw_output": "ok", "returncode": 0}}
+    rejected = "Commands not executed. The user rejected your commands with the following message: "
+    conversation: list[Line] = [
+        {"role": "user", "content": "Boil the kettle"},
+        ran("make test"),
+        typed("Interrupted by user: Temporary interruption caught.", "UserInterruption"),
+        ran("make test"),
+        typed("Interrupted by user: Use steel: never glass", "UserInterruption"),
+        ran("make glass"),
+        typed(f"{rejected}Not glass", "UserRejection"),
+        ran("make steel"),
+        shown,
+        typed("The user added a new task: Boil milk", "UserNewTask"),
+        ran("make milk"),
+        shown,
+    ]
+    path = tmp_path / "kettle.traj.json"
+    path.write_bytes(orjson.dumps({"info": {}, "messages": conversation}))
+    (run,) = read(path)
+    assert messages(run) == ["Use steel: never glass", "Not glass", "Boil milk"]
+    assert [step.interrupted for step in run.steps] == [True, True, False, False, False]
+    assert run.steps[3].observation == "ok"
