@@ -3,9 +3,10 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import fields
 from datetime import datetime
+from io import StringIO
 from math import floor
 from os.path import exists
 from pathlib import Path
@@ -39,7 +40,7 @@ from contextgraph.cli.output import (
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.model.values import replace
 from contextgraph.service.records import context_record, record_of
-from contextgraph.text import masked_name, neutral, number_of, one_line
+from contextgraph.text import fence, masked_name, neutral, number_of, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -302,7 +303,13 @@ def _answer(
     elif found:
         print_found(found)
     elif context:
-        (_show if details else _show_summary)(context)
+        show = _show if details else _show_summary
+        if sys.stdout.isatty():
+            show(context)
+        else:  # a program reads it, perhaps an agent
+            with redirect_stdout(StringIO()) as shown:
+                show(context)
+            print(fence(shown.getvalue().rstrip("\n"), context.id))
     else:
         print_text(f"nothing useful known{_reason(memory, context, question.state, why=why)}")
     if why and context.silenced and not common.as_json:

@@ -59,7 +59,7 @@ from contextgraph.service.operations.arguments import (
     Tokens,
     arguments_of,
 )
-from contextgraph.text import clip, gives_instructions, mask_secrets, neutral, words
+from contextgraph.text import clip, fence, gives_instructions, mask_secrets, neutral, words
 from contextgraph.trace import command_lines, state_at
 
 _RUN = """\
@@ -301,6 +301,19 @@ def _each(values: Iterable[Any], names: str) -> list[Json]:
     return [_neutral(_fields(value, names)) for value in values]
 
 
+_SAID = frozenset(("text", "title", "task", "action", "observation"))
+
+
+def _quoted(value: Result) -> Result:
+    """Return *value* with each text that somebody wrote in a fence, whatever its language."""
+    return {
+        name: fence(one, "quote")
+        if name in _SAID and one and isinstance(one, str)
+        else _neutral(one)
+        for name, one in value.items()
+    }
+
+
 _RUN_FIELDS = "id instance_id repo agent outcome total_steps task"
 _COMMAND = "line worked tried error_type"
 
@@ -413,7 +426,7 @@ def search_trajectories(
         if text
         else stored.for_task(None, scope, limit)
     )
-    return {"runs": [_neutral(_found(run)) for run in matches]}
+    return {"runs": [_quoted(_found(run)) for run in matches]}
 
 
 def get_trajectory(
@@ -433,17 +446,19 @@ def get_trajectory(
         )
     read = asked.memory.inspect(raw)
     shown: list[Json] = [
-        {
-            "index": one.index,
-            "action": clip(neutral(one.step.action.text), _TEXT_CHARS),
-            "observation": clip(neutral(one.step.observation or ""), _TEXT_CHARS),
-            "exit_code": one.step.exit_code,
-            "error": one.error.error_type if one.error else None,
-        }
+        _quoted(
+            {
+                "index": one.index,
+                "action": clip(neutral(one.step.action.text), _TEXT_CHARS),
+                "observation": clip(neutral(one.step.observation or ""), _TEXT_CHARS),
+                "exit_code": one.step.exit_code,
+                "error": one.error.error_type if one.error else None,
+            }
+        )
         for one in read.trace.steps[first_step : first_step + steps]
     ]
     parts = _each(read.fragments[:_PARTS], "start end fragment_type description")
-    return {"run": _neutral(_found(run)), "parts": parts, "steps": shown}
+    return {"run": _quoted(_found(run)), "parts": parts, "steps": shown}
 
 
 def report_outcome(
@@ -550,7 +565,8 @@ def _notes(answer: Any) -> Result:
 
 def _safe(answer: Any) -> Result:
     safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
-    return {"found": _each(safe, "kind id text repo time score probability session title command")}
+    names = "kind id text repo time score probability session title source command"
+    return {"found": [_quoted(_fields(found, names)) for found in safe]}
 
 
 def _brief(answer: Any) -> Result:
@@ -582,7 +598,8 @@ def _entities(answer: Any) -> Result:
 
 def _lessons(answer: Any) -> Result:
     safe = (one for one in answer["lessons"] if not gives_instructions(one["text"]))
-    return {"lessons": _each(safe, "id kind text repo time sessions")}
+    names = "id kind text repo time sessions"
+    return {"lessons": [_quoted(_fields(lesson, names)) for lesson in safe]}
 
 
 _LIMIT = (Limit, _FEW)
