@@ -24,7 +24,7 @@ _NICE = 10
 _WIDTH = 150
 
 
-@common_options()
+@common_options("max_cost")
 def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     common: Common,
     *,

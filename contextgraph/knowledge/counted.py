@@ -35,6 +35,8 @@ _NOT_FOUND = regex(
     re.MULTILINE,
 )
 _SOON, _STEM, _READ = 4, 4, 500
+# Of what was refused in one session so much is a rule: the others are of the moment.
+_REFUSED_ONCE = 0.3
 _ASKS = regex(r"(?i:ask|question)")
 
 
@@ -101,7 +103,8 @@ def refused_calls(
             )
             about = About(programs=(name,))
             text = f"People refused the agent's call of `{name}`: ask before it."
-            yield text, LessonFacts(LessonKind.RULE, Origin.COUNTED, about, (said,))
+            kind, origin = LessonKind.RULE, Origin.COUNTED
+            yield text, LessonFacts(kind, origin, about, (said,), probability=_REFUSED_ONCE)
 
 
 def _called(action: Action) -> list[str]:

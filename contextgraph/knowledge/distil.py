@@ -58,7 +58,7 @@ _MAX_STARTS = 200
 _CODE = regex(r"`([^`]+)`")
 _NAME = regex(
     r"(?<![\w./-])(?:[\w.-]+/[\w./-]*\w|\w\w+(?:\.\w\w+)+|\w*[a-z]\w*[A-Z]\w*|\w+(?:_\w+)+"
-    r"|--?[a-z][\w-]+|v?\d[\w.]*)"
+    r"|--?[a-z][\w-]+|v?\d[\w.]*|[\w-]*[A-Za-z]\d[\w-]*)"
 )
 _PART = regex(r"[^\W_]+")
 _ADDRESS = regex(r"\b[a-z][a-z0-9+.-]*://|\b[\w.+-]+@[\w-]+\.\w", re.IGNORECASE)

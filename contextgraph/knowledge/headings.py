@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from contextgraph.knowledge.sentences import is_common
-from contextgraph.model import Lesson
+from contextgraph.model import Lesson, Origin
 from contextgraph.text import regex, stems
 
 # The noun phrase after one of these ends at a word that the model of sentences knows.
@@ -61,7 +61,9 @@ def _candidates(lesson: Lesson) -> Iterator[tuple[int, str, str]]:
     """Yield possible headings: their rank, by what two are the same, and as they are shown."""
     for name in lesson.about.names:
         yield _NAME, name.rpartition("/")[2].casefold(), name
-    for match in _PHRASE.finditer(lesson.text):
+    # What is counted is said in one form: its names are all that it speaks of.
+    text = "" if lesson.origin is Origin.COUNTED else lesson.text
+    for match in _PHRASE.finditer(text):
         phrase = list[str]()
         for word in match["words"].split():
             if is_common(word.lower()) or len(word) < _FEWEST_LETTERS:
