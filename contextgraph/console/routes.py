@@ -595,6 +595,7 @@ _MOMENTS = {
     "prompt": "at a request",
     "before": "before a command or an edit",
     "error": "at an error",
+    "failing": "while it went as failed runs had",
     "submit": "before it ended",
     "": "when it was asked, or at a loop",
 }

@@ -17,7 +17,7 @@ from contextgraph.service.app import create_app
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
-from tests.builders import NO_MODULE, recovering_run, step
+from tests.builders import NO_MODULE, recovering_run, run, step
 from tests.served import Served, learn, served, signed_in
 
 QUARANTINE, RELEASE = {"decision": "quarantine"}, {"decision": "release"}
@@ -144,6 +144,25 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
     assert "Earlier runs: set `PYTHONPATH=lib`" in unescape(listed)
     assert "PYTHONPATH=lib" in listed
     assert "cleared</span>" in listed
+
+
+def test_a_warning_that_a_run_goes_as_failed_ones_did_is_listed(
+    service: Served, visitor: TestClient
+) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    for number in range(24):
+        is_solved = number % 2 == 0
+        first = ("sed -i 's/1/2/' shop/totals.py" if is_solved else "ls shop", "", 0)
+        outcome = Outcome.SOLVED if is_solved else Outcome.FAILED
+        steps = [first, *[(f"cat shop/{at}.py", "x", 0) for at in range(24)]]
+        memory.learn(run(steps, instance_id=f"acme__shop-{100 + number}", outcome=outcome))
+    with memory.live(repo="acme/shop", instance_id="acme__shop-99", task="Totals") as live:
+        for at in range(24):
+            live.observe(Action("bash", f"cat shop/{at}.py"), "x", exit_code=0)
+    listed = page(visitor, "/pages/advice")
+
+    assert "No existing file was changed: 0 of 12 earlier runs" in listed
+    assert "while it went as failed runs had" in listed
 
 
 def test_facts_of_a_start_are_told_by_their_text(service: Served, visitor: TestClient) -> None:
