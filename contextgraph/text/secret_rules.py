@@ -153,13 +153,19 @@ def is_password(value: str) -> bool:
     if _DIGIT_RUN.search(value):
         return letters
     mixed = value != value.lower() and value != value.upper()
+    if _APP_PASSWORD.match(value):
+        return True
     return (mixed and not _SYMBOLS.isdisjoint(value)) or _is_scrambled(value)
 
 
 def is_passphrase(value: str) -> bool:
     """Return True if *value* is a password of several words, and not a sentence about passwords."""
     words = value.lower().replace("-", " ").split()
-    if is_placeholder(value) or not _PROSE.isdisjoint(words):
+    if is_placeholder(value):
+        return False
+    prose = sum(word in _PROSE for word in words)
+    # A phrase of twelve words of a wallet has some of them by chance (five in 2,048).
+    if prose > (2 if len(words) >= 12 else 0):
         return False
     if _WORDS.match(value):
         return True
@@ -267,7 +273,8 @@ _OPTION_NAME = regex(
     r"|\bauthtoken|\b(?:re)?set-(?:[\w-]{1,20}-)?password|\b(?:mysqladmin|nmcli)\b[^\n|;&]{0,100}\spassword"
     r"|\bgh\s{1,4}secret\s{1,4}set\b[^\n|;&]{0,100}\s(?:-b|--body)"
     r"|[\w-](?:auth|api)-?key|\benable\ssecret|\busername\s\S{1,40}\s(?:\w{1,20}\s){0,2}(?:password|secret)"
-    r"|insecure-password|header\s(?:set\s)?[\w-]{1,40})\Z",
+    r"|insecure-password"
+    r"|\b(?:set\s-\w{1,3}|setx|setenv|\w{2,12}_param)\s\w{1,40}|header\s(?:set\s)?[\w-]{1,40})\Z",
     re.IGNORECASE,
 )
 # SQL has its passwords in quotes.
@@ -537,8 +544,8 @@ _KEY_NAMES = "|".join(
 # Names in prose and in expressions are many; a match object for each would cost the most.
 _ASSIGNED = (
     r"""(?=[\w"'`\]*\\-]{0,30}+[ \t]{0,20}+"""
-    r"""(?:[=:：>(,]|\?\?|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
-    r"""|(?:is|was|lautet|ist|as)[ :]|encoding=|\|))"""
+    r"""(?:[=:：>(,]|\?[?=]|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
+    r"""|(?:for\ [\w.-]{1,30}\ )?(?:is|was|lautet|ist|est|es|as)[ :]|encoding=|\|))"""
 )
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_-][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
@@ -561,17 +568,19 @@ _EXACT = {
 _FOLDED = {
     "k": rf"""k(?:
         (?P<backblaze>00[0-9](?=[a-z0-9+/]{{27}}))
+        | init(?P<piped3>(?<=\|\ kinit))
+        | s(?P<piped4>(?<=luks)(?:open|format|addkey))
         | ty(?P<jwk>"(?<="kty"))
         | ey(?P<kaggle>"(?<="key")(?=:[ ]?"[0-9a-f]{{32}}"))
         | (?P<telnyx>ey0(?=[a-f0-9]{{20,40}}_))
         | e[ny](?:
             (?P<token>(?<=token){_ASSIGNED})
             | (?P<values1>(?<=token)(?=[^()\n]{{0,100}}\)\s{{0,9}}values))
-            | (?P<option>(?<=[-h\ ]token){_BLANK})
-            | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
+            | (?P<option>(?<=[-h\ _]token){_BLANK})
+            | (?P<private_key>(?:(?<=private\ key)|(?<=static\ key))(?:\ block|\ v1)?-----)
             | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
             | (?P<key_data>(?<=client-key)-data)
-            | (?P<option1>(?<=[-i]key){_BLANK})
+            | (?P<option1>(?<=[-i_]key){_BLANK})
             | (?P<suffix2>(?<=[a-z]-key)(?=:\ ))
             | (?P<key1>(?<=\ key)(?=\ is[\ :]))
             | (?P<bare_key>(?<=[\s"'({{]key)(?=["']?\s?[:=]))
@@ -602,6 +611,7 @@ _FOLDED = {
             |(?P<piped2>(?=\ put\ ))|(?P<option3>(?:-string)?{_BLANK}))
         | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
         | (?P<password3>nha{_ASSIGNED})
+        | (?P<session>ss(?:ion)?id(?:(?<=phpsessid)|(?<=jsessionid)|(?<=net_sessionid))=)
         | (?P<positional7>curestring(?:\ {{1,4}}-string)?(?=\ ))
         | t(?P<positional9>(?<=alias\ set)(?:\ [^\s]{{1,200}}){{3}}(?=\ ))
         | t(?P<positional8>(?<=config\ set|figure\ set|secret\ set|ecrets\ set)\ [\w.:/@-]{{0,60}}
@@ -648,7 +658,7 @@ _FOLDED = {
     "credential": r"credentials?(?P<pair>\()",
     "auth": rf"""auth(?:
         (?P<docker>"(?<="auth")(?=[ ]{{0,4}}:))
-        | (?P<suffix1>(?<=\.auth)(?=[ ]{{0,4}}[:=]))
+        | (?P<suffix1>(?:(?<=\.auth)|(?<=aspxauth))(?=[ ]{{0,4}}[:=]))
         | (?P<positional19>(?<=>\ auth)(?=\ ))
         | (?P<pair1>(?:=|:\ |\ =\ )?[(\[])
         | (?P<positional16>\ (?:plain|login)(?=\ ))
@@ -661,6 +671,7 @@ _FOLDED = {
     # Passwords that are hashed.
     "$": (
         r"\$(?:production(?P<braintree>\$(?<=access_token\$production\$))"
+        r"|(?<=sha256\$)[0-9]{4,7}(?P<crypt2>\$)"
         r"|(?:[156y]|2[abxy]|apr1|argon2(?:id|i|d))(?P<crypt>\$))"
     ),
     "{ssha": r"\{ssha[0-9]{0,3}(?P<crypt1>\})",
@@ -843,7 +854,7 @@ _ANNOTATION = (
     r"|\s[aA]s\s\w{1,20}(?=\s{0,3}=))?"
 )
 _SIGN = (
-    r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])(?:\*\*)?|：)[ \t]{0,20}+)"
+    r"(?P<sign>[ \t]{0,20}+(?:=>|:=|\?=|=(?!=)|:(?![:/])(?:\*\*)?|：)[ \t]{0,20}+)"
     # Of YAML: an anchor, a type, a text on lines of its own.
     r"(?>(?:&\w{1,20}[ ]|!!str[ ]|\|[-+]?\n[ \t]{1,20})?)"
 )
@@ -872,7 +883,10 @@ _MARKED_UP = (
 _SPACED = r"[ \t]{1,4}[\"'](?P<spaced>[^\"'`\s\\<>]{8,256}+)[\"']"
 _ARGUMENT = rf"(?:\(|,)\s{{0,3}}{_QUOTE}(?P<argument>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
 # As a person writes it.
-_SAID = r"(?:\s(?:is|was|lautet|ist)|[ \t]{0,9}\|)[ :]{1,2}[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
+_SAID = (
+    r"(?:(?:\sfor\s[\w.-]{1,30})?\s(?:is|was|lautet|ist|est|es)|[ \t]{0,9}\|)[ :]{1,2}"
+    r"[\"'`]?(?P<said>[^\s\"'`<>\\]{8,256}+)"
+)
 # What takes the place of a variable that is not set.
 _FALLBACK = (
     r"['\"]?[\])]{0,2}[ \t]{0,3}(?:\|\||\?\?)[ \t]{0,3}"
@@ -1224,6 +1238,12 @@ _RULES = {
         r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s:\"']{6,128})(?=\s|\\n|[\"']|\Z)",
         _after,
         lambda match: is_option_value(match["secret"]),
+    ),
+    "session": Rule(
+        "cookie",
+        r"(?P<secret>[\w%.-]{16,256}+)",
+        _after,
+        lambda match: is_random(match["secret"]) and changes_kind(match["secret"]),
     ),
     "jar": Rule("cookie", _COOKIE_JAR, _after, lambda match: is_key(match["secret"])),
     "webhook": Rule("webhook", _WEBHOOK, _after, _random),

@@ -550,6 +550,17 @@ CHOSEN = "Kaffee" + "4667!"
         ('"Jwt": {{"Key": "{}"}}', RANDOM[:32]),
         (".dockerconfigjson: eyJhdXRo{}", RANDOM),
         ("set psksecret {}", CHOSEN),
+        ("the password for staging is {}", CHOSEN),
+        ("le mot de passe est {}", CHOSEN),
+        ("setx API_KEY {}", RANDOM[:32]),
+        ("API_KEY ?= {}", RANDOM[:32]),
+        ("PHPSESSID={}", "8imkmbvnhi1by" + "5kd58jxewzyxr"),
+        ("echo '{}' | kinit jo", CHOSEN),
+        ("echo -n '{}' | cryptsetup luksOpen /dev/sda1 x -", CHOSEN),
+        ("APPLICATION_SPECIFIC_PASSWORD={}", "abqd-efgh" + "-ijkl-mnop"),
+        ("pbkdf2_sha256$600000${}", RANDOM[:22] + "$" + RANDOM),
+        ("-----BEGIN OpenVPN Static key V1-----\n{}\n", HEX),
+        ('MNEMONIC="{}"', "witch collapse practice feed shame open road creek again least ice dog"),
     ],
 )
 def test_a_secret_is_known_by_what_stands_beside_it(form, value):
