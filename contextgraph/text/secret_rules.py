@@ -543,7 +543,7 @@ _KEY_NAMES = "|".join(
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
 _ASSIGNED = (
-    r"""(?=[\w"'`\]*\\-]{0,30}+[ \t]{0,20}+"""
+    r"""(?=[\w"'`\]*\\.-]{0,30}+[ \t]{0,20}+"""
     r"""(?:[=:：>(,]|\?[?=]|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
     r"""|(?:for\ [\w.-]{1,30}\ )?(?:is|was|lautet|ist|est|es|as)[ :]|encoding=|\|))"""
 )
@@ -846,7 +846,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.
 _NAME_END = (
-    r"(?i:(?>(?:[_-]?(?:access|secret|key|token|value|hash|base)){0,3})s?+(?>(?:_?[0-9]{1,2}+)?))"
+    r"(?i:(?>(?:[_.-]?(?:access|secret|key|token|value|hash|base)){0,3})s?+"
+    r"(?>(?:[_ ]?[0-9]{1,2}+)?))"
     r"(?:\\{0,7}[\"'`]|\\{1,7}u002[27]|\*\*)?\]?"
 )
 _ANNOTATION = (

@@ -553,6 +553,7 @@ CHOSEN = "Kaffee" + "4667!"
         ("the password for staging is {}", CHOSEN),
         ("le mot de passe est {}", CHOSEN),
         ("setx API_KEY {}", RANDOM[:32]),
+        ('http.secret.key="{}"', RANDOM),
         ("API_KEY ?= {}", RANDOM[:32]),
         ("PHPSESSID={}", "8imkmbvnhi1by" + "5kd58jxewzyxr"),
         ("echo '{}' | kinit jo", CHOSEN),
