@@ -277,11 +277,24 @@ AGENTS = {
 _LAUNCHER = """\
 #!/bin/sh
 # Written by contextgraph: starts the program where it was installed, the newest first.
+# Isolated: modules of the folder that the agent works in would come first. A Python that was
+# upgraded no longer finds the program, and has read nothing of the event: the next one is tried.
+run='import os, sys
+tried, launch, *given = sys.argv[1:]
+sys.argv[1:] = given
+try:
+    from contextgraph.__main__ import main
+except ModuleNotFoundError:
+    os.execv(launch, [launch, "--after", tried, *given])
+main()'
+tried=0 number=0
+if [ "$1" = --after ]; then tried=$2; shift 2; fi
 start() {
-    python=$1 program=$2
+    number=$((number + 1)) python=$1 program=$2
     shift 2
-    # Isolated: modules of the folder that the agent works in would come first.
-    if [ -x "$python" ] && [ -f "$program" ]; then exec "$python" -I -m contextgraph "$@"; fi
+    if [ "$number" -gt "$tried" ] && [ -x "$python" ] && [ -f "$program" ]; then
+        exec "$python" -I -c "$run" "$number" "$0" "$@"
+    fi
 }
 %s
 PATH=/usr/bin:/bin

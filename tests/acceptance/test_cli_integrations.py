@@ -1028,6 +1028,32 @@ def test_doctor_and_integrations_run_the_hooks_that_are_installed(store: Path) -
     assert "gone or fails: no such module, " in found()[2]
 
 
+def test_a_session_says_that_an_upgraded_python_no_longer_finds_the_program(store: Path) -> None:
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    (launch,) = Path.home().rglob("launch")
+    (installed,) = (line for line in launch.read_text().splitlines() if line.startswith("start /"))
+    upgraded = installed.replace(sys.executable, f"{sys.base_prefix}/bin/python3")
+
+    def answers(*programs: str) -> list[str]:
+        launch.write_text(launch.read_text().replace(installed, "\n".join(programs)))
+        event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/x"})
+        done = [
+            subprocess.run(
+                [launch, "hook"], input=event, capture_output=True, text=True, check=True
+            )
+            for _ in range(2)
+        ]
+        assert [one.stderr for one in done] == ["", ""]
+        return [one.stdout for one in done]
+
+    first, second = answers(upgraded)
+    assert "is gone from" in json.loads(first)["systemMessage"]
+    assert second == ""
+    launch.write_text(launch.read_text().replace(upgraded, installed))
+    first, _ = answers(upgraded, upgraded, installed)
+    assert "is gone from" not in first
+
+
 @pytest.mark.parametrize(
     ("system", "code", "said"), [("Darwin", 0, "macOS"), ("Windows", 1, "WSL")]
 )
