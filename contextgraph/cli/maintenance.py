@@ -22,6 +22,8 @@ from contextgraph.cli.commands import (
     option,
 )
 from contextgraph.cli.output import (
+    FAILED,
+    PARTLY_DONE,
     DamagedRuns,
     Progress,
     confirm,
@@ -29,6 +31,7 @@ from contextgraph.cli.output import (
     interrupted_by_termination,
     warn,
 )
+from contextgraph.errors import ReadError
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import replacing
 from contextgraph.text import masked_name, neutral, number_of
@@ -408,9 +411,15 @@ def import_(
 
 
 def _import_rules(common: Common, path: Path, repo: str) -> None:
-    from contextgraph.knowledge.rules import rules_in
+    from contextgraph.knowledge.rules import Rule, rules_in
 
-    rules = [*rules_in(path)]
+    read = [*rules_in(path)]
+    rules = [rule for rule in read if isinstance(rule, Rule)]
+    for failure in read:
+        if isinstance(failure, ReadError):
+            warn(str(failure))
+    if read and not rules:
+        raise click.exceptions.Exit(FAILED)
     with common.open() as memory:
         statuses = Counter(
             memory.notes.remember(
@@ -421,3 +430,5 @@ def _import_rules(common: Common, path: Path, repo: str) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in statuses.items())
     text = f"{number_of(len(rules), 'note')} from {path}{f': {counts}' if counts else ''}"
     common.answer({"notes": len(rules), **statuses}, text)
+    if len(rules) < len(read):
+        raise click.exceptions.Exit(PARTLY_DONE)

@@ -40,18 +40,19 @@ def is_rules(path: Path) -> bool:
         return False  # which reading it as an archive reports
 
 
-def rules_in(path: Path) -> Iterator[Rule]:
+def rules_in(path: Path) -> Iterator[Rule | ReadError]:
     """Yield the rules in *path*: a Markdown file, an export of mem0 or Letta, or a folder.
 
     Of Markdown each item of a list and each paragraph, without headings, code and front matter.
-    Raises `ReadError` for a file that cannot be read as such, and for a link out of the folder that
-    it is in.
+    Yields a `ReadError` for a file that cannot be read as such, and for a link out of the folder
+    that it is in; the other files of the folder are read.
     """
     if path.is_dir():
         if leaves(path, path.parent):
-            raise ReadError(str(path), "", "unreadable rules", "a link to outside the folder")
+            yield ReadError(str(path), "", "unreadable rules", "a link to outside the folder")
+            return
         for file in sorted(path.rglob("*")):
-            if file.is_file() and file.suffix in _SUFFIXES:
+            if file.suffix in _SUFFIXES and (file.is_file() or file.is_symlink()):
                 yield from rules_in(file)
         return
     try:
@@ -66,7 +67,7 @@ def rules_in(path: Path) -> Iterator[Rule]:
             if words := " ".join(rule.split()):
                 yield Rule(words[:MAX_NOTE], f"{path}:{place}")
     except (OSError, ValueError) as error:
-        raise ReadError(str(path), "", "unreadable rules", str(error)) from error
+        yield ReadError(str(path), "", "unreadable rules", str(error))
 
 
 def _markdown(text: str) -> Iterator[tuple[str, str]]:

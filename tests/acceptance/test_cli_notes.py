@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.cli.output import PARTLY_DONE
 from contextgraph.model import (
     Action,
     LessonFacts,
@@ -361,6 +362,10 @@ def test_rules_and_memories_of_other_tools_become_notes(store: Path, tmp_path: P
     (tmp_path / "linked" / "CLAUDE.md").symlink_to(tmp_path / "secret")
     for leaving in (folder, tmp_path / "linked" / "CLAUDE.md"):
         assert "a link to outside the folder" in contextgraph("import", leaving, *at).err
+    (folder / "y.md").write_text("Zoe has the keys\n")
+    partly = contextgraph("import", folder, *at, "--json")
+    assert (partly.code, "x.md" in partly.err) == (PARTLY_DONE, True)
+    assert partly.records == [{"notes": 3, "created": 1, "same": 2}]
     broken = contextgraph("import", tmp_path / "broken.json", *at)
     assert (broken.code, "broken.json" in broken.err) == (1, True)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.errors import InvalidEntryError
+from contextgraph.errors import InvalidEntryError, ReadError
 from contextgraph.governance.forgetting import Hybrid, RecallValue
 from contextgraph.knowledge import Entity, MaintenancePolicy, Page
 from contextgraph.knowledge.recall import shareable
@@ -251,6 +251,7 @@ def test_moving_from_files_of_rules(any_memory: AgentMemory, tmp_path: Path) -> 
         path.write_text(text)
     for path in (tmp_path / "CLAUDE.md", tmp_path / "AGENTS.md", folder, *[*files][3:]):
         for rule in rules_in(path):
+            assert not isinstance(rule, ReadError)
             source, place = f"file:{path.name}", rule.locator
             any_memory.notes.remember(rule.text, repo=SHOP, source=source, locator=place)
     notes = {note.content: note.locator for note in any_memory.notes.of(SHOP)}
