@@ -259,8 +259,11 @@ class MemoryWriter:
         if matched.source == "" or adds_to(raw, known):
             before = self._store.runs.trajectories([identity]).get(identity)
             supplier = before.contributor if before else ""
-            if matched.source == "" and supplier:  # the owner has it, too
-                taken = self._replaced({identity: self._bundle(raw, identity, "")})
+            if before and matched.source == "" and supplier:  # the owner has it, too
+                bundle = self._bundle(raw, identity, "")
+                taken = self._replaced(
+                    dict.fromkeys((identity, *self._copies(raw, before)), bundle)
+                )
                 return taken.get(identity) or _known_receipt(known)
             if adds_to(raw, known) and _may_change(matched.source, supplier):
                 return self._bundle(raw, identity, matched.source)
@@ -273,6 +276,18 @@ class MemoryWriter:
         own = Session(raw).without(Share(Session(stored).inherited))
         kept = len(own.steps) if own and stored.session == raw.session else 0
         return replace(receipt, copied=len(raw.steps) - kept)
+
+    def _copies(self, raw: RawTrajectory, of: Trajectory) -> list[str]:
+        """Return the ids of the copies of *raw* that further sources than that of *of* supplied."""
+        runs, own = self._store.runs, run_ids(raw).id
+        others = runs.trajectories(runs.ids(instance=of.instance_id)).values()
+        alike = (
+            run.id
+            for run in others
+            if run.contributor and run.id != of.id and run.total_steps == of.total_steps
+        )
+        stored = ((run_id, runs.raw(run_id)) for run_id in alike)
+        return [run_id for run_id, log in stored if log and run_ids(log).id == own]
 
     def _continued(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | None:
         """The receipt of a run that took the place of its beginning; None for any other."""

@@ -222,9 +222,11 @@ def test_what_the_owner_has_is_the_owners_with_the_outcome_that_the_owner_says(
     memory: AgentMemory, session: str
 ) -> None:
     run = replace(recovering_run(1), session=session)
-    memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
+    for other in ("eve", "bob", "ann"):
+        memory.learn(replace(run, outcome=Outcome.FAILED), source=other)
     memory.learn(replace(run, outcome=Outcome.SOLVED))
     assert outcomes(memory) == {"": Outcome.SOLVED}
+    assert len(memory.store.runs.ids()) == 1
     memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
     memory.learn(replace(run, outcome=Outcome.FAILED), source="bob")
     assert outcomes(memory) == {"": Outcome.SOLVED}
