@@ -17,6 +17,7 @@ from contextgraph.model import (
     Found,
     LinkType,
     Outcome,
+    PassageScope,
     RawTrajectory,
     SimilarCase,
     State,
@@ -401,6 +402,21 @@ def test_passages_are_compared_by_meaning_once_they_have_vectors(tmp_path: Path)
         assert memory.search(question)[0].session == "cars"
         assert memory.search(question)[0].why["meaning"] > 0
         assert "wait for a vector" not in health(memory)
+
+
+def test_the_local_model_reads_the_beginning_of_a_passage(tmp_path: Path) -> None:
+    beginning = "Each automobile is repainted before it is sold. " * 5
+    with AgentMemory.open(str(tmp_path / "memory.db"), embedder="local") as memory:
+        for name, end in (("ships", "Ships sail."), ("bread", "Bread is baked at dawn.")):
+            memory.learn(discussed(name, datetime.now(UTC), "And then?", beginning + end))
+        memory.embed()
+        question = memory.embedder.embed(["bread is baked"]).vectors[0]
+        assert question
+        near = memory.store.passages.nearest(question, PassageScope(), 10)
+        said = memory.store.passages.get([*near]).values()
+        cosines = [near[one.id] for one in said if one.text.startswith(beginning)]
+        assert len(cosines) == 2
+        assert cosines[0] == cosines[1]
 
 
 def health(memory: AgentMemory) -> str:
