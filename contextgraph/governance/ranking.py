@@ -17,7 +17,7 @@ from contextgraph.text.strings import nearness, overlap, rarity
 RRF_K = 60
 
 # Chosen on fifty questions about sessions and 360 sentences and subjects of lessons of these: how
-# long a turn is and how much a longer one is counted down, what phrases are worth beside words, and
+# long a text is and how much a longer one is counted down, what phrases are worth beside words, and
 # what further texts of a session count.
 _TURN, _BY_LENGTH, _PHRASES = 110, 0.9, 2.2
 _OTHERS, _OTHER_WORDS, _OTHER_MEANING = 4, 0.15, 0.1

@@ -46,8 +46,8 @@ from contextgraph.trace import describe_remedy
 
 # Passages that are proposed by words and by meaning, and remedies.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
-# So many passages before and after one may belong to the same turn.
-_BESIDE = 3
+# A turn is rated in parts of so many passages: what answers may stand in one of many.
+_PART = 2
 _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
 # Of a list so many parts are more than one hit of a session.
 _OTHERS = 4
@@ -186,7 +186,7 @@ def _raised(one: Rated) -> Rated:
 def _said(
     store: Store, asked: Mapping[str, float], vector: Vector | None, within: Within
 ) -> tuple[dict[str, list[Passage]], dict[str, float]]:
-    """Return the turns that are proposed, each by its first passage that is read, and cosines.
+    """Return the parts of turns that are proposed, each by its first passage, and cosines.
 
     All words of the question that was *asked* count, by their weights: several common ones may
     say more than a rare one. What a question asks is often spread over neighbouring passages of a
@@ -197,14 +197,14 @@ def _said(
     proposed = {*passages.for_text(whole, scope, _BY_WORDS)}
     if vector is not None:
         proposed |= passages.nearest(vector, scope, _BY_MEANING).keys()
-    read = passages.get([*{id_ for one in proposed for id_ in passages_beside(one, _BESIDE)}])
-    turns: dict[tuple[str, str, int], list[Passage]] = {}
+    read = passages.get([*{id_ for one in proposed for id_ in passages_beside(one, _PART - 1)}])
+    parts: dict[tuple[str, str, int, int], list[Passage]] = {}
     for one in sorted(read.values(), key=lambda one: (one.run, one.number)):
-        turns.setdefault((one.run, one.kind, one.step), []).append(one)
-    found = [turn for turn in turns.values() if not proposed.isdisjoint(one.id for one in turn)]
-    ids = [one.id for turn in found for one in turn]
+        parts.setdefault((one.run, one.kind, one.step, one.number // _PART), []).append(one)
+    found = [part for part in parts.values() if not proposed.isdisjoint(one.id for one in part)]
+    ids = [one.id for part in found for one in part]
     cosines = {} if vector is None else {**passages.cosines(vector, ids)}
-    return {turn[0].id: turn for turn in found}, cosines
+    return {part[0].id: part for part in found}, cosines
 
 
 def _text_of(passages: Iterable[Passage]) -> str:

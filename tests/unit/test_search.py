@@ -446,10 +446,10 @@ def test_what_was_said_is_kept_within_limits_or_not_at_all(
         assert {one.session for one in found if one.run} == kept
 
 
-def test_what_is_spread_over_the_parts_of_a_turn_is_found(memory: AgentMemory) -> None:
+def test_what_is_spread_over_two_passages_of_a_turn_is_found(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
     aside = "It is as it was, and so are they. " * 14
-    parts = ("The courier", "The parcel", "The label", "Torn ones")
+    parts = ("The shop", "The courier and the parcel", "The label and torn ones", "The rest")
     spread = "\n\n".join(f"{part} in general. {aside}" for part in parts)
     memory.learn(discussed("spread", now - timedelta(days=7), "How?", spread))
     # More sessions than are shown have two of the words together.
