@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from os.path import dirname, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -171,13 +172,21 @@ def _remove_beside(
 
 
 def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
-    """Write exports again that hold what is forgotten; return those that keep it."""
+    """Write exports again that hold what is forgotten; return those that keep it.
+
+    Names the files that were changed in a working tree: commits have their former text.
+    """
     from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
     from contextgraph.cli.team import rules_written
     from contextgraph.exported import Exports
     from contextgraph.knowledge.entries import entries_in
+    from contextgraph.readers.repository import GitFolder
+
+    changed = list[str]()
 
     def write(export: "Export") -> bool:
+        path = Path(export.path)
+        was = path.read_bytes() if path.is_file() else None
         if export.form == "agents-md":
             tasks, entries = memory.playbook(export.repo).tasks, entries_of(memory, export.repo)
             write_agents_md(Path(export.path), export.repo, tasks, entries)
@@ -185,10 +194,18 @@ def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
             memory.export_graph(Path(export.path), export.form)
         elif export.form == "lessons":
             rules_written(export.path, entries_in(export.path))
+        if was is None or was != path.read_bytes():
+            changed.append(export.path)
         return True
 
     exports = Exports(common.settings())
     exports.rewrite(write)
+    in_git = [one for one in changed if GitFolder.around(one if isdir(one) else dirname(one))]
+    if in_git:
+        warn(
+            "commits keep what these files had, here and in each clone, until their history is"
+            f" rewritten: {', '.join(map(neutral, in_git))}"
+        )
     return [one.path for one in exports.there() if one.is_stale]
 
 

@@ -148,6 +148,7 @@ def test_what_is_forgotten_is_in_no_lesson_patch_or_rule_and_the_branch_is_named
 
     assert f"exported before, and not changed: {checkout}/.git/refs/heads/contextgraph/" in done.err
     assert "heads/b" not in done.err
+    assert f"until their history is rewritten: {checkout}" in done.err
     assert not patch.exists()
     (left,) = (checkout / LESSONS_FOLDER).iterdir()
     assert other in left.read_text()
