@@ -316,6 +316,7 @@ class AgentMemory:
         **properties: "Unpack[NoteProperties]",
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (empty: about anything): see `Notes.remember`."""
+        _expect(text, str, "remember takes a statement")
         return self.notes.remember(
             text, repo=repo, source=source, tags=tags, credibility=credibility, **properties
         )
@@ -324,6 +325,7 @@ class AgentMemory:
         self, question: str, *, repo: str | None = None, limit: int = 5
     ) -> tuple[Recollection, ...]:
         """Return the notes of every kind that best answer *question*: see `Notes.recall`."""
+        _expect(question, str, "recall takes a question")
         return self.notes.recall(question, repo=repo, limit=limit)
 
     def last_session(self, repo: str | None = None) -> "LastSession | None":
@@ -549,6 +551,8 @@ class AgentMemory:
         from contextgraph.knowledge.asked import asks_for_anything, period_in
         from contextgraph.knowledge.search import Within, search
 
+        if not isinstance(question, str):  # a function less on the path of each search
+            raise TypeError(f"search takes a question, not {type(question).__name__}")
         repo = self._named(repo) if repo else None
         where = partial(search, self.store, self.notes, limit=limit, strategy=Strategy(strategy))
         rest, period = period_in(question, self._now())

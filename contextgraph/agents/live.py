@@ -334,6 +334,8 @@ class LiveRun:
         *action* is a command line or a call of another tool. *observation* is None if the action
         got no answer. Append the advice unchanged to the observation that the agent sees.
         """
+        if not isinstance(observation, str | None):
+            raise TypeError(f"observe takes the output as text, not {type(observation).__name__}")
         step = Step(len(self._steps), thought, _action(action), observation, exit_code=exit_code)
         return self.take(step)
 

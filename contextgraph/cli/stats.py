@@ -428,7 +428,7 @@ def _show_receipt(
         what = (f"{one.at:%m-%d %H:%M}", asked, session, one.moment, one.repo, fate)
         where = " · ".join(filter(None, what))
         print_text((where, "dim"))
-        for line in headlines(one.text):
+        for line in headlines(one.text) or ("its text went with runs that were forgotten",):
             print_text(line, indent=2)
         for switch in one.switches:
             about = f" ({switch.words})" if len(one.switches) > 1 and switch.words else ""

@@ -23,7 +23,7 @@ from contextgraph.agents.hook import HookEvent, answer, headlines
 from contextgraph.agents.hook_files import HookFiles, Queue
 from contextgraph.agents.install import hook_command
 from contextgraph.config import Settings
-from contextgraph.model import Action, Outcome, RawTrajectory, Step
+from contextgraph.model import Action, Outcome, RawTrajectory, RunFilter, Step
 from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
@@ -1188,3 +1188,13 @@ def test_a_hook_loads_no_model_and_no_database_driver(
     assert bool(done.stdout) == is_error
     assert ("contextgraph.memory" in loaded) == is_error
     assert not loaded & _HEAVY
+
+
+def test_advice_whose_text_was_forgotten_says_so(store: Path, project: Path) -> None:
+    shown(failure(project), store)
+    with AgentMemory.open(store) as memory:
+        memory.forget([run.id for run in memory.store.runs.listed(RunFilter(), 10)])
+    assert (
+        "its text went with runs that were forgotten"
+        in contextgraph("receipt", "--store", store).out
+    )
