@@ -111,7 +111,9 @@ def _called(action: Action) -> list[str]:
     """The programs of a shell line, or the tool, unless it asks, or changes or reads files."""
     if action.tool.lower() in SHELL_TOOLS:
         programs = (command.program for command in commands_in(action.text))
-        return [program for program in programs if program not in ("", "cd", "export")]
+        # `./tool` and `/opt/bin/tool` are one program.
+        named = (os.path.basename(program) for program in programs)
+        return [program for program in named if program not in ("", "cd", "export")]
     is_of_files = action.tool.lower() in KIND_OF_TOOL or action.tool.lower() in EDITOR_TOOLS
     return [] if is_of_files or _ASKS.search(action.tool) else [action.tool]
 

@@ -16,6 +16,8 @@ _FEWEST_LETTERS, _MOST_WORDS = 3, 2
 # A word that more of the lessons have is the project's.
 _OF_THE_PROJECT, _FEW = 0.2, 8
 _NAME, _PHRASES, _WORD = 3, 2, 1
+# So many lessons have to share it: one word says less than a phrase.
+_FEWEST = {_NAME: 2, _PHRASES: 2, _WORD: 3}
 
 
 def by_heading(lessons: Sequence[Lesson]) -> dict[str, list[Lesson]]:
@@ -49,7 +51,7 @@ def headings(lessons: Sequence[Lesson]) -> dict[str, str]:
     for candidate in sorted(members, key=worth, reverse=True):
         own = [id_ for id_ in members[candidate] if id_ not in found]
         is_wide = candidate[0] != _NAME and len(members[candidate]) > most
-        if len(own) > 1 and not is_wide:
+        if len(own) >= _FEWEST[candidate[0]] and not is_wide:
             found |= dict.fromkeys(own, shown[candidate].most_common(1)[0][0])
     for one in lessons:
         if one.about.names:

@@ -43,8 +43,12 @@ _DOUBT = regex(
 _FOR_ALL = regex(r"\b(?:never|always|must|only|every|each|any|all|ever|none)\b", IGNORECASE)
 # An order for all times by its form; the model has met few.
 _STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
-# "address 41, 42", "#3": an item of a list that stands elsewhere.
-_ITEM = regex(r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)", IGNORECASE)
+# "address 41, 42", "#3", "issues 17": an item of a list that stands elsewhere.
+_ITEM = regex(
+    r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)"
+    r"|\b(?:issue|item|point|option|finding|comment|suggestion|improvement|problem|bug)s?\s+\d",
+    IGNORECASE,
+)
 _ABSENT = regex(
     r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
 )
