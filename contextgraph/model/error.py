@@ -138,7 +138,9 @@ class ErrorPattern(Struct, frozen=True, omit_defaults=True):
 
         A browser shows only the beginning, and errors of one type differ in their messages.
         """
-        message = _PLACEHOLDERS.sub("", self.template).strip() or self.template
+        message = _PLACEHOLDERS.sub("", self.template).strip()
+        if not message[:1].isalnum():
+            message = self.template  # such as "<name> != <name>", of which signs would be left
         if not message:
             return self.error_type
         # Linters repeat their code's exception: "E999 SyntaxError", "SyntaxError: invalid syntax".

@@ -236,7 +236,7 @@ NOTE = Table(
     scope="repo",
     is_followed=True,
     draws=True,
-    listed={"targets": Listing("Target", "NAMES")},
+    listed={"targets": Listing("Target", "NAMES", lambda key: {"name": key.split(":", 2)[-1]})},
 )  # fmt: skip
 
 TABLES = (
@@ -637,9 +637,15 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
         shown=lambda: {"name": f"context {shown.context_id}", "source": shown.source},
     )  # fmt: skip
     names: dict[str, bool] = {}
+    captions: dict[str, str] = {}
     for item in shown.items:
+        caption = "; ".join(
+            f"{pattern.kind.value.replace('_', ' ')} {pattern.target}".strip()
+            for pattern in item.patterns
+        )
         for name in (item.id, item.advice):
             names[name] = names.get(name, False) or item.helped is not None
+            captions.setdefault(name, (caption or item.why or name)[:_NAME])
     helped = {item.id: item.helped for item in shown.items}
     for name, is_known in names.items():
         yield Row(
@@ -649,7 +655,9 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
                 "context": shown.context_id, "item": name, "known": is_known,
                 "shown_at": shown.shown_at,
             },
-            shown=partial(dict, name=name, helped=helped.get(name), is_advice=name not in helped),
+            shown=partial(
+                dict, name=captions[name], helped=helped.get(name), is_advice=name not in helped
+            ),
             drawn=(Drawn("SHOWED", CONTEXT, shown.context_id, incoming=True),),
         )  # fmt: skip
 

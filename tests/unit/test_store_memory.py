@@ -20,6 +20,8 @@ from contextgraph.model import (
     LearnStatus,
     Note,
     Outcome,
+    RemedyKind,
+    RemedyPattern,
     Scope,
     ShownItem,
     SignatureLevel,
@@ -28,6 +30,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.store.graph import GraphFormat, export_graph
 from contextgraph.store.sqlite import SqliteStore
+from contextgraph.store.tables import NOTE, SHOWN, context_rows
 from tests.builders import run
 from tests.made_bundles import REPO, SIGNATURE, made_bundle
 
@@ -405,6 +408,17 @@ def test_captions_of_errors_begin_with_what_tells_them_apart() -> None:
     template = "SyntaxError: invalid syntax"
     refused = ErrorPattern("e1", Family.SYNTAX_ERROR, "E999 SyntaxError", template, (), "")
     assert refused.name == "invalid syntax (E999 SyntaxError)"
+    unequal = replace(refused, error_type="AssertionError", template="<name> != <name>")
+    assert unequal.name == "<name> != <name> (AssertionError)"
+
+
+def test_captions_of_shown_items_and_targets_are_words() -> None:
+    pattern = RemedyPattern(RemedyKind.SET_ENV, "PYTHONPATH=<source folder>")
+    shown = Exposure.of("ctx_1", [ShownItem("frg_1", "adv_1", (pattern,))], NOON)
+    names = [dict(row.shown())["name"] for row in context_rows(shown) if row.table is SHOWN]
+    assert names == ["set env PYTHONPATH=<source folder>"] * 2
+    target = NOTE.listed["targets"].shown("entity:acme/shop:lib/tariffs.py")
+    assert target == {"name": "lib/tariffs.py"}
 
 
 def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
