@@ -527,7 +527,7 @@ _VENDOR_TOKENS = tuple(
     Token(
         "vendor-key",
         (prefix,),
-        rf"(?i:{re.escape(prefix)})[A-Za-z0-9_-]{{16,}}+[\w.+/=-]{{0,400}}+",
+        rf"(?i:{re.escape(prefix)})[A-Za-z0-9_.-]{{16,}}+[\w.+/=-]{{0,400}}+",
     )
     for prefix in _VENDORS
 )
@@ -545,7 +545,8 @@ _KEY_NAMES = "|".join(
 _ASSIGNED = (
     r"""(?=[\w"'`\]*\\.-]{0,30}+[ \t]{0,20}+"""
     r"""(?:[=:：>(,]|\?[?=]|\n?[ \t]{0,20}value|</|["'](?=[^\s"']{8})"""
-    r"""|(?:for\ [\w.-]{1,30}\ )?(?:is|was|lautet|ist|est|es|as)[ :]|encoding=|\|))"""
+    r"""|(?:for\ [\w.-]{1,30}\ )?(?:is|was|lautet|ist|est|es|as)[ :]|encoding=|\|"""
+    r"""|\{\s{0,60}default))"""
 )
 # What follows a prefix: enough of random characters.
 _TAIL = r"(?=[a-z0-9_-][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
@@ -894,7 +895,9 @@ _FALLBACK = (
     rf"{_QUOTE}(?P<fallback>[^\"'`\s\\<>]{{8,256}}+){_QUOTE_END}"
     r"|:-(?P<default>[^\s\"'`{}$]{8,256}+)(?=\})"
 )
-_OTHERWISE = rf"|{_MARKED_UP}|{_ARGUMENT}|{_FALLBACK}|{_SPACED}|{_SAID}"
+# As Terraform declares a variable.
+_DECLARED = r"\s?\{\s{0,60}default\s{0,9}=\s{0,9}\"(?P<declared>[^\"\s<>\\]{8,256}+)(?=\")"
+_OTHERWISE = rf"|{_MARKED_UP}|{_DECLARED}|{_ARGUMENT}|{_FALLBACK}|{_SPACED}|{_SAID}"
 _ASSIGNMENT = f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
 _PASSWORD = (
     f"{_NAME_END}(?:{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_LINE}|{_BARE}){_OTHERWISE})"
@@ -904,7 +907,7 @@ _HEADER = regex(r"[a-z]-(?:api-?|auth-?)?(?:key|token|secret|password)\Z", re.IG
 _HEX = regex(r"[0-9a-f]+")
 _UNQUOTED = frozenset(("bare", "line"))
 _VARIABLE = regex(r"[A-Z][A-Z0-9_]+\Z")
-_PASSWORD_NAME = regex(r"(?:_PASS|_PW|_PWD)\Z")
+_PASSWORD_NAME = regex(r"(?:_PASS|_PW|_PWD|_PAT)\Z")
 _LOGIN_NAME = regex(r"(?i:[_.](?:auth|credentials?|creds|login))\Z")
 _LOGIN_VALUE = regex(r"(?P<user>[A-Za-z][\w.@-]{0,40})[:/](?P<password>[^\s:/]{8,128})")
 # A word with a number, as people choose them.
