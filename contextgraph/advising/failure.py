@@ -179,7 +179,6 @@ def failing_conditions(
     """
     failed = [run for run in runs if not run.is_solved]
     steps = sum(run.course.steps for run in failed)
-    looped = sum(run.course.looped(run.course.steps) for run in failed)
     found = []
     for condition, rates in rates_of(runs).items():
         if condition is Condition.STUCK:
@@ -195,12 +194,19 @@ def failing_conditions(
             rates.shown,
             rates.solved_shown / rates.shown,
             rates.solved_others / rates.others if rates.others else None,
-            looped / steps if condition is Condition.LOOPED else None,
+            sum(_steps_with(condition, run) for run in failed) / steps,
             (*_prevention(condition, runs, store),),
             explained,
         )
         found.append(pattern)
     return tuple(sorted(found, key=lambda one: (-one.explained, one.condition)))
+
+
+def _steps_with(condition: Condition, run: JudgedRun) -> int:
+    """Return the steps of *run* that a condition took: those in loops, or all if it ended so."""
+    if condition is Condition.LOOPED:
+        return run.course.looped(run.course.steps)
+    return run.course.steps if condition in run.conditions else 0
 
 
 def failure_warnings(

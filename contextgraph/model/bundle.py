@@ -353,8 +353,9 @@ class FailurePattern(Struct, frozen=True):
 
     *solved* is the share of these runs that were solved, *solved_without* that of the others; both
     are None where no outcome is known. *share_of_steps* is the part of the steps of failed runs
-    that it took, None where it takes no steps. *prevention* are sentences on what solved runs did.
-    *explained* is how many more of the runs failed than of as many others.
+    that it took: those in loops, or all of the runs that ended with it; None for an error.
+    *prevention* are sentences on what solved runs did. *explained* is how many more of the runs
+    failed than of as many others.
     """
 
     condition: str

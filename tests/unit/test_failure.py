@@ -32,6 +32,7 @@ def test_the_condition_that_explains_most_failures_is_first(memory: AgentMemory)
     assert first.condition == "No existing file was changed"
     assert first.what == "0 of 12 runs solved, 12 of 12 others"
     assert (first.runs, first.solved, first.solved_without) == (12, 0.0, 1.0)
+    assert first.share_of_steps == 1.0
     assert first.prevention == ("solved runs first changed a file at step 4 (median)",)
     assert memory.get_stats().failure_patterns[0] == first
 
@@ -47,7 +48,7 @@ def test_a_file_that_no_solved_run_of_the_task_changed_is_the_wrong_place(
             memory.learn(run([TEST, other, TEST], instance_id=name, agent="b", outcome=FAILED))
         first, *_ = memory.stats.get_failure_patterns()
     assert first.condition == "No file was changed that a solved run of the task changed"
-    assert (first.runs, first.solved) == (6, 0.0)
+    assert (first.runs, first.solved, first.share_of_steps) == (6, 0.0, 1.0)
 
 
 def test_a_running_agent_is_warned_once_where_hardly_any_such_run_was_solved(
