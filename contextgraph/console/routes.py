@@ -20,7 +20,7 @@ from contextgraph import model
 from contextgraph.advising.wording import is_fact_id, playbook_lines
 from contextgraph.agents.hook import headlines
 from contextgraph.console.graph import drawing_of, groups_of
-from contextgraph.console.page import TEMPLATES, advice_in, render, run_view
+from contextgraph.console.page import TEMPLATES, advice_in, compile_pages, render, run_view
 from contextgraph.knowledge.headings import by_heading
 from contextgraph.knowledge.last import is_decided, summary_of, to_review
 from contextgraph.knowledge.recall import without_secret
@@ -70,6 +70,7 @@ def add_pages(app: FastAPI, entries: Mapping[str, str] | None = None) -> FastAPI
 
     *entries* are tokens by a key that opens the console once, at ``/pages/enter?key=…``.
     """
+    compile_pages()
     app.state.entries = dict(entries or {})
     app.state.visits = Visits()
     app.include_router(router)
