@@ -1,7 +1,7 @@
 """Queries against memories of several sizes, and the memory of the process."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -9,13 +9,14 @@ from random import Random
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row, cost, percentile
 from contextgraph import AgentMemory, State
-from contextgraph.model import RawTrajectory
+from contextgraph.model import RawTrajectory, Scope, Space, Vector, dimensions_of
 from contextgraph.model.values import replace
 from contextgraph.trace import states_of
 
 QUERIES = 200
 LARGEST = 100_000  # fragments: the size that the budgets are for
 RUNS_FOLLOWED = 20
+WORDS = "total cents tests import module path file class error fix".split()
 
 
 def rows(
@@ -40,6 +41,7 @@ def rows(
             yield from _measured(
                 memory, unscoped, f"query unscoped, {size:,} fragments", baseline, size
             )
+            yield from _kept(path, size, memory.store.vectors.active_space())
             memory.get_stats()  # loads the graph
             yield Row(f"process memory, {size:,} fragments", _resident(), "MB", budget="700 MB")
 
@@ -60,6 +62,28 @@ def _measured(
             label = f"{what}{turn}, p{share * 100:.0f}"
             yield Row(label, value * 1000, "ms", name, value / baseline, budget)
             yield Row(f"{label}, instructions", percentile(counted, share) / 1e6, "million")
+
+
+def _kept(path: Path, size: int, space: Space | None) -> Iterator[Row]:
+    """Processor time of each answer that is kept while the memory does not change, made and kept.
+
+    One that costs as much again is not worth keeping.
+    """
+    with AgentMemory.open(str(path)) as memory:
+        store = memory.store
+        calls: dict[str, Callable[[], object]] = {
+            "courses of 400 runs": lambda: store.runs.courses(Scope(), 400),
+            "counts of ten words": lambda: store.runs.word_counts(WORDS),
+            "graph of the memory": memory.graph,
+        }
+        if space is not None:
+            vector = Vector.of(space.name, [1.0] * dimensions_of(space.name))
+            calls["twenty nearest runs"] = lambda: store.vectors.nearest(vector, Scope(), 20)
+        for what, call in calls.items():
+            made, kept = cost(call), cost(call)
+            label = f"{what}, {size:,} fragments, kept"
+            ratio = made.processor / kept.processor
+            yield Row(label, kept.processor * 1000, "ms", "as much when made", ratio)
 
 
 def states_about(raws: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
