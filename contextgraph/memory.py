@@ -894,11 +894,11 @@ class AgentMemory:
                         raise
                     on_error(error)
             return
+        self._join_proven(raws)  # nobody may ask for what follows the last receipt
         for raw, receipt in zip(raws, receipts, strict=True):
             self._add_lessons(raw, receipt, source)
             self._trigger.after_learning(receipt)
             yield receipt
-        self._join_proven(raws)
 
     def batch(
         self,
@@ -1017,8 +1017,9 @@ class AgentMemory:
         return self._moved(self._parts.repositories.split(former))
 
     def _join_proven(self, raws: Sequence[RawTrajectory]) -> None:
-        if not self.is_service:  # which does so itself
-            self._moved(self._parts.repositories.join_proven(raws))
+        here = [raw for raw in raws if raw.folder and not raw.origin]
+        if here and not self.is_service:  # which does so itself
+            self._moved(self._parts.repositories.join_proven(here))
 
     def _moved(self, ids: Collection[str]) -> int:
         """Move what was said in these runs to their repository; return how many runs there are."""

@@ -65,12 +65,13 @@ class Repositories:
     def join_proven(self, raws: Sequence[RawTrajectory]) -> Sequence[str]:
         """Join names of folders without a remote with the names that new remotes give.
 
-        Return the ids of the runs that changed their name.
+        *raws* were read here, where their folders are. Return the ids of the runs that changed
+        their name.
         """
         from contextgraph.readers.repository import local_name, repository_name
 
         runs, renamed = self._store.runs, list[str]()
-        for folder, repo in {(raw.folder, raw.repo) for raw in raws if not raw.origin}:
+        for folder, repo in {(raw.folder, raw.repo) for raw in raws}:
             local = local_name(folder).casefold()
             if not local or repo.casefold() == local or repository_name(folder) != repo:
                 continue

@@ -367,6 +367,19 @@ def test_a_folder_that_has_a_remote_by_now_takes_its_earlier_runs_along(
     assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 2}
 
 
+def test_a_folder_takes_its_runs_along_where_nobody_waits_for_the_end_of_learning(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    here = str(tmp_path / "lantern")
+    Path(here).mkdir()
+    memory.learn(of_repository("one", "local/lantern", folder=here))
+    checkout_with_remote(Path(here), "dana/lantern")
+    receipts = memory.learn_many([of_repository("two", "dana/lantern", day=1, folder=here)])
+    for _ in receipts:  # as the command does, which counts its runs
+        break
+    assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 2}
+
+
 def test_another_folder_of_the_same_name_is_not_joined(memory: AgentMemory, tmp_path: Path) -> None:
     here = str(tmp_path / "lantern")
     Path(here).mkdir()
