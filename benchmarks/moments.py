@@ -26,7 +26,9 @@ from benchmarks.lessons import sessions_of
 from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
-from contextgraph.model import Note, NoteKind, Origin, is_subagent
+from contextgraph.knowledge.headings import headings
+from contextgraph.knowledge.lessons import lesson_of
+from contextgraph.model import Note, Origin, is_subagent
 from contextgraph.model.values import replace
 
 Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
@@ -49,9 +51,13 @@ class Lesson(NamedTuple):
         assert facts is not None
         if facts.origin is Origin.DISTILLED:
             return digest(note.content) == self.digest
-        own = steps.get(self.session, ())
-        meant = {own[turn] for turn in self.turns if turn < len(own)}
+        meant = self.said_after(steps)
         return any(one.session == self.session and one.step in meant for one in facts.evidence)
+
+    def said_after(self, steps: Mapping[str, Sequence[int]]) -> set[int]:
+        """Return the steps after which it was said."""
+        own = steps.get(self.session, ())
+        return {own[turn] for turn in self.turns if turn < len(own)}
 
 
 class Moment(NamedTuple):
@@ -174,10 +180,12 @@ def _is_first(
     memory: AgentMemory, run: RawTrajectory, moment: Moment, steps: Mapping[str, Sequence[int]]
 ) -> bool:
     """Return whether a search for the words of the turn has the right lesson first."""
-    found = memory.search(prompts_of(run)[moment.turn], repo=run.repo)
-    ids = [one.id for one in found if one.kind == NoteKind.LESSON][:1]
-    first = memory.store.notes.get(ids).values()
-    return any(lesson.is_said_by(note, steps) for note in first for lesson in moment.lessons)
+    found = memory.search(prompts_of(run)[moment.turn], repo=run.repo)[:1]
+    return any(
+        one.session == lesson.session and one.step in lesson.said_after(steps)
+        for one in found
+        for lesson in moment.lessons
+    )
 
 
 class Counts:
@@ -207,11 +215,12 @@ class Counts:
                 for of in (notes, known)
             )
             self.right.append((moment, is_right, is_known))
+            named = headings([lesson_of(note) for note in known])
             subjects = {
-                note.lesson.about.subject
+                named.get(note.id, "")
                 for lesson in moment.lessons
                 for note in known
-                if note.lesson and lesson.is_said_by(note, steps)
+                if lesson.is_said_by(note, steps)
             }
             starts = " ".join(one.text for one in shown if one.moment == "start")
             self.indexed += any(subject and subject in starts for subject in subjects)
