@@ -100,7 +100,7 @@ def test_records_are_runs_failures_or_skipped_and_all_are_counted(tmp_path):
     (tmp_path / "README.md").write_text("Kettles")
     paths = [SAMPLES, tmp_path]
     counts.runs = len(list(read(*paths, on_error=counts.fail, on_skip=counts.skip)))
-    expected = sum(map(len, EXPECTED.values())) + 8  # of the formats with tests of their own
+    expected = sum(map(len, EXPECTED.values())) + 9  # of the formats with tests of their own
     assert counts == ReadCounts(runs=expected, failed=0, skipped=11, not_understood=4)
     assert counts.records == expected + 15
 

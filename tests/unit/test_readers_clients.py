@@ -812,3 +812,6 @@ def test_what_a_person_in_the_loop_of_mini_swe_agent_types_was_said(tmp_path):
     assert messages(run) == ["Use steel: never glass", "Not glass", "Boil milk"]
     assert [step.interrupted for step in run.steps] == [True, True, False, False, False]
     assert run.steps[3].observation == "ok"
+    sample = Path(__file__).parents[1] / "data/readers/mini-swe-agent/loop.traj.json"
+    (run,) = read(sample)
+    assert messages(run) == ["Use steel", "Keep it", "Boil milk"]
