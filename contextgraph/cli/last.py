@@ -42,6 +42,9 @@ def last(
     where = None if repo == _ALL else repo or repository_here()
     if not where and common.settings().is_service:
         raise click.BadParameter("all: of a service one repository is read; name it")
+    from contextgraph.cli.learn import learn_ended
+
+    learn_ended(common)
     with common.open_repository(where or "") as memory:
         found = memory.last_session(where)
         if found is None:

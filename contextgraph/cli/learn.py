@@ -476,6 +476,17 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     raise click.exceptions.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
 
 
+def learn_ended(common: Common) -> None:
+    """Learn the sessions that ended since an agent started one, which would learn them."""
+    settings = common.settings()
+    files = HookFiles(settings)
+    if settings.is_service or not files.waiting():
+        return
+    queue = files.take_queue()
+    intake = partial(Intake, is_quiet=True, selection=Selection(never=settings.never_learned))
+    Learning(common, intake, queue=queue, is_quiet=True).learn(queue.transcripts)
+
+
 def read_files(settings: "Settings") -> "ReadFiles":
     """Return the files that were read into the memory of *settings* from this machine."""
     from hashlib import blake2b

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.agents.hook_files import HookFiles
+from contextgraph.config import Settings
 from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.model.values import replace
-from tests.acceptance.command_line import contextgraph
+from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NOON, step
 
 SESSION = "8bda05a6-149b-4fd3-b417-985bf1623e7e"
@@ -101,3 +103,12 @@ def test_it_is_opened_at_once(store: Path) -> None:
 def test_an_unknown_repository_is_named(store: Path) -> None:
     result = contextgraph("last", "acme/other", "--store", store)
     assert (result.code, "no session of acme/other is known" in result.err) == (1, True)
+
+
+def test_a_session_that_ended_a_minute_ago_is_the_last(store: Path, tmp_path: Path) -> None:
+    ended = write_runs(tmp_path / "ended.jsonl", [session(4, edit(0))])
+    files = HookFiles(Settings(store=str(store)))
+    files.enqueue(str(ended))
+    (found,) = contextgraph("last", "acme/shop", "--store", store, "--json").records
+    assert found["task"] == "Mend the totals of day 4."
+    assert not files.waiting()
