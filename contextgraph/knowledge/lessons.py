@@ -6,6 +6,7 @@ earlier lessons that it supersedes. What supersedes is read from the links, so t
 later session is deleted.
 """
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -551,7 +552,9 @@ class Lessons:
         self, line: str, *, repo: str | None = None, as_of: datetime | None = None
     ) -> tuple[Recollection, ...]:
         """Return the lessons on how, or whether, to run the shell command *line*."""
-        typed = [word for one in commands_in(line) for word in stems(one.text)]
+        commands = commands_in(line)
+        run = {os.path.basename(one.program) for one in commands}
+        typed = [word for one in commands for word in stems(one.text)]
         # "Linter" has another stem than `eslint`: those that say how to run something, too.
         words = [*dict.fromkeys((*typed[:REQUEST_WORDS], *_RUNNING))]
         scoped = self._store.for_text(words, _scope(repo), PROPOSED)
@@ -560,7 +563,11 @@ class Lessons:
             for note in scoped
             if _is_seen(note, as_of)
             and _orders(note, line)
-            and bears_on_command(note.content, line, note.repo)
+            and (
+                bears_on_command(note.content, line, note.repo)
+                if not _is_counted(note)
+                else not run.isdisjoint(note.tags)
+            )
         }
         return self._current(said, as_of)
 
@@ -940,6 +947,8 @@ def _is_general(note: Note) -> bool:
     facts = note.lesson
     if facts is None or waits(note) or is_read_at_start(facts.evidence[0].speaker):
         return False
+    if facts.origin is Origin.COUNTED and facts.kind is LessonKind.RULE:
+        return False  # it is said before the call
     is_sure = note.credibility == REVIEWED or facts.origin is Origin.DISTILLED
     is_rule = facts.kind is LessonKind.RULE and not (facts.about.paths or facts.about.symbols)
     return facts.sessions > 1 or (is_rule and is_sure)
