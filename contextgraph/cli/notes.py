@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Found
 
-_FOUND_WIDTH, _TITLE_WIDTH = 160, 80
+_FOUND_WIDTH, _TITLE_WIDTH, _COMMAND_WIDTH = 160, 80, 400
 # Of 63 questions that nothing in a team's sessions answers one was above it, of 30 others 29.
 _LIKELY = 0.3
 
@@ -270,7 +270,7 @@ def print_found(found: "Sequence[Found]", *, has_commands: bool = True) -> None:
         )
         lines.append(f"   {_shown(first.text, _FOUND_WIDTH)}")
         if has_commands:
-            lines.append(f"   {neutral(first.command)}")
+            lines.append(f"   {_shown(first.command, _COMMAND_WIDTH)}")
         lines += (f"   {_shown(other.text, _FOUND_WIDTH)}" for other in others)
     if not found:
         lines.append("nothing is known about it")
