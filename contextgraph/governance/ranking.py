@@ -211,6 +211,15 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     is_said = facts.origin is Origin.SAID
     is_short = len(content) < _UNCLEAR and note.speaker == "user" and is_said
     said = f"said in {sessions} sessions"
+    if facts.origin is Origin.COUNTED and facts.kind is LessonKind.FACT:
+        # The program that ran in place of the one that fails.
+        instead = next((one.context for one in reversed(facts.evidence) if one.context), "")
+        said = f"`{instead}` ran instead; seen in {sessions} sessions" if instead else said
+    elif facts.origin is Origin.COUNTED and facts.kind is LessonKind.RULE:
+        quotes = (" ".join(one.quote.split()) for one in reversed(facts.evidence))
+        words = next((quote for quote in quotes if len(quote) <= _SHORT_QUOTE), "")
+        said = f'they said "{words}"' if words else said
+        sessions = max(sessions, facts.sessions)
     return Quote(
         id=note.id,
         place=f"{note.created_at.astimezone(UTC).isoformat()} {note.locator}",
@@ -220,7 +229,7 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
         words=tuple(dict.fromkeys(stems(" ".join((note.summary, note.content, *note.tags))))),
         weight=note.importance,
         is_agreed=is_agreed,
-        is_shown=not (gives_instructions(content) or note.security.is_secret),
+        is_shown=not (gives_instructions(f"{content} {said}") or note.security.is_secret),
         is_opening=facts.evidence[0].step < 0,
     )
 

@@ -11,6 +11,7 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.agents.before import NextCall
 from contextgraph.errors import InvalidNoteError
+from contextgraph.governance.ranking import quote_of
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading
@@ -1057,6 +1058,9 @@ def test_calls_that_people_refuse_in_two_sessions_are_a_rule() -> None:
         "No, the release team pushes.",
     ]
     assert [one.note.id for one in before_push] == [twice.id]
+    assert (
+        quote_of(before_push[0].note).line().endswith('(they said "No, the release team pushes.")')
+    )
     assert before_status == at_start == ()
 
 
@@ -1113,3 +1117,18 @@ def test_lessons_about_what_the_repository_lost_wait_for_a_review(
     commit(tmp_path, "Back", **{"paths.py": "def fold_case(name): ...\n"})
     assert memory.age_lessons(str(tmp_path)) == 1
     assert waiting() == {}
+
+
+def test_a_program_that_fails_is_said_with_the_one_that_ran_instead() -> None:
+    def aliased(instance: str) -> RawTrajectory:
+        steps = (
+            Step(0, "", Action("bash", "python3 -V"), "(eval):1: command not found: python3.12"),
+            Step(1, "", Action("bash", "/usr/bin/python3 -V"), "Python 3", user_message="go on"),
+        )
+        return RawTrajectory("claude-code", instance, SHOP, "Task", steps)
+
+    with AgentMemory.open(":memory:") as memory:
+        for instance in "ab":
+            memory.learn(aliased(instance))
+        start = memory.live(repo=SHOP, task="Another task").start()
+    assert "(`/usr/bin/python3` ran instead; seen in 2 sessions)" in start
