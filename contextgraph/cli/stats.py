@@ -123,6 +123,8 @@ def _show_summary(
         _show_friction(shown)
     conditions = [one for one in stats.failure_patterns if one.explained]
     _show_patterns("Why runs fail, and what solved ones did", conditions[:_CONDITIONS])
+    if conditions:
+        print_text(("differences of few runs may be chance", "dim"))
     print_text(("--details shows all counts and error sequences", "dim"))
 
 
