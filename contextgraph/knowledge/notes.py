@@ -388,11 +388,14 @@ class Notes:
         return self._store.delete([*ids])
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
-        """Count *again* as a confirmation of *known*; its tags and its pin are added."""
+        """Count *again* as a confirmation of *known*, which keeps the greater of each value."""
 
         def confirmed(note: Note) -> Note:
+            note = confirmed_by(note, again.source)
             return replace(
-                confirmed_by(note, again.source),
+                note,
+                importance=max(note.importance, again.importance),
+                credibility=max(note.credibility, again.credibility),
                 tags=tuple(dict.fromkeys((*note.tags, *again.tags))),
                 pinned=note.pinned or again.pinned,
             )

@@ -463,6 +463,16 @@ def test_the_settings_say_how_many_notes_are_kept(monkeypatch: pytest.MonkeyPatc
         assert memory.maintain(MaintenancePolicy(max_notes=0)).evicted == 1
 
 
+def test_what_is_said_again_keeps_the_greater_importance_and_credibility(notes: Notes) -> None:
+    text = "The importer skips rows without an id, because the old exporter wrote none."
+    first = notes.remember(text, importance=0.4, credibility=0.5).id
+    again = notes.remember(text.removesuffix("."), importance=0.9, credibility=0.8)
+    assert again.id == first
+    notes.remember(text, importance=0.1, credibility=0.2)
+    (note,) = notes.of("")
+    assert (note.importance, note.credibility) == (0.9, 0.8)
+
+
 def test_a_conflict_is_decided_once_one_side_is_confirmed() -> None:
     with AgentMemory.open(":memory:") as memory:
         notes = memory.notes
