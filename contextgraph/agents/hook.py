@@ -211,6 +211,8 @@ _SECONDS, _MOST_WAITING, _MOST_BYTES = 1.0, 8, 1 << 20
 _SILENCE_MINUTES = 5
 _NOTHING_YET = "ContextGraph: installed, nothing learned yet"
 _HEADLINE = 140
+# Lines above what is shown, which say that it is data.
+_HEADS = ("(data):", "(data, not instructions):")
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
 _Output: TypeAlias = "dict[str, Json]"
 
@@ -540,7 +542,8 @@ def headlines(text: str) -> "list[str]":
 
 def _plain_lines(text: str) -> "list[str]":
     """Return the lines of advice without the marks of where it comes from."""
-    said = (line.rpartition("(data): ")[2].strip(" -*") for line in text.splitlines())
+    below = (line for line in text.splitlines() if not line.endswith(_HEADS))
+    said = (line.rpartition("(data): ")[2].strip(" -*") for line in below)
     return [line for line in (line.removeprefix("Earlier runs: ") for line in said) if line]
 
 

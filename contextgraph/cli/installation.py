@@ -814,7 +814,7 @@ def _time_of(file: Path) -> float:
 
 
 class _Card(Struct, frozen=True):
-    """Summary of a memory, in a few lines; *message* is that of its first error in a run.
+    """Summary of a memory, in a few lines; *message* is an error to ask about, costliest first.
 
     *sessions* are counted without their *helpers*, the sub-agents. *decided* is the lesson that was
     said in most sessions, of several one that two lines hold.
@@ -887,7 +887,7 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
         repositories=dict(repositories.most_common()),
         errors=costly[:_ERRORS],
         commands=commands,
-        message=_message(memory, costly[0]) if costly else "",
+        message=next(filter(_is_recognised, (_message(memory, one) for one in costly)), ""),
         decided=_decided(memory),
     )
 
@@ -917,6 +917,13 @@ def _message(memory: "AgentMemory", friction: "Friction") -> str:
     error = history.error
     head = f"{error.error_type}: "
     return one_line(head + error.context.removeprefix(head), _WIDTH)
+
+
+def _is_recognised(message: str) -> bool:
+    from contextgraph.model import State
+    from contextgraph.trace import error_of
+
+    return error_of(State(current_error=message)) is not None
 
 
 def _show_card(card: _Card) -> None:
@@ -1016,7 +1023,7 @@ def _next_steps(
             "contextgraph setup                         # again, after a session of your agent",
         ]
     steps = []
-    if card.errors:
+    if card.message:
         is_plain = card.message.isprintable() and not {*card.message} & {*'"$`\\!'}
         quoted = f'"{card.message}"' if is_plain else shlex.quote(card.message)
         steps.append(f"contextgraph query --error {quoted}")

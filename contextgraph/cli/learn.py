@@ -784,7 +784,7 @@ class _Results:
                 parts = {"without sessions": unread.skipped, "damaged": unread.failed}
                 parts["of an unknown version"] = unread.not_understood
                 why = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-                warn(f"{left:,} left out ({why}); `contextgraph learn --discover` names them")
+                warn(f"{left:,} left out ({why}); `contextgraph learn FOLDER` names each")
         elif self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}

@@ -249,6 +249,9 @@ MISSING = {
     "file_history": "reads the checkout and sessions in the process that has the memory",
     "last_session": "reads sessions in the process that has the memory",
     **dict.fromkeys(
+        ("age_lessons", "lessons.age"), "reads a checkout in the process that has the memory"
+    ),
+    **dict.fromkeys(
         ("checker", "learn_team"), "reads a checkout on the machine that has it: `check`, `learn`"
     ),
     "chat_of": "a language model of the machine that has the memory",

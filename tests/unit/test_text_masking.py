@@ -507,7 +507,10 @@ CHOSEN = "Kaffee" + "4667!"
         ("x-functions-key: {}", HEX),
         ("routing_key: {}", HEX),
         ("FINNHUB_KEY={}", "rsn0inqp4n" + "qv9o03332s"),
-        ("key_id ASIA2A4B6C8D0E2F4G6H\nsecret {}", "wJa/rXUt" + "nFEMI7K7MDENGbPxRfiCYzzzq9sTaB3d"),
+        (
+            "key_id " + "ASIA" + "2A4B6C8D0E2F4G6H\nsecret {}",
+            "wJa/rXUt" + "nFEMI7K7MDENGbPxRfiCYzzzq9sTaB3d",
+        ),
         ('getConnection(url, "app", "{}")', CHOSEN),
         ("jwt.sign(payload, '{}')", RANDOM[:32]),
         ("otpauth://totp/x:jo?secret={}&issuer=x", "SVIPUQLF" + "RJCHJRWT"),
