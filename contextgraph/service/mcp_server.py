@@ -569,6 +569,12 @@ def _safe(answer: Any) -> Result:
     return {"found": [_quoted(_fields(found, names)) for found in safe]}
 
 
+def _sessions(answer: Any) -> Result:
+    safe = (one for one in answer["sessions"] if not gives_instructions(one["title"]))
+    names = "id instance_id title repo agent started_at steps outcome is_guess"
+    return {"sessions": [_quoted(_fields(one, names)) for one in safe], "total": answer["total"]}
+
+
 def _brief(answer: Any) -> Result:
     return {**_fields(answer, "text keys omitted"), "context_id": None}
 
@@ -613,7 +619,7 @@ READING: dict[str, Callable[..., Result]] = {
         "recall", "question repo limit", _notes, question=(Question, ...), limit=_LIMIT
     ),
     "lessons": _offered("lessons", "about repo", _lessons, about=(Question, ...)),
-    "sessions": _offered("sessions", "repo limit", _safe, limit=_LIMIT),
+    "sessions": _offered("sessions", "repo limit", _sessions, limit=_LIMIT),
     "advice": _offered("advice", "since until", dict),
     "snapshot": _offered("snapshot", "trigger focus repo max_tokens", _notes),
     "search": _offered("search", "question repo limit", _safe, limit=_LIMIT),

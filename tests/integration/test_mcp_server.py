@@ -299,6 +299,19 @@ def test_a_run_is_found_and_shown_in_part(call: Call) -> None:
     assert shown["parts"]
 
 
+def test_sessions_are_listed(call: Call) -> None:
+    with (
+        AgentMemory.open(":memory:") as empty,
+        connected(server_of(lambda: empty)) as (_, call_empty),
+    ):
+        assert answer_of(call_empty("sessions")) == {"sessions": [], "total": 0}
+    listed = answer_of(call("sessions", repo=REPO, limit=1))
+    (session,) = listed["sessions"]
+    assert session["repo"] == REPO
+    assert session["title"].startswith("<cg-memory")
+    assert listed["total"] > 1
+
+
 def test_a_learned_run_is_masked_and_learned_once(call: Call) -> None:
     record = to_record(run([("env", f"AWS_KEY={FAKE_KEY}", 0)], instance_id="acme__shop-9"))
     first, again = (answer_of(call("learn_trajectory", run=record))["runs"] for _ in range(2))
