@@ -20,8 +20,8 @@ from contextgraph.text import regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
 _REMOTE = regex(
-    r"(?:[\w+]+://(?:[^@/\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
-    r"|(?:[^@/:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)|(?P<bare>[\w.-]+\.\w+)/)"
+    r"(?:[\w+]+://(?:[^@/?#\\\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
+    r"|(?:[^@/?#\\:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)|(?P<bare>[\w.-]+\.\w+)/)"
     r"(?P<path>[^/\s]+(?:/[^/\s]+)+)"
 )
 _GITHUB = ("github.com", "www.github.com", "ssh.github.com")
