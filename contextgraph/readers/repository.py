@@ -25,7 +25,7 @@ _REMOTE = regex(
     r"(?P<path>[^/\s]+(?:/[^/\s]+)+)"
 )
 _GITHUB = ("github.com", "www.github.com", "ssh.github.com")
-_AZURE = "dev.azure.com"
+_AZURE, _AZURE_HOSTS = "dev.azure.com", regex(r"(?:ssh\.)?dev\.azure\.com|.+\.visualstudio\.com")
 _OTHER_PORT = "altssh."  # of GitLab and Bitbucket, for ssh through port 443
 _SSH_SETTINGS, _MOST_INCLUDED = ".ssh/config", 4
 _SSH_SETTING = regex(r"\s*(?P<key>[A-Za-z]+)(?:\s*=\s*|\s+)(?P<value>[^#\s].*?)\s*$")
@@ -110,9 +110,10 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     *owners, name = unquote(match["path"]).split("/")
     if owners[0] == "scm" and len(owners) > 1:  # Bitbucket Server, over http alone
         owners = owners[1:]
-    if "_git" in owners or owners[0] == "v3":
+    is_azure = _AZURE_HOSTS.fullmatch(host.casefold())
+    if is_azure and ("_git" in owners or owners[0] == "v3"):
         before = [owner for owner in owners if owner not in ("_git", "v3")]
-        in_host = "visualstudio" in host and owners[0] != "v3"
+        in_host = not host.casefold().endswith((_AZURE, "vs-ssh.visualstudio.com"))
         organisation = host.partition(".")[0] if in_host else next(iter(before), "")
         is_named_as_project = not before or (before[-1:] == before[:1] and not in_host)
         host, owners = _AZURE, [organisation, name if is_named_as_project else before[-1]]
