@@ -18,12 +18,14 @@ from contextgraph.model import instance_id_in, repo_of
 from contextgraph.system.intake import content, leaves, opened
 from contextgraph.text import regex
 
-# A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host.
+# A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host. A
+# server of one's own may have repositories without owners.
 _REMOTE = regex(
     r"(?:[\w+]+://(?:[^@/?#\\\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
-    r"|(?:[^@/?#\\:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)|(?P<bare>[\w.-]+\.\w+)/)"
-    r"(?P<path>[^/\s]+(?:/[^/\s]+)+)"
+    r"|(?:[^@/?#\\:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)"
+    r"|(?P<bare>[\w.-]+\.\w+)/(?=[^/\s]+/))(?P<path>[^/\s]+(?:/[^/\s]+)*)"
 )
+_LOCAL = "local"  # the owner in the name of a folder that has no remote
 _GITHUB = ("github.com", "www.github.com", "ssh.github.com")
 _AZURE, _AZURE_HOSTS = "dev.azure.com", regex(r"(?:ssh\.)?dev\.azure\.com|.+\.visualstudio\.com")
 _OTHER_PORT = "altssh."  # of GitLab and Bitbucket, for ssh through port 443
@@ -95,8 +97,9 @@ def repository_name(
 def remote_name(url: str, *, with_host: bool = False) -> str:
     """``owner/name`` of a git remote's URL; empty for a path or anything else.
 
-    The host is left out of GitHub's names, as in instance ids, unless *with_host*. Names of other
-    hosts have it, and all owners.
+    The host is left out of GitHub's names, as in instance ids, unless *with_host* or where a folder
+    without a remote has that name. Names of other hosts have it, and all owners. One of a single
+    label ends in the dot of the root where no owner follows: it is not taken for an owner.
     The three forms of a URL that Azure DevOps has for one repository give one name. A host of ssh
     may be an alias, of this user's settings or such as github.com-work.
     """
@@ -108,6 +111,8 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
         host = _host_named(host, str(Path.home())) or host
     host = _ALIAS.sub("", host).removeprefix(_OTHER_PORT)
     *owners, name = unquote(match["path"]).split("/")
+    if not owners:
+        return f"{host.casefold()}{'' if '.' in host else '.'}/{name}"
     if owners[0] == "scm" and len(owners) > 1:  # Bitbucket Server, over http alone
         owners = owners[1:]
     is_azure = _AZURE_HOSTS.fullmatch(host.casefold())
@@ -118,7 +123,8 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
         is_named_as_project = not before or (before[-1:] == before[:1] and not in_host)
         host, owners = _AZURE, [organisation, name if is_named_as_project else before[-1]]
     elif host.casefold() in _GITHUB:
-        return "/".join((_GITHUB[0], owners[-1], name)[not with_host :])
+        is_short = not with_host and owners[-1].casefold() != _LOCAL
+        return "/".join((_GITHUB[0], owners[-1], name)[is_short:])
     return "/".join((host.casefold(), *owners, name))
 
 
@@ -182,7 +188,7 @@ def local_name(folder: str | None) -> str:
     folder = checkout(folder)
     root = _main_folder(folder) if PurePath(folder).is_absolute() else ""
     name = PurePath(root or folder.replace("\\", "/")).name
-    return f"local/{name}" if name and name not in (".", "..") else ""
+    return f"{_LOCAL}/{name}" if name and name not in (".", "..") else ""
 
 
 def checkout(folder: str) -> str:
