@@ -8,7 +8,12 @@ from itertools import chain, combinations
 
 from msgspec import Struct
 
-from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
+from contextgraph.errors import (
+    AlreadyExistsError,
+    InvalidEntryError,
+    InvalidNoteError,
+    NotFoundError,
+)
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import (
     entity_id,
@@ -62,23 +67,27 @@ class Pages:
         self._store = store
         self._now = clock
 
-    def add_page(self, page: Page) -> None:
-        """Store a new page, with secrets masked.
+    def add_page(self, page: Page, only_of: str | None = None) -> None:
+        """Store a new page, with secrets masked; its source is the contributor *only_of*, if given.
 
         Raises `AlreadyExistsError` if its id is taken, and `InvalidNoteError` for a page without id
         or title, or with more than 100,000 characters.
         """
         if self._find(page.id) is not None:
             raise AlreadyExistsError(f"there is a page {page.id!r} already; update it")
-        self._put(_note_of(page, self._now()))
+        self._put(_note_of(page, self._now(), only_of), only_of)
 
-    def update_page(self, page: Page) -> None:
-        """Replace the page with the same id; raises `NotFoundError` if there is none."""
+    def update_page(self, page: Page, only_of: str | None = None) -> None:
+        """Replace the page with the same id; raises `NotFoundError` if there is none.
+
+        With *only_of*, raises `InvalidEntryError` for a page of another source.
+        """
         before = self._find(page.id)
         if before is None:
             raise NotFoundError(f"no page {page.id!r}")
-        now = self._now()
-        self._put(replace(_note_of(page, now), created_at=before.created_at))
+        _check_writer(before, only_of)
+        note = _note_of(page, self._now(), only_of)
+        self._put(replace(note, created_at=before.created_at), only_of)
 
     def get_page(self, page_id: str) -> Page:
         """Return the page with this id; raises `NotFoundError`."""
@@ -118,12 +127,19 @@ class Pages:
             results += [result for result in others if result.page.id not in known]
         return tuple(results[: max(0, limit)])
 
-    def _put(self, note: Note) -> None:
-        """Store a page; the entities that it mentions get its tags, as far as they have room."""
+    def _put(self, note: Note, only_of: str | None) -> None:
+        """Store a page; the entities that it mentions get its tags, as far as they have room.
+
+        With *only_of*, those of this source alone.
+        """
         mentioned = note.targets(LinkType.MENTIONS)
         self._store.change(
             mentioned,
-            lambda entity: replace(entity, tags=normalized_tags((*entity.tags, *note.tags))),
+            lambda entity: (
+                replace(entity, tags=normalized_tags((*entity.tags, *note.tags)))
+                if _may_change(entity, only_of)
+                else entity
+            ),
             new=[note],
         )
 
@@ -148,7 +164,22 @@ def _weighted(note: Note) -> str:
     return " ".join(fields)
 
 
-def _note_of(page: Page, now: datetime) -> Note:
+def _source(only_of: str | None) -> str:
+    """Return the source of what the contributor *only_of* writes, or the owner."""
+    return "user" if only_of is None else f"agent:{only_of}"
+
+
+def _may_change(note: Note, only_of: str | None) -> bool:
+    return only_of is None or note.source == _source(only_of)
+
+
+def _check_writer(note: Note, only_of: str | None) -> None:
+    """Raise `InvalidEntryError` where *only_of* may not change *note*."""
+    if not _may_change(note, only_of):
+        raise InvalidEntryError(f"{note.title!r} was stored by another source")
+
+
+def _note_of(page: Page, now: datetime, only_of: str | None) -> Note:
     title, content = mask_secrets(clean(page.title)).strip(), mask_secrets(clean(page.content))
     if not page.id.strip() or not title:
         raise InvalidNoteError("a page needs an id and a title")
@@ -162,7 +193,7 @@ def _note_of(page: Page, now: datetime) -> Note:
         id=page_note(page.id),
         content=content,
         repo=repo_name(page.repo),
-        source="user",
+        source=_source(only_of),
         created_at=now,
         tags=normalized_tags(page.tags),
         kind=NoteKind.PAGE,
@@ -234,14 +265,14 @@ class Entities:
         self._now = clock
         self._runs = runs
 
-    def add_entity(self, entity: Entity) -> None:
-        """Store a new entity, with secrets masked.
+    def add_entity(self, entity: Entity, only_of: str | None = None) -> None:
+        """Store a new entity, with secrets masked; its source is *only_of*, if given.
 
         Raises `AlreadyExistsError` if its name is taken, and `InvalidNoteError` without a name.
         """
         if not entity.name.strip():
             raise InvalidNoteError("an entity needs a name")
-        note = _entity_note(entity, self._now())
+        note = replace(_entity_note(entity, self._now()), source=_source(only_of))
         if self._store.get([note.id]):
             raise AlreadyExistsError(f"there is an entity {entity.name!r} already")
         self._store.change(new=[note])
@@ -269,15 +300,25 @@ class Entities:
         return bool(self._store.delete([id_]))
 
     def add_relation(
-        self, source: str, target: str, type_: str, weight: float = 1.0, repo: str = ""
+        self,
+        source: str,
+        target: str,
+        type_: str,
+        weight: float = 1.0,
+        repo: str = "",
+        only_of: str | None = None,
     ) -> None:
         """Relate two entities, replacing a relation of the same type between them.
 
-        *weight* is 0 to 1. Raises `NotFoundError` if one of them is unknown.
+        *weight* is 0 to 1. Raises `NotFoundError` if one of them is unknown and, with *only_of*,
+        `InvalidEntryError` where *source* was stored by another.
         """
         link = Link(masked_name(type_), self._note(target, repo).id, max(0.0, min(1.0, weight)))
-        ids = [self._note(source, repo).id]
-        self._store.change(ids, lambda note: replace(with_link(note, link), source="user"))
+        known = self._note(source, repo)
+        _check_writer(known, only_of)
+        self._store.change(
+            [known.id], lambda note: replace(with_link(note, link), source=_source(only_of))
+        )
 
     def remove_relation(self, source: str, target: str, type_: str) -> bool:
         """Delete a relation; return False if there is none."""

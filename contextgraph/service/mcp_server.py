@@ -50,7 +50,7 @@ from contextgraph.model import (
 from contextgraph.model.codec import COMPLETE, encoded, parts_of
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
-from contextgraph.service.operations import Operation, operations
+from contextgraph.service.operations import Operation, operations, provenance_by
 from contextgraph.service.operations.arguments import (
     Arguments,
     Name,
@@ -520,6 +520,10 @@ class Offered(Struct, frozen=True):
         operation, memory = self.operation, asked.memory
         if operation.source and "source" not in given:
             given["source"] = asked.sourced(operation.source)
+        elif operation.has_provenance and (name := asked.source()):
+            stated = given["source"]
+            own = operation.source.format(name)
+            given["source"] = provenance_by(own, stated if isinstance(stated, Mapping) else None)
         if operation.is_about_owner:
             given["is_owner"] = False
         if operation.is_of_writer:  # the agent of the owner may change all

@@ -346,9 +346,9 @@ def test_a_revoked_token_is_refused(service: Served) -> None:
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
 
-def call_tool(client: TestClient, name: str, session: str = "", **arguments: object) -> Any:
+def call_tool(client: TestClient, tool: str, session: str = "", **arguments: object) -> Any:
     """The result of a tool at /mcp."""
-    params = {"name": name, "arguments": arguments}
+    params = {"name": tool, "arguments": arguments}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {**MCP, **({"Mcp-Session-Id": session} if session else {})}
     response = client.post("/mcp", json=request, headers=headers)
@@ -401,6 +401,57 @@ def test_what_is_learned_over_mcp_names_the_source_of_its_token(service: Served)
 
     found = client.get(f"/v1/trajectories/{run['trajectory_id']}").json()
     assert found["contributor"] == "ann"
+
+
+def test_pages_and_entities_are_changed_by_their_contributor_alone(service: Served) -> None:
+    ann, bob = service.client(source="ann"), service.client(source="bob")
+    page: dict[str, Any] = {"page_id": "deploy", "title": "Deploy", "content": "Run make deploy"}
+    for client in (ann, ann, bob):
+        written = call_tool(client, "put_page", **page, tags=["unsafe"], mentions=["billing"])
+        assert written["isError"] == (client is bob)
+        page["content"] += "."
+    for client, name in ((ann, "billing"), (bob, "depot")):
+        assert not call_tool(client, "add_entity", name=name, tags=["money"])["isError"]
+    link = {"source": "billing", "relation": "needs", "target": "depot"}
+    assert "another source" in call_tool(bob, "link_entities", **link)["content"][0]["text"]
+    assert (
+        bob.post(
+            "/v1/entities/add_relation", json={"source": "billing", "target": "depot", "type_": "x"}
+        ).status_code
+        == 422
+    )
+    mentioning: dict[str, Any] = {
+        "page_id": "own",
+        "title": "Own",
+        "content": "x",
+        "tags": ["unsafe"],
+    }
+    assert not call_tool(bob, "put_page", **mentioning, mentions=["billing"])["isError"]
+    entity = ann.post("/v1/entities/get_entity", json={"name": "billing"}).json()["value"]
+    assert entity["tags"] == ["money"]
+    assert not call_tool(ann, "link_entities", **link)["isError"]
+    notes = ann.post(
+        "/v1/store/notes/newest", json={"scope": {"kinds": ["page", "entity"]}, "limit": 9}
+    ).json()["value"]
+    sources = {note["title"]: note["source"] for note in notes}
+    assert sources == {
+        "Deploy": "agent:ann", "billing": "agent:ann", "depot": "agent:bob", "Own": "agent:bob"
+    }  # fmt: skip
+
+
+def test_an_mcp_token_names_no_other_source_of_an_entry(service: Served) -> None:
+    ann, bob = service.client(source="ann"), service.client(source="bob")
+    entry: dict[str, Any] = {"key": "/user/style", "json_content": {"summary": "small commits"}}
+    web = {
+        "kind": "web",
+        "name": "x",
+        "locator": "http://x",
+        "retrieved_at": "2026-01-01T00:00:00Z",
+    }
+    assert not call_tool(ann, "set_memory", **entry, source="agent:bob")["isError"]
+    for stated in ("agent:ann", web | {"by": "agent:ann"}, {"kind": "agent", "name": "ann"}):
+        assert call_tool(bob, "set_memory", **entry, source=stated)["isError"]
+    assert not call_tool(ann, "set_memory", **entry, source=web)["isError"]
 
 
 def test_notes_are_kept_with_the_source_of_the_token(service: Served) -> None:

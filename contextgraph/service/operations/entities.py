@@ -23,9 +23,11 @@ def entities_add(
     entity_type: Annotated[Name, Field(description="Its kind, such as service.")] = "",
     description: Annotated[Text, Field(description="Facts about it.")] = "",
     tags: Tags = (),
+    *,
+    only_of: str | None = None,
 ) -> Record:
     """Store an entity; without tags it gets those of its name."""
-    memory.entities.add_entity(Entity(name, entity_type, description, tags))
+    memory.entities.add_entity(Entity(name, entity_type, description, tags), only_of)
     return record_of(memory.entities.get_entity(name))
 
 
@@ -37,10 +39,16 @@ def entities_fill(memory: AgentMemory, repo: Repository) -> Record:
 
 @operation(TokenScope.WRITE)
 def entities_link(
-    memory: AgentMemory, source: _Entity, relation: _Relation, target: _Other, weight: Share = 1.0
+    memory: AgentMemory,
+    source: _Entity,
+    relation: _Relation,
+    target: _Other,
+    weight: Share = 1.0,
+    *,
+    only_of: str | None = None,
 ) -> Record:
     """Relate two entities."""
-    memory.entities.add_relation(source, target, relation, weight)
+    memory.entities.add_relation(source, target, relation, weight, only_of=only_of)
     names = {"source": source, "type": relation, "target": target}
     return {**{key: masked_name(name) for key, name in names.items()}, "weight": weight}
 

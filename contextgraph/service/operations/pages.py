@@ -35,13 +35,15 @@ def pages_put(  # noqa: PLR0913, PLR0917  (one parameter per property of a page)
     tags: Tags = (),
     references: Annotated[Names, Field(description="Pages that it refers to.")] = (),
     mentions: Annotated[Names, Field(description="Entities in it.")] = (),
+    *,
+    only_of: str | None = None,
 ) -> Record:
     """Store a page, in place of the one with this id; secrets are masked."""
     page = Page(page_id, title, summary, content, tags, references, mentions, repo=repo)
     try:
-        memory.pages.update_page(page)
+        memory.pages.update_page(page, only_of)
     except NotFoundError:
-        memory.pages.add_page(page)
+        memory.pages.add_page(page, only_of)
     return record_of(memory.pages.get_page(page_id))
 
 
