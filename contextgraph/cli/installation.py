@@ -658,7 +658,7 @@ def setup(
 
     Asks before each step; nothing is written without a yes, and nothing leaves this machine. The
     newest sessions are learned first: Ctrl-C ends learning, and what is learned stays. Run it
-    again at any time: only what is new is learned. Histories in checkouts are left out and
+    again at any time: only what is new is learned. Histories in projects are left out and
     named: others may have written them.
 
     \b
@@ -708,7 +708,7 @@ def setup(
                 "histories": found,
                 "left_out": [
                     {"folder": str(folder), "files": files}
-                    for folder, files in discovered.in_checkouts.items()
+                    for folder, files in discovered.in_projects.items()
                 ],
                 "card": card.record() if card else None,
                 "by_meaning": record_of(by_meaning) if by_meaning else None,

@@ -326,21 +326,21 @@ def discovered_paths(
 
 
 def warn_of_checkouts(found: "Discovered") -> None:
-    """Report the histories in checkouts that were not discovered, and the command that asks."""
-    if not found.in_checkouts:
+    """Report the histories in projects that were not discovered, and the command that asks."""
+    if not found.in_projects:
         return
-    folders = sorted(found.in_checkouts, key=found.in_checkouts.__getitem__, reverse=True)
+    folders = sorted(found.in_projects, key=found.in_projects.__getitem__, reverse=True)
     named = " ".join(shlex.quote(str(folder)) for folder in folders[:_FOLDERS_NAMED])
     more = len(folders) - _FOLDERS_NAMED
     rest = f" (and {number_of(more, 'more folder')}; `setup --json` lists all)" if more > 0 else ""
-    files = number_of(sum(found.in_checkouts.values()), "file")
+    files = number_of(sum(found.in_projects.values()), "file")
     warn(
-        f"left out: {files} of histories in checkouts; if yours: "
+        f"left out: {files} of histories in projects; if yours: "
         f"contextgraph trust --histories {named}{rest}"
     )
 
 
-# Folders with histories in checkouts that one line names.
+# Folders with histories in projects that one line names.
 _FOLDERS_NAMED = 5
 # Between two looks at a watched folder.
 _WATCH_SECONDS = 2.0

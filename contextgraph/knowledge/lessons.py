@@ -530,7 +530,7 @@ class Lessons:
         as_of: datetime | None = None,
         written: str | None = None,
     ) -> tuple[Recollection, ...]:
-        """Return lessons about one of the files or symbols *names*, the newest first.
+        """Return lessons about one of the files or symbols *names*, the newest of a source first.
 
         With the text that is *written* into these files only what bears on it.
         """
@@ -574,13 +574,17 @@ class Lessons:
     def _current(
         self, said: Mapping[str, Note], as_of: datetime | None
     ) -> tuple[Recollection, ...]:
-        """Return the lessons of *said* that hold, the newest first."""
+        """Return the lessons of *said* that hold, the newest first.
+
+        Those of several sources take turns, so that none takes the place of the owner's.
+        """
         proposed = said.values()
         superseded = superseded_in(self._store, [*said], as_of)
         left = superseded.keys() | _said_again(proposed)
         current = [it for it in proposed if it.id not in left and not waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
-        return tuple(Recollection(note, note.importance, {}) for note in newest)
+        in_order = in_turns(newest, lambda note: note.contributor)
+        return tuple(Recollection(note, note.importance, {}) for note in in_order)
 
     def _sessions(self, runs: Collection[str], as_of: datetime | None) -> dict[str, list[Note]]:
         """The lessons of *runs*, by run."""

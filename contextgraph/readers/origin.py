@@ -101,14 +101,18 @@ class Origins:
         Of a submodule that is the outermost one, whose owner vouches for all of it. Both the path
         and what its links lead to count.
         """
-        real = Path(file).resolve()
-        if any(real.is_relative_to(folder) for folder in self._trusted):
+        if self.is_trusted(file):
             return ""
-        for path in (Path(file).absolute(), real):
+        for path in (Path(file).absolute(), Path(file).resolve()):
             for folder in reversed(path.parents):
                 if _is_checkout(str(folder)) and not self._holds_own(folder):
                     return str(folder)
         return ""
+
+    def is_trusted(self, file: "os.PathLike[str] | str") -> bool:
+        """Return whether *file* is in a folder whose histories are the owner's."""
+        real = Path(file).resolve()
+        return any(real.is_relative_to(folder) for folder in self._trusted)
 
     def _holds_own(self, folder: Path) -> bool:
         return any(place.is_relative_to(folder) for place in self._own)

@@ -462,14 +462,14 @@ class History(Struct, frozen=True):
 
 
 class Discovered(Struct, frozen=True):
-    """The histories on a machine, and how many files of each folder *in_checkouts* are in none.
+    """The histories on a machine, and how many files of each folder *in_projects* are in none.
 
-    A history in a checkout comes with a clone or a pull, and may be anyone's words: it is
-    learned where its folder is named.
+    A history in a checkout, or a page in a folder of a project, comes with a clone, a pull or a
+    package, and may be anyone's words: it is learned where its folder is named.
     """
 
     histories: tuple[History, ...]
-    in_checkouts: Mapping[Path, int]
+    in_projects: Mapping[Path, int]
 
 
 def discover(
@@ -480,9 +480,9 @@ def discover(
 ) -> Discovered:
     """Return the histories on this machine, without files that match a pattern in *exclude*.
 
-    Files in a checkout are counted apart, unless in a *trusted* folder. A checkout that also
-    holds *home*, or the folder in
-    *home* where an agent keeps its sessions by default, is the user's own, such as one of settings.
+    Files in a checkout or project are counted apart, unless in a *trusted* folder. A checkout that
+    also holds *home*, or the folder in *home* where an agent keeps its sessions by default, is the
+    user's own, such as one of settings.
 
     Only names and sizes are looked at, and which session a page of SpecStory shows: it is left out
     where the agent's own file of that session is there. Patterns are as those of `fnmatch`, on the
@@ -499,8 +499,11 @@ def discover(
             for file in _files(folder, pattern, exclude):
                 if form.name == SPECSTORY and session_shown(file)[-_ID_CHARS:] in kept:
                     continue
-                if clone := origins.clone(file):
-                    foreign.setdefault(clone, set()).add(file)
+                above = origins.clone(file)
+                if not above and form.name == SPECSTORY and not origins.is_trusted(file):
+                    above = _project_of(file, home)
+                if above:
+                    foreign.setdefault(above, set()).add(file)
                 else:
                     files.append(file)
         kept.update(file_stem(str(file))[-_ID_CHARS:] for file in files)
@@ -513,6 +516,12 @@ def discover(
         for some in foreign.values()
     }
     return Discovered(tuple(histories), counts)
+
+
+def _project_of(page: Path, home: Path) -> str:
+    """Return the folder that has the folder of SpecStory with *page*; empty for *home* itself."""
+    folder = next(above for above in page.parents if above.name == ".specstory").parent
+    return "" if folder == home else str(folder)
 
 
 def _places() -> Iterator[tuple[Format, Kept]]:

@@ -147,8 +147,8 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     result = contextgraph(*command, "--store", store)
 
     assert result.code == 0
-    (line,) = [line for line in result.err.splitlines() if "in checkouts" in line]
-    assert "9 files of histories in checkouts" in line
+    (line,) = [line for line in result.err.splitlines() if "in projects" in line]
+    assert "9 files of histories in projects" in line
     asked = line.partition("contextgraph trust --histories ")[2].split()
     assert sorted(asked) == sorted(str(clone / ".specstory" / "history") for clone in clones)
     assert agents_in(store) == {"claude-code"}
@@ -209,7 +209,7 @@ def test_histories_in_checkouts_of_any_program_are_not_learned(
 
     found = contextgraph("learn", "--discover", "--yes", "--store", store)
 
-    assert "3 files of histories in checkouts" in found.err
+    assert "3 files of histories in projects" in found.err
     assert agents_in(store) == {"claude-code"}
     contextgraph("learn", folder, "--store", store)
     runs = contextgraph("runs", "--store", store, "--json").records
@@ -292,7 +292,24 @@ def test_stores_of_agents_are_discovered_where_the_home_is_a_repository(
 
     result = contextgraph("learn", "--discover", "--yes", "--store", store)
 
-    assert (result.code, "left out" in result.err) == (0, False)
+    assert (result.code, result.err.count("trust --histories")) == (0, 1)
+    assert f"trust --histories {home}/notes/.specstory/history" in result.err
+    assert agents_in(store) == {"claude-code"}
+
+
+@pytest.mark.parametrize("folder", ["shop/node_modules/kettle", "venv/lib/kettle", "unpacked"])
+def test_pages_that_a_package_brings_are_named_and_learned_where_they_are_asked_for(
+    home: Path, store: Path, folder: str
+) -> None:
+    plant(home / folder)
+    command = ("learn", "--discover", "--yes", "--store", store)
+
+    result = contextgraph(*command)
+
+    assert f"trust --histories {home}/{folder}/.specstory/history" in result.err
+    assert agents_in(store) == {"claude-code"}
+    assert contextgraph("trust", "--histories", home / folder, "--yes").code == 0
+    assert contextgraph(*command).code == 0
     assert len(agents_in(store)) == 2
 
 

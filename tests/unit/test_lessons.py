@@ -1119,6 +1119,20 @@ def test_lessons_about_what_the_repository_lost_wait_for_a_review(
     assert waiting() == {}
 
 
+def test_the_owners_rule_on_a_command_stands_before_a_newer_one_of_another_source() -> None:
+    own = "Always install the parser dependency with poetry, never with pip"
+    other = "Always install the parser dependency with conda, never with pip"
+    with AgentMemory.open(":memory:") as memory:
+        for instance in ("a", "b"):
+            memory.learn(replace(session(own, instance=instance), started_at=MONDAY))
+        later = MONDAY + timedelta(days=9)
+        for instance in ("c", "d"):
+            run = replace(session(other, instance=instance), started_at=later)
+            memory.learn(run, source="clone:shop")
+        found = memory.lessons.for_command("pip install parser", repo=SHOP)
+    assert [one.note.contributor for one in found] == ["", "clone:shop"]
+
+
 def test_a_program_that_fails_is_said_with_the_one_that_ran_instead() -> None:
     def aliased(instance: str) -> RawTrajectory:
         steps = (
