@@ -39,7 +39,8 @@ _MOST_WORDS = 64
 class Page(Struct, frozen=True):
     """A page with its *id*, unique in the memory; *repo* ``""`` is about anything.
 
-    *references* are ids of pages, *mentions* names of entities.
+    *references* are ids of pages, *mentions* names of entities. *source*, of a stored page, is who
+    stored it: "user", or "agent:" and the source of a token.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Page(Struct, frozen=True):
     mentions: tuple[str, ...] = ()
     repo: str = ""
     updated_at: datetime | None = None
+    source: str = ""
 
 
 class PageFound(Struct, frozen=True):
@@ -215,6 +217,7 @@ def _page_of(note: Note) -> Page:
         mentions=tuple(map(name_of_entity, note.targets(LinkType.MENTIONS))),
         repo=note.repo,
         updated_at=note.updated_at,
+        source=note.source,
     )
 
 
@@ -230,7 +233,8 @@ _PLURAL = regex(r"(?<=[a-z]{3})(?<![suix])s\Z")
 class Entity(Struct, frozen=True):
     """A thing with a *name*, unique in its *repo* (or among those of no repository) in any case.
 
-    Without *tags* it gets the words of its name; more than eight are cut.
+    Without *tags* it gets the words of its name; more than eight are cut. *source* is as in `Page`,
+    or "system:runs".
     """
 
     name: str
@@ -239,6 +243,7 @@ class Entity(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     updated_at: datetime | None = None
     repo: str = ""
+    source: str = ""
 
 
 class RelatedEntity(Struct, frozen=True):
@@ -417,7 +422,13 @@ def _entity_note(entity: Entity, now: datetime) -> Note:
 
 def _entity_of(note: Note) -> Entity:
     return Entity(
-        note.title, note.summary, note.content, note.tags, note.updated_at, repo=note.repo
+        note.title,
+        note.summary,
+        note.content,
+        note.tags,
+        note.updated_at,
+        repo=note.repo,
+        source=note.source,
     )
 
 

@@ -301,7 +301,9 @@ def _each(values: Iterable[Any], names: str) -> list[Json]:
     return [_neutral(_fields(value, names)) for value in values]
 
 
-_SAID = frozenset(("text", "title", "task", "action", "observation"))
+_SAID = frozenset(
+    "text title task action observation content summary description entity_type".split()
+)
 
 
 def _quoted(value: Result) -> Result:
@@ -583,17 +585,19 @@ def _brief(answer: Any) -> Result:
     return {**_fields(answer, "text keys omitted"), "context_id": None}
 
 
-_PAGE = "id title summary repo tags"
+_PAGE = "id title summary repo tags source"
 _WHOLE_PAGE = f"{_PAGE} content references mentions"
-_ENTITY = "name entity_type description tags"
+_ENTITY = "name entity_type description tags source"
 
 
 def _page(answer: Any, names: str) -> Result:
     """Return a page or an entity, without what reads like an instruction to the agent."""
-    return {
-        name: _neutral("(reads like an instruction)" if gives_instructions(str(value)) else value)
-        for name, value in _fields(answer, names).items()
-    }
+    return _quoted(
+        {
+            name: "(reads like an instruction)" if gives_instructions(str(value)) else value
+            for name, value in _fields(answer, names).items()
+        }
+    )
 
 
 def _pages(answer: Any) -> Result:
