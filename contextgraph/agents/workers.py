@@ -45,6 +45,7 @@ _CLUSTER_BYTES = 32 << 20
 _LARGEST_BYTES = 32 << 20
 # What the workers of a cluster send is passed on in blocks of about this size.
 _RAY_BLOCK_BYTES = 16 << 20
+_SAFE_PATH = "PYTHONSAFEPATH"
 _KILLED = (
     "a worker process was killed, perhaps for lack of memory; repeat the command with"
     " fewer --workers to continue"
@@ -310,13 +311,31 @@ def _processes(count: int, job: _Job) -> "Iterator[Iterator[Connection]]":
                 connection, theirs = context.Pipe()
                 ends.enter_context(connection)
                 process = context.Process(target=_serve, args=(theirs, job), daemon=True)
-                process.start()
+                with _modules_of_the_folder_left_out():
+                    process.start()
                 theirs.close()
                 ends.callback(process.join)
                 ends.callback(process.kill)  # what it still does is not wanted
                 yield connection
 
         yield started()
+
+
+@contextmanager
+def _modules_of_the_folder_left_out() -> Iterator[None]:
+    """Have Python that starts in the block import nothing of the working folder, perhaps a clone.
+
+    It would before it takes over the path of this process, and so would the tracker of resources.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _serve(connection: "Connection", job: _Job) -> None:
