@@ -318,13 +318,15 @@ class GitFolder(Struct, frozen=True):
     def diff(self, base: str, *, staged: bool = False) -> str:
         """Return what is not as in the commit *base*: in the working tree, or what is *staged*.
 
-        A unified diff without renames; files that git does not know are left out.
+        A unified diff without renames; submodules and files that git does not know are
+        left out.
         """
         head = self.head()
         start = self.output("merge-base", base, head).strip() or base
-        asked = ("-c", "core.quotePath=off", "diff-index", "-p", "--no-renames", "--no-ext-diff")
-        asked = (*asked, "--no-textconv", *(("--cached",) if staged else ()), start, "--")
-        return self.output(*asked, tree=True)
+        asked = ["-c", "core.quotePath=off", "diff-index", "-p", "--no-renames", "--no-ext-diff"]
+        # Of a submodule git would run the programs that its own settings name.
+        asked += ["--no-textconv", "--ignore-submodules=all", *(["--cached"] if staged else [])]
+        return self.output(*asked, start, "--", tree=True)
 
     def _index(self) -> str:
         """The index of the next commit: a hook of `git commit -a` is given one of its own."""

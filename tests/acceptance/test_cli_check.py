@@ -235,6 +235,29 @@ def test_a_hook_of_git_stops_a_change_that_breaks_a_decision(store: Path, checko
     assert commit().returncode == 0
 
 
+def test_programs_that_a_submodule_configures_are_not_run(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    inner, program, mark = checkout / "lib", tmp_path / "program", tmp_path / "ran"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "lid.py").write_text("LID = 1\n")
+    git(inner, "add", ".")
+    git(inner, "commit", "-qm", "Begin")
+    git(checkout, "add", "lib")
+    git(checkout, "commit", "-qm", "Use lib")
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    git(inner, "config", "core.fsmonitor", str(program))
+    (inner / "lid.py").write_text("LID = 2\n")
+    (checkout / "shop" / "export.py").write_text("import requests\nBATCH_ROWS = 640\nRATE = 3\n")
+
+    (found,) = findings(store, "--diff")
+    assert (found["rule"], mark.exists()) == ("name", False)
+    git(checkout, "diff")
+    assert mark.exists()  # with the settings of the submodule git does run it
+
+
 def test_of_a_service_a_copy_of_the_repository_is_read(store: Path, checkout: Path) -> None:
     with AgentMemory.open(store) as memory:
         step = Step(0, "", Action("bash", "make"), "ok")
