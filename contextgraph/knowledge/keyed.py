@@ -33,6 +33,7 @@ from contextgraph.text import (
     mask_secrets,
     neutral,
     regex,
+    without_private,
 )
 
 MAX_KEY_BYTES = 1_024
@@ -186,8 +187,9 @@ def _missing_provenance(source: Mapping[str, object]) -> str:
 
 
 def _masked(value: object, name: str = "") -> Json:
-    """*value* with secrets masked, also those that only the *name* of the field shows."""
+    """*value* without private words and secrets, also those that only its field's *name* shows."""
     if isinstance(value, str):
+        value = without_private(value)
         return mask_after(f'"{name}": "', value) if name else mask_secrets(value)
     if isinstance(value, Mapping):
         return {_field_name(key): _masked(field, _field_name(key)) for key, field in value.items()}

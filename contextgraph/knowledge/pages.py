@@ -27,7 +27,17 @@ from contextgraph.knowledge.recall import (
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import NoteStore, RunStore
-from contextgraph.text import bm25, clean, mask_secrets, masked_name, number_of, regex, stems, words
+from contextgraph.text import (
+    bm25,
+    clean,
+    mask_secrets,
+    masked_name,
+    number_of,
+    regex,
+    stems,
+    without_private,
+    words,
+)
 
 MAX_PAGE = 100_000
 _PROPOSED, _INDEXED = 200, 10_000
@@ -166,6 +176,11 @@ def _weighted(note: Note) -> str:
     return " ".join(fields)
 
 
+def _kept(text: str) -> str:
+    """Return *text* without what is not stored: private words, secrets and control characters."""
+    return mask_secrets(clean(without_private(text)))
+
+
 def _source(only_of: str | None) -> str:
     """Return the source of what the contributor *only_of* writes, or the owner."""
     return "user" if only_of is None else f"agent:{only_of}"
@@ -182,8 +197,8 @@ def _check_writer(note: Note, only_of: str | None) -> None:
 
 
 def _note_of(page: Page, now: datetime, only_of: str | None) -> Note:
-    title, content = mask_secrets(clean(page.title)).strip(), mask_secrets(clean(page.content))
-    if not page.id.strip() or not title:
+    title, summary, content = map(_kept, (page.title, page.summary, page.content))
+    if not page.id.strip() or not title.strip():
         raise InvalidNoteError("a page needs an id and a title")
     if len(content) > MAX_PAGE:
         raise InvalidNoteError(
@@ -199,8 +214,8 @@ def _note_of(page: Page, now: datetime, only_of: str | None) -> Note:
         created_at=now,
         tags=normalized_tags(page.tags),
         kind=NoteKind.PAGE,
-        title=title,
-        summary=mask_secrets(clean(page.summary)).strip(),
+        title=title.strip(),
+        summary=summary.strip(),
         links=(*references, *mentions),
         updated_at=now,
     )
@@ -408,7 +423,7 @@ def _without(note: Note, target: str, type_: str | None = None) -> Note:
 def _entity_note(entity: Entity, now: datetime) -> Note:
     return Note(
         id=entity_id(entity.name, entity.repo),
-        content=mask_secrets(clean(entity.description)),
+        content=_kept(entity.description),
         repo=masked_name(entity.repo).casefold(),
         source="user",
         created_at=now,

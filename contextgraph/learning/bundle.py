@@ -154,6 +154,8 @@ _SECRET_NAME = regex(
     r"pass|pwd|secret|token|key|auth|cookie|senha|contrase|parola|wachtwoord|kennwort|[^\x00-\x7f]",
     re.IGNORECASE,
 )
+# Tools that return the words of a person.
+_ASKS = regex(r"ask_?(?:user|question|followup)|question|request_user_input", re.IGNORECASE)
 _OPTION_NAME = regex(r"--?[\w-]{0,40}(?:pass\w{0,6}|token|secret|key)\Z|-[pu]\Z", re.IGNORECASE)
 
 
@@ -194,15 +196,26 @@ def masked(
 
 
 def without_private_words(raw: RawTrajectory) -> RawTrajectory:
-    """Return *raw* without what people said between ``<private>`` and ``</private>``."""
-    said = [step.user_message for step in raw.steps if step.user_message]
-    if all(without_private(text) == text for text in (raw.task, *said)):
+    """Return *raw* without what people said between ``<private>`` and ``</private>``.
+
+    In messages, and in what a tool returned that asked them, or that they refused.
+    """
+    answered = [step.denied or bool(_ASKS.search(step.action.tool)) for step in raw.steps]
+    heard = [step.user_message or "" for step in raw.steps]
+    heard += [
+        step.observation or "" for step, is_said in zip(raw.steps, answered, strict=True) if is_said
+    ]
+    if all(without_private(text) == text for text in (raw.task, *heard) if text):
         return raw
     steps = (
-        replace(step, user_message=without_private(step.user_message))
-        if step.user_message
-        else step
-        for step in raw.steps
+        replace(
+            step,
+            user_message=step.user_message and without_private(step.user_message),
+            observation=without_private(step.observation)
+            if is_said and step.observation
+            else step.observation,
+        )
+        for step, is_said in zip(raw.steps, answered, strict=True)
     )
     return replace(raw, task=without_private(raw.task), steps=tuple(steps))
 

@@ -275,7 +275,7 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
 
 _PRIVATE = regex(
     rf"{_LESS}\s{{0,8}}(?P<close>\\{{0,8}}/\s{{0,8}})?private(?![\w-])"
-    rf"(?:(?!{_MORE})[^\n<>]){{0,300}}{_MORE}",
+    rf"(?>(?:=\s{{0,8}}(?:\"[^\"]{{0,300}}\"|'[^']{{0,300}}')|(?!{_MORE})[^<>]){{0,300}}){_MORE}",
     re.IGNORECASE,
 )
 _HALF_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)} | {0xFE64: "<", 0xFE65: ">"}

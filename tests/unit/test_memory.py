@@ -20,6 +20,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from contextgraph.knowledge.pages import Entity, Page
 from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
 from contextgraph.model.values import replace
 from contextgraph.readers import read, write_jsonl
@@ -482,10 +483,20 @@ def test_a_note_is_deleted_once(address):
 def test_what_is_said_in_private_is_not_kept(tmp_path):
     given = recovering_run(1)
     said = "Always use tabs. <private>My wife is called zqmarker.</private> Thanks"
-    steps = (replace(given.steps[0], user_message=said), *given.steps[1:])
+    first, second, *others = given.steps
+    asks = replace(first.action, tool="AskUserQuestion")
+    steps = (
+        replace(first, user_message=said, observation=f"Answer: {said}", action=asks),
+        replace(second, observation=f"Refused: {said}", denied=True),
+        *others,
+    )
     with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
         memory.learn(replace(given, steps=steps, task=f"Price {said} <PRIVATE>zqmarker open"))
-        memory.notes.remember("CI uses tox <private>zqmarker</private>")
+        private = "CI uses tox <private>zqmarker</private>"
+        memory.notes.remember(private)
+        memory.pages.add_page(Page("page", private, private, private))
+        memory.entities.add_entity(Entity("entity", description=private))
+        memory.keyed.set_memory("/user/style", {"summary": private}, "user")
         memory.export(tmp_path / "all.jsonl")
     text = (tmp_path / "all.jsonl").read_text()
     assert "Always use tabs" in text
@@ -504,6 +515,8 @@ def test_what_is_said_in_private_is_not_kept(tmp_path):
         "<pri\u200bvate>zqmarker</private>",
         "<private>a <private>b</private> zqmarker</private>",
         "<private>\nzqmarker\n</private>",
+        "<private\n>zqmarker</private>",
+        "<private note='a<b>c'>zqmarker</private>",
     ],
 )
 def test_marks_of_what_is_private_have_many_forms(tmp_path, private):
