@@ -1,5 +1,6 @@
 """``contextgraph setup``, ``doctor``, ``config``, ``integrations``, ``hook``: the installation."""
 
+import json
 import platform
 import shlex
 import subprocess
@@ -281,7 +282,7 @@ def _tried(file: "SettingsFile") -> tuple[bool | None, str]:
         return None, ""
     wrong = [answer for answer in answers if "ContextGraph" not in answer]
     if not wrong:
-        return True, answers[0]
+        return True, json.loads(answers[0])["systemMessage"]
     printed = next(filter(None, wrong), "")
     return False, f"{_GONE}: {printed}" if printed else _GONE
 

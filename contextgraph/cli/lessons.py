@@ -93,7 +93,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     with common.open(read_only=True) as memory:
         listed = _listed(memory.lessons, where, about, status, is_review=review)
         waiting = () if every else memory.lessons.of(where, status=[LessonStatus.PROPOSED])
-        if not (listed or waiting or repo or propose or common.as_json):
+        if not (listed or waiting or repo or propose or review or common.as_json):
             listed = memory.lessons.of(None, status=status)
             if listed:
                 warn(f"no lessons of {where} yet; these are of other repositories")
@@ -109,8 +109,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     elif common.as_json:
         for one in listed:
             emit({**lesson_record(one), "gone": [*missing.get(one.id, ())]})
-    elif known and not listed:
-        print(f"none of {number_of(len(known), 'lesson')}")
+    elif (known or review) and not listed:
+        print(f"none of {number_of(len(known), 'lesson')}{' to review' if review else ''}")
     else:
         _print(listed, page, (len(waiting), len(to_review(waiting))), missing)
 
@@ -191,7 +191,8 @@ def _print(
         print_text((f"{left} more: --page {page + 1}", "dim"))
     proposed, likely = waiting
     if proposed:
-        better = f"--review lists the likeliest of {likely}" if likely else "--all lists them"
+        likeliest = f"the likeliest of {likely}" if likely > _AT_ONCE else f"{likely} of them"
+        better = f"--review lists {likeliest}" if likely else "--all lists them"
         print_text((f"{proposed} proposed, not shown to agents: {better}", "dim"))
     if listed:
         print_text(("review: contextgraph lessons --accept ID --reject ID ...", "dim"))

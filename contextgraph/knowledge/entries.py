@@ -32,6 +32,7 @@ _LISTS = ("paths", "symbols", "programs")
 _CITED = ("session", "step", "speaker", "at", "asked")
 _PLAIN = regex(r"[\w./<(~$-](?:[^\n\"#]*[^\s\"#:])?")
 _FIELD = regex(r"(?P<name>[a-z]+):(?:[ \t]+(?P<value>.*))?")
+_NAMING = regex(r"[a-z0-9_]+")  # common words, too: "not" is one
 _ITEM = regex(r"[ \t]*-[ \t]+(?P<value>.+)")
 _CONFLICT = regex(r"<{7} |={7}$|>{7} |\|{7} ")
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -142,7 +143,7 @@ def _files(folder: str) -> Iterator[str]:
 
 def name_of(entry: Entry) -> str:
     """Return the file name of *entry*, which follows from its content alone."""
-    said = [word for word in words(entry.text) if word.isascii()][:_NAME_WORDS]
+    said = _NAMING.findall(entry.text.lower())[:_NAME_WORDS]
     start = "-".join(said)[:_NAME_CHARS].strip("-") or "lesson"
     return f"{start}-{blake2b(written(entry).encode(), digest_size=4).hexdigest()}.md"
 

@@ -207,7 +207,7 @@ def test_edits_renames_and_deletions_by_hand_are_adopted(
     other = tmp_path / "second.db"
     LESSONS.add([second])
     asked = "How many rows has an export batch?"
-    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    (file,) = (second / LESSONS_FOLDER).glob("*export-batch*")
     edited = BATCH.replace("640", "900")
     file.write_text(file.read_text().replace(BATCH, edited, 1))
     file = file.rename(file.with_name("rows.md"))
@@ -234,7 +234,7 @@ def test_a_damaged_file_is_named_with_its_line_and_loses_nothing(
     LESSONS.add([second])
     assert team(store, "sync").code == 0
     asked = "How many rows has an export batch?"
-    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    (file,) = (second / LESSONS_FOLDER).glob("*export-batch*")
     whole = file.read_text()
     for damage, line in (
         (whole.replace("kind: decision", "kind: wish"), "line 3"),
@@ -288,7 +288,7 @@ def test_sync_writes_a_section_and_leaves_the_rest(second: Path, tmp_path: Path)
 def test_a_hook_takes_over_what_a_colleague_merged(second: Path, tmp_path: Path) -> None:
     store = tmp_path / "second.db"
     contextgraph("trust", second, "--yes", "--store", store)
-    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    (file,) = (second / LESSONS_FOLDER).glob("*export-batch*")
     file.write_text(file.read_text().replace("640", "900"))
     event = {"hook_event_name": "SessionStart", "cwd": str(second), "session_id": "one"}
     subprocess.run(
@@ -337,12 +337,12 @@ def test_two_clones_share_what_git_merged(
 ) -> None:
     other = tmp_path / "second.db"
     LESSONS.add([second, checkout])
-    (file,) = (second / LESSONS_FOLDER).glob("export-batch*")
+    (file,) = (second / LESSONS_FOLDER).glob("*export-batch*")
     edited = BATCH.replace("640", "900")
     file.write_text(file.read_text().replace(BATCH, edited, 1))
     git(second, "commit", "-qam", "Raise the batch")
     monkeypatch.chdir(checkout)
-    (own,) = (checkout / LESSONS_FOLDER).glob("export-batch*")
+    (own,) = (checkout / LESSONS_FOLDER).glob("*export-batch*")
     own.write_text(own.read_text().replace("kind: decision", "kind: rule"))
     new = "Release notes of the shop are written before the tag is made."
     with AgentMemory.open(store) as memory:
