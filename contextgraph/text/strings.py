@@ -182,15 +182,15 @@ _TURN = regex(
     r"[<\uff1c][|\uff5c](?=[\w\u2581]{1,40}[|\uff5c])"
     r"|(?<!<)<(?=<SYS>>)|\[(?=/?(?:INST|SYS|SYSTEM|USER)\])"
 )
-# Tags with which clients of agents mark what they say themselves, and what tools return.
+# Tags with which clients of agents mark what they say themselves, and what tools return. Whatever
+# follows the name: attributes have any length, and hold any character in quotes.
 _FRAME = regex(
     r"[<\uff1c\ufe64\u2039\u3008\u27e8](?=/?(?:\w+:)?[\w\u2010-\u2015-]{0,40}?(?:system|"
     r"agents|claude|permission|hook|reminder|function|tool|invoke|assistant|"
     r"human|user|instruction|prompt|developer|admin|think|notification|environment|context|"
     r"command|memory|important|result|of_turn|bash|stdout|stderr|diagnostics|feedback|parameter|"
-    r"policy|persona|guideline|objective|transcript|conversation|override)[\w\u2010-\u2015-]{0,40}"
-    r"(?:(?:\s[^<>]{0,300})?/?[>\uff1e\ufe65\u203a\u3009\u27e9]|\s{0,8}$))",
-    re.IGNORECASE | re.MULTILINE,
+    r"policy|persona|guideline|objective|transcript|conversation|override))",
+    re.IGNORECASE,
 )
 _SPEAKER = regex(r"(?m)^([ \t]*(?:Human|Assistant|System|Developer))(?=:)")
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
