@@ -792,12 +792,16 @@ def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
     folder.mkdir(parents=True)
     (folder / "page.md").write_bytes((SAMPLES / "specstory/page.md").read_bytes())
     assert {run.repo for run in read_all(folder)[0]} == {"local/kettle"}
-    (found,) = discover(tmp_path, {}).histories
+    left = discover(tmp_path, {})
+    assert (left.histories, left.in_projects) == ((), {folder: 1})
+    trusted = [str(tmp_path / "kettle")]
+    (found,) = discover(tmp_path, {}, trusted=trusted).histories
     assert (found.agent, found.runs) == ("specstory", 1)
     own = tmp_path / ".claude/projects/kettle"
     own.mkdir(parents=True)
     (own / "5e55-1.jsonl").write_text("{}")
-    assert [found.agent for found in discover(tmp_path, {}).histories] == ["claude-code"]
+    (found,) = discover(tmp_path, {}, trusted=trusted).histories
+    assert found.agent == "claude-code"
 
 
 def test_of_folders_named_equally_often_the_first_is_that_of_the_run(tmp_path):
