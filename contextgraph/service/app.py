@@ -28,7 +28,7 @@ from contextgraph.service import routes
 from contextgraph.service.methods import schemas
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
 from contextgraph.service.operations import TokenScope
-from contextgraph.service.routes import Caller, bearer, caller_of, json_response
+from contextgraph.service.routes import Caller, bearer, caller_of, json_response, parsed_body
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
 from contextgraph.system.processes import exporting
@@ -92,9 +92,16 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        request = Request(scope)
+        request = Request(scope, receive)
         caller = await caller_of(request, TokenScope.READ)
+        content = await request.body()
+        if content:  # the SDK parses it without limits
+            await parsed_body(caller.service, content)
+        messages: list[Message] = [{"type": "http.request", "body": content}]
         session = request.headers.get(_SESSION, "")[:_SESSION_CHARS]
+
+        async def again() -> Message:
+            return messages.pop() if messages else await receive()
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start" and not session:
@@ -106,7 +113,7 @@ class McpEndpoint:
         before = _session.set(caller.tenant.session(memory, name, caller.token.source))
         try:
             app = await self._app(caller.token.allows(TokenScope.WRITE))
-            await app(scope, receive, named)
+            await app(scope, again, named)
         finally:
             _session.reset(before)
             _caller.reset(token)

@@ -59,7 +59,7 @@ from contextgraph.service.operations.arguments import (
     Tokens,
     arguments_of,
 )
-from contextgraph.text import clip, fence, gives_instructions, mask_secrets, neutral, words
+from contextgraph.text import clip, cut, fence, gives_instructions, mask_secrets, neutral, words
 from contextgraph.trace import command_lines, state_at
 
 _RUN = """\
@@ -77,6 +77,7 @@ _NEAR = 0.5  # of `get_close_matches`: "repository" is near "repo"
 
 _STEPS, _PARTS, _ITEMS, _FEW, _FILES_OF_RUN = 300, 50, 10, 5, 10
 _ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 200, 1_500
+_NAME_CHARS = 100
 _RUNS_LEARNED, _RUN_BYTES = 16, 32 * 1024 * 1024
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -193,9 +194,10 @@ class _StrictTool(Tool):
         """Run the tool; raises `ToolError` for arguments that it does not have."""
         known, required = [*self.parameters["properties"]], self.parameters.get("required", ())
         for name in arguments.keys() - {*known}:
-            near = get_close_matches(name, known, n=1, cutoff=_NEAR)
+            shown = cut(name, _NAME_CHARS)
+            near = get_close_matches(shown, known, n=1, cutoff=_NEAR)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise ToolError(f"{self.name} has no argument {name}: {hint}It has {', '.join(known)}")
+            raise ToolError(f"{self.name} has no argument {shown}: {hint}It has {', '.join(known)}")
         given = {name: value for name, value in arguments.items() if value != ""}
         if missing := [name for name in required if name not in given]:
             raise ToolError(f"{self.name} needs {', '.join(missing)}")

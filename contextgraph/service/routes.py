@@ -296,11 +296,7 @@ class _JsonRequest(Request):
             return
         if kind != "application/json":
             raise HTTPException(415, "the body must be application/json")
-        try:
-            self._value = await caller.service.parsed(partial(_body, content), len(content))
-        except ValueError as error:
-            wrong = [{"type": "json_invalid", "loc": ("body",), "msg": f"JSON: {error}"}]
-            raise RequestValidationError(wrong) from error
+        self._value = await parsed_body(caller.service, content)
 
     async def check(self, validate: Callable[..., tuple[Any, list[dict[str, Any]]]]) -> None:
         """Refuse a large body that is not valid: its errors are made in a thread, and ten kept."""
@@ -312,6 +308,15 @@ class _JsonRequest(Request):
 
     async def json(self) -> Any:
         return self._value
+
+
+async def parsed_body(service: Service, content: bytes) -> Any:
+    """Return the value of a JSON body; raises RequestValidationError above the limits."""
+    try:
+        return await service.parsed(partial(_body, content), len(content))
+    except ValueError as error:
+        wrong = [{"type": "json_invalid", "loc": ("body",), "msg": f"JSON: {error}"}]
+        raise RequestValidationError(wrong) from error
 
 
 def _body(content: bytes) -> Any:

@@ -388,6 +388,17 @@ def test_nothing_is_shown_twice_in_an_mcp_session(service: Served) -> None:
     assert all("PYTHONPATH=lib" in text(one, "") for _ in range(2))
 
 
+def test_a_large_mcp_request_is_refused_like_any_other(service: Served) -> None:
+    client = service.client()
+    params = {"name": "brief", "arguments": {"tags": [1] * 300_000}}
+    many = client.post("/mcp", json={"method": "tools/call", "params": params}, headers=MCP)
+    assert many.status_code == 422
+    assert "more than 200,000 values and keys" in many.json()["detail"]
+    unknown_name: dict[str, Any] = {"q" * 1_000_000: 1}
+    unknown = call_tool(client, "brief", **unknown_name)
+    assert len(unknown["content"][0]["text"]) < 300
+
+
 def test_a_token_that_only_reads_has_no_writing_mcp_tool(service: Served) -> None:
     result = call_tool(service.client(TokenScope.READ), "learn_trajectory", run={})
 
