@@ -8,20 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from time import sleep
-from typing import Any, Self
+from typing import Any
 
-import httpx
 import pytest
 
 from contextgraph import AgentMemory
-from tests.acceptance.test_terminal_agents import (
-    CLAUDE_CODE,
-    Call,
-    candidate,
-    chunks,
-    message,
-    response,
-)
+from tests.acceptance.test_terminal_agents import CLAUDE_CODE, Call, candidate, message, response
 from tests.model_server import Handler, Reply, Server, serving
 
 FAILING = "python3 -c 'import tariffs'"
@@ -125,118 +117,6 @@ def test_what_a_person_said_before_they_went_back_in_claude_code_was_not_said(
 
     assert runs == {"make the tests pass": [FAILING, "echo glass", "echo pnpm"]}
     assert rules == {RULE: 1}
-
-
-class OpenCodeServer:
-    """The program of OpenCode that its terminal and editors talk to, by HTTP."""
-
-    def __init__(self, program: Path, model: Server, folder: Path) -> None:
-        provider = {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": model.url, "apiKey": "scripted"},
-            "models": {"scripted": {"tool_call": True}},
-        }
-        config = {
-            "provider": {"scripted": provider},
-            "permission": "allow",
-            "autoupdate": False,
-            "share": "disabled",
-        }
-        settings = {
-            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "PWD": str(folder),
-        }
-        self._process = subprocess.Popen(
-            [program, "serve", "--port", "0"],
-            cwd=folder,
-            env={**os.environ, **settings},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        lines = (line for line in self._process.stdout if "listening" in line)
-        self._client = httpx.Client(base_url=next(lines).split()[-1], timeout=60)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-        self._process.terminate()
-        self._process.communicate()
-
-    def ask(self, route: str, **body: Any) -> Any:
-        """Return what it answers to *body*, if anything."""
-        answer = self._client.post(route, json=body).raise_for_status()
-        return answer.json() if answer.content else None
-
-    def session(self) -> str:
-        """Return the address of a new session."""
-        return f"/session/{self.ask('/session')['id']}"
-
-    def say(self, session: str, words: str, route: str = "message") -> Any:
-        """Say *words*; on the route prompt_async without waiting for the answer."""
-        parts = [{"type": "text", "text": words}]
-        chosen = {"providerID": "scripted", "modelID": "scripted"}
-        return self.ask(f"{session}/{route}", model=chosen, parts=parts)
-
-    def wait(self) -> None:
-        """Return when no session works."""
-        while self._client.get("/session/status").json():
-            sleep(0.1)
-
-    def message(self, session: str, words: str) -> str:
-        """Return the id of the message in which *words* were said."""
-        (id_,) = (
-            said["info"]["id"]
-            for said in self._client.get(f"{session}/message").json()
-            if any(part.get("text") == words for part in said["parts"])
-        )
-        return str(id_)
-
-
-def test_opencode_resumes_forks_goes_back_queues_and_starts_a_sub_agent(
-    opencode: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name)
-    database = Path.home() / ".local" / "share" / "opencode" / "opencode.db"
-    working = "touch begun; sleep 2"
-    task = {"description": "Look", "prompt": "Look for it", "subagent_type": "general"}
-    calls: list[Call | None] = [FAILING, None, "echo glass", None]
-    calls += ["echo again", None, "echo docs", None, working, "echo built", None]
-    calls += [("task", task), "grep -r tariffs ."]
-
-    with model(chunks, calls) as server, OpenCodeServer(opencode, server, project) as program:
-        first = program.session()
-        program.say(first, "make the tests pass")
-        program.say(first, "From now on always use glass")
-        left = program.message(first, "From now on always use glass")
-        program.ask(f"{first}/revert", messageID=left)
-        assert learned(database) == ({"make the tests pass": [FAILING]}, {})
-        program.say(first, RULE)
-        fork = program.ask(f"{first}/fork")["id"]
-        program.say(f"/session/{fork}", "look at the docs")
-        second = program.session()
-        program.say(second, "build the site", "prompt_async")
-        while not (project / "begun").exists():
-            sleep(0.05)
-        program.say(second, TYPED, "prompt_async")
-        program.wait()
-        program.say(program.session(), "check the tariffs")
-
-    runs, rules = learned(database)
-
-    assert runs.pop("check the tariffs")[0].startswith("task ")
-    assert runs == {
-        "make the tests pass": [FAILING, "echo again"],
-        "look at the docs": ["echo docs"],
-        "build the site": [working, "echo built"],
-        "Look for it": ["grep -r tariffs ."],
-    }
-    assert rules == {RULE: 1, TYPED: 1}
 
 
 def test_gemini_cli_resumes(gemini_cli: Path, project: Path) -> None:
