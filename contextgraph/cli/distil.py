@@ -50,7 +50,7 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
 
     The model gets what people said, masked, and the end of what the agent said before. What it
     answers is checked: quotes have to stand in the session, names and absolute words, too. A lesson
-    is proposed until it is accepted (`contextgraph lessons`) or said again. Each session is asked
+    is proposed until it is accepted (`contextgraph lessons`) or repeated. Each session is asked
     about once. Off until a model is chosen by --by or the setting distil; bounded by distil_tokens
     a day and --max-cost. With --methodologies it summarises what the cases of one error have in
     common, beside the words of the template.

@@ -782,7 +782,7 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
         Selection,
         learned_in,
         read_files,
-        warn_of_checkouts,
+        warn_of_projects,
     )
 
     known = read_files(settings)
@@ -791,7 +791,7 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
     if not common.as_json:
         for history in found.histories:
             print_text(f"{history.agent}: {number_of(history.runs, 'session')} in {history.folder}")
-    warn_of_checkouts(found)
+    warn_of_projects(found)
     if not files:
         warn("no history of a coding agent found; `contextgraph learn PATH` learns runs")
     elif not new:

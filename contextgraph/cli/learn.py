@@ -300,7 +300,7 @@ def discovered_paths(
 
     found = discover(exclude=exclude, trusted=HISTORIES.all())
     histories = found.histories
-    warn_of_checkouts(found)
+    warn_of_projects(found)
     if not histories:
         fail("no history of a coding agent found on this machine")
     rows = (
@@ -325,7 +325,7 @@ def discovered_paths(
     return [str(file) for file in unknown]
 
 
-def warn_of_checkouts(found: "Discovered") -> None:
+def warn_of_projects(found: "Discovered") -> None:
     """Report the histories in projects that were not discovered, and the command that asks."""
     if not found.in_projects:
         return

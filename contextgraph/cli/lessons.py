@@ -68,7 +68,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
 
     Decisions, rules, facts, checklists and references, by subject, the newest first. Agents are
     shown an active one when their work is about it. A proposed one waits until it is accepted or
-    said again. What looks like an instruction to the reader is never shown. One whose files,
+    repeated. What looks like an instruction to the reader is never shown. One whose files,
     symbols or programs are gone is not shown until it is reviewed: --gone lists these.
 
     \b

@@ -203,7 +203,7 @@ def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Fr
         if entry.tasks >= _LEAST_TASKS
     ]
     frictions.sort(key=lambda one: (-one[0].cost, -one[0].tasks, one[0].error_id))
-    # Remedies are put into words only of those that are returned: a third of the time.
+    # Only returned errors need the words of their remedies, which take two thirds of the time.
     return tuple(
         replace(entry, remedies=tuple(_remedies(cleared, known))[:_REMEDIES])
         for entry, cleared in frictions[:limit]

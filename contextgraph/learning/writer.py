@@ -281,12 +281,12 @@ class MemoryWriter:
         """Return the ids of the copies of *raw* that further sources than that of *of* supplied."""
         runs, own = self._store.runs, run_ids(raw).id
         others = runs.trajectories(runs.ids(instance=of.instance_id)).values()
-        alike = (
+        candidates = (
             run.id
             for run in others
             if run.contributor and run.id != of.id and run.total_steps == of.total_steps
         )
-        stored = ((run_id, runs.raw(run_id)) for run_id in alike)
+        stored = ((run_id, runs.raw(run_id)) for run_id in candidates)
         return [run_id for run_id, log in stored if log and run_ids(log).id == own]
 
     def _continued(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | None:

@@ -407,7 +407,7 @@ def _fragment_row(value: model.Fragment, of_run: Mapping[str, Scalar]) -> Row:
 
 
 def _fragment_shown(value: model.Fragment, instance: str) -> Mapping[str, Scalar]:
-    # Runs of a task begin alike: the number of the task and the steps identify one.
+    # Runs of a task begin with the same steps: its number and theirs identify one.
     number = _NUMBER.search(instance)
     place = f"{number[0] if number else instance[-4:]} {value.start}-{value.end}"
     return {

@@ -358,7 +358,7 @@ def test_nothing_is_sent_without_a_model_or_where_nobody_spoke(store: Path, tmp_
 
 @pytest.fixture
 def recoveries(tmp_path: Path) -> Path:
-    """A memory with a methodology: four runs that cleared one error alike."""
+    """A memory with a methodology: four runs that cleared one error in the same way."""
     path = tmp_path / "recoveries.db"
     with AgentMemory.open(path) as memory:
         for number in range(4):

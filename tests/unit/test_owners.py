@@ -356,13 +356,19 @@ def test_names_of_one_repository_are_joined_and_told_apart_again(memory: AgentMe
         memory.join_repository("dana/lantern", "dana/Lantern")
 
 
+def run_before_the_remote(memory: AgentMemory, tmp_path: Path) -> str:
+    """Return a folder that got its remote after a run in it was learned."""
+    here = tmp_path / "lantern"
+    here.mkdir()
+    memory.learn(of_repository("one", "local/lantern", folder=str(here)))
+    checkout_with_remote(here, "dana/lantern")
+    return str(here)
+
+
 def test_a_folder_that_has_a_remote_by_now_takes_its_earlier_runs_along(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
-    here = str(tmp_path / "lantern")
-    Path(here).mkdir()
-    memory.learn(of_repository("one", "local/lantern", folder=here))
-    checkout_with_remote(Path(here), "dana/lantern")
+    here = run_before_the_remote(memory, tmp_path)
     memory.learn(of_repository("two", "dana/lantern", day=1, folder=here))
     assert dict(memory.store.runs.repositories(9)) == {"dana/lantern": 2}
 
@@ -370,10 +376,7 @@ def test_a_folder_that_has_a_remote_by_now_takes_its_earlier_runs_along(
 def test_a_folder_takes_its_runs_along_where_nobody_waits_for_the_end_of_learning(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
-    here = str(tmp_path / "lantern")
-    Path(here).mkdir()
-    memory.learn(of_repository("one", "local/lantern", folder=here))
-    checkout_with_remote(Path(here), "dana/lantern")
+    here = run_before_the_remote(memory, tmp_path)
     receipts = memory.learn_many([of_repository("two", "dana/lantern", day=1, folder=here)])
     for _ in receipts:  # as the command does, which counts its runs
         break
