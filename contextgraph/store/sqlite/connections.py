@@ -3,10 +3,11 @@
 import errno
 import fcntl
 import os
+import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -230,9 +231,15 @@ class Connections:
         the file to itself does not, if it asks for that before it looks at the log.
         """
         self._journal = "DELETE"
-        with closing(self._connected("rw")) as connection:
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("PRAGMA journal_mode = DELETE")
+
+        def switch() -> None:
+            # An exclusive connection that waits keeps its lock, for which another one waits.
+            with closing(self._connected("rw")) as connection:
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                connection.execute("PRAGMA journal_mode = DELETE")
+
+        _retry_while_locked(switch)
 
     def _opened_with_log(self) -> sqlite3.Connection:
         connection = self._connected("ro" if self.read_only else "rwc")
@@ -304,7 +311,7 @@ class Connections:
             if self._journal == "WAL" and not self.in_memory:
                 # Found out beside the file: another process may write it with another journal.
                 if _has_shared_memory(os.path.dirname(self.path) or "."):
-                    _use_write_ahead_log(connection)
+                    _retry_while_locked(lambda: connection.execute("PRAGMA journal_mode = WAL"))
                 else:
                     self._journal = "DELETE"
             with _transaction(connection, "IMMEDIATE"):
@@ -345,18 +352,19 @@ def _has_shared_memory(folder: str) -> bool:
     return True
 
 
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch the file over; SQLite does not wait for the lock this needs, so wait here."""
+def _retry_while_locked(switch: Callable[[], object]) -> None:
+    """Call *switch*, which changes the journal: SQLite does not wait for the lock this needs."""
     give_up_at = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            switch()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
             if time.monotonic() > give_up_at:
                 raise
-            time.sleep(0.01)
+            # Processes that met must not meet again.
+            time.sleep(random.uniform(0.005, 0.02))
         else:
             return
 
