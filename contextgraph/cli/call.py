@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 _FROM_FILE = "@"
 
 
-@common_options(without=("as_json",))
+def callable_operations() -> Mapping[str, Operation]:
+    """Return the operations of a memory, and of this machine, by name."""
+    of_memory = {name: one for name, one in operations().items() if one.subject != "run"}
+    return dict(sorted({**of_memory, **here.OPERATIONS}.items()))
+
+
+@common_options(without=("as_json",), names=callable_operations)
 def call(
     common: Common,
     name: Annotated[str, argument("[OPERATION]", "Its name.")] = "",
@@ -67,12 +73,6 @@ def call(
     chosen = _named(known, name)
     given = _checked(chosen, arguments or ())
     raise click.exceptions.Exit(_print(common, chosen, given))
-
-
-def callable_operations() -> Mapping[str, Operation]:
-    """Return the operations of a memory, and of this machine, by name."""
-    of_memory = {name: one for name, one in operations().items() if one.subject != "run"}
-    return dict(sorted({**of_memory, **here.OPERATIONS}.items()))
 
 
 def _named(known: Mapping[str, Operation], name: str) -> Operation:

@@ -264,12 +264,16 @@ class Common(Struct, frozen=True):
 
 
 class CommandFunction(Struct, frozen=True):
-    """A function that is called with `Common` and with the values of its options."""
+    """A function that is called with `Common` and with the values of its options.
+
+    *names* returns what its first argument may be, where that is one of some names.
+    """
 
     function: Callable[..., None]
     common: Sequence[str]
     settings: Sequence[str]
     store: Any
+    names: Callable[[], Collection[str]] = tuple
 
     def __call__(self, **given: Any) -> None:
         """Call the function."""
@@ -290,17 +294,20 @@ class CommandFunction(Struct, frozen=True):
 
 
 def common_options(
-    *settings: str, without: Collection[str] = (), store: Any = None
+    *settings: str,
+    without: Collection[str] = (),
+    store: Any = None,
+    names: Callable[[], Collection[str]] = tuple,
 ) -> Callable[[Callable[..., None]], CommandFunction]:
     """Decorate a command: it gets `Common` as its first argument, and the options for that.
 
     These are *settings*, --json, --store and --tenant, *without* some; *store* replaces the
-    description of --store.
+    description of --store. *names* are those of `CommandFunction`.
     """
     chosen = [name for name in _COMMON if name not in without]
 
     def decorate(function: Callable[..., None]) -> CommandFunction:
-        return CommandFunction(function, chosen, settings, store)
+        return CommandFunction(function, chosen, settings, store, names)
 
     return decorate
 
@@ -423,9 +430,8 @@ class Commands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            from contextgraph.cli.call import callable_operations
-
-            names = [*self.list_commands(ctx), *callable_operations()]
+            called = cast(click.Command, self.get_command(ctx, "call"))
+            names = [*self.homes, *cast(CommandFunction, called.callback).names()]
             near = get_close_matches(args[0], names, n=1)
             hint = "`contextgraph call --list`: others."
             if near:
