@@ -4,7 +4,7 @@ FOLDER is that of ``contextgraph evaluate --related``: its past tasks are learne
 asked about, with their repository and without, and a past task is right where people linked it.
 QUESTIONS are JSON lines with a ``task`` that nothing answers; they are asked without a repository
 and in the most frequent ones. Fits on half of both, by hash; prints the model of tasks of
-``contextgraph/governance/fitted.json``, and what each bound admits of the other half.
+``contextgraph/knowledge/fitted.json``, and what each bound admits of the other half.
 """
 
 import argparse

@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from contextgraph.embedding.local import local_embedder
-from contextgraph.governance.conflict import Relation, Statement, Verdict, verdict
 from contextgraph.knowledge import Notes, render_notes
+from contextgraph.knowledge.conflict import Relation, Statement, Verdict, verdict
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.text import count_tokens
 

@@ -3,7 +3,7 @@
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
 was cleared in it is asked about with its own instance hidden, and each remedy found is right or
 not by the rule of evaluation. All paths count the same. Prints the model of
-remedies of ``contextgraph/governance/fitted.json``.
+remedies of ``contextgraph/knowledge/fitted.json``.
 
 With ``--own`` each path is fitted by itself, and judged by its other part beside the shipped gate:
 how often a gate answers, is right among the first three shown, and its Brier score.

@@ -96,7 +96,7 @@ def model_line(
     weights: Mapping[str, float],
     calibration: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """The line of `contextgraph/governance/fitted.json` for the model of this name."""
+    """The line of `contextgraph/knowledge/fitted.json` for the model of this name."""
     model: dict[str, object] = {"intercept": round(intercept, 3), "weights": dict(weights)}
     if calibration:
         model["calibration"] = [*calibration]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph import AgentMemory
-from contextgraph.governance.forgetting import Capacity, Evictable, RecallStats, RecallValue, rarity
+from contextgraph.knowledge.forgetting import Capacity, Evictable, RecallStats, RecallValue, rarity
 from contextgraph.model import Link, LinkType, Note, NoteStatus
 from contextgraph.model.values import replace
 from contextgraph.text import stems

@@ -2,7 +2,7 @@
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned. The ranking of
 files is fitted on it, each run with its own instance hidden; the other part judges what is
-shipped. Prints the model of files of ``contextgraph/governance/fitted.json``,
+shipped. Prints the model of files of ``contextgraph/knowledge/fitted.json``,
 and per path: how often a file to change that the task does not name is among the first 1, 3 and 5,
 beside baselines; how often the files shown have one; how often the first test command that ran is
 that of the playbook; the commands warned against; tokens and milliseconds.

@@ -19,7 +19,7 @@ import numpy as np
 
 from contextgraph import AgentMemory
 from contextgraph.embedding.local import local_embedder
-from contextgraph.governance.ranking import reciprocal_rank_fusion
+from contextgraph.knowledge.ranking import reciprocal_rank_fusion
 from contextgraph.text import overlap, rarity, stems
 
 _NEAR = (1, 5)

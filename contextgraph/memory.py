@@ -97,8 +97,8 @@ if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun, WorkingMemory
     from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.exported import Export, Exports
-    from contextgraph.governance.forgetting import EvictionPolicy
     from contextgraph.knowledge.check import Checker
+    from contextgraph.knowledge.forgetting import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons

@@ -11,7 +11,6 @@ from typing import Any
 import contextgraph
 from contextgraph import readers
 from contextgraph.agents.live import WorkingMemory
-from contextgraph.governance.forgetting import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge import (
     Entities,
     Entity,
@@ -25,6 +24,7 @@ from contextgraph.knowledge import (
     Pages,
     render_notes,
 )
+from contextgraph.knowledge.forgetting import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge.keyed import (
     Briefing,
     CompactionReport,

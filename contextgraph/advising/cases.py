@@ -36,8 +36,8 @@ from contextgraph.advising.gate import (
     credits_for,
     is_supported,
 )
-from contextgraph.governance.fitted import fitted
-from contextgraph.governance.ranking import blend
+from contextgraph.knowledge.fitted import fitted
+from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     ChannelRank,
     Found,

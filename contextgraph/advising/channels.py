@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from contextgraph.advising.gate import SHIPPED, stored_gate
 from contextgraph.advising.harnesses import Harnesses, shipped
 from contextgraph.errors import ContextGraphError, EmbeddingError, SpaceMismatchError
-from contextgraph.governance.forgetting import age_weight
+from contextgraph.knowledge.forgetting import age_weight
 from contextgraph.model import (
     EXCEPTIONS,
     ChannelRank,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from contextgraph.governance.fitted import fitted
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import (
     Action,
     AdviceRecord,

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
-from contextgraph.governance.ranking import fitting, quote_of
+from contextgraph.knowledge.ranking import fitting, quote_of
 from contextgraph.model import (
     Cause,
     CommandHistory,

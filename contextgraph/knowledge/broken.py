@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from contextgraph.governance.ranking import FEWEST_WRITTEN
 from contextgraph.knowledge.extraction import files_in
+from contextgraph.knowledge.ranking import FEWEST_WRITTEN
 from contextgraph.knowledge.sentences import speaks_of_absence
 from contextgraph.model import About, Lesson, LessonKind, Origin
 from contextgraph.system.working_tree import WorkingTree

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from contextgraph.config import REQUEST_MARK
-from contextgraph.governance.conflict import Relation, Statement, verdict
+from contextgraph.knowledge.conflict import Relation, Statement, verdict
 from contextgraph.knowledge.extraction import sentences_in
 from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.model import (

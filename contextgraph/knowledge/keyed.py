@@ -20,7 +20,7 @@ import orjson
 from msgspec import Struct
 
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
-from contextgraph.governance.forgetting import age_weight
+from contextgraph.knowledge.forgetting import age_weight
 from contextgraph.model import Json, Time
 from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.model.values import replace

@@ -17,8 +17,20 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
-from contextgraph.governance.conflict import Relation, verdict
-from contextgraph.governance.ranking import (
+from contextgraph.knowledge.conflict import Relation, verdict
+from contextgraph.knowledge.counted import failing_programs, refused_calls
+from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.headings import headings
+from contextgraph.knowledge.notes import (
+    MAX_NOTE,
+    Notes,
+    links_of,
+    may_amend,
+    repo_name,
+    statement_of,
+    with_evidence,
+)
+from contextgraph.knowledge.ranking import (
     FEWEST_WRITTEN,
     PROPOSED,
     REQUEST_WORDS,
@@ -31,18 +43,6 @@ from contextgraph.governance.ranking import (
     rated,
     request_words,
     similarities,
-)
-from contextgraph.knowledge.counted import failing_programs, refused_calls
-from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
-from contextgraph.knowledge.headings import headings
-from contextgraph.knowledge.notes import (
-    MAX_NOTE,
-    Notes,
-    links_of,
-    may_amend,
-    repo_name,
-    statement_of,
-    with_evidence,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import speaks_of_absence

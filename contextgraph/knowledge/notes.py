@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec import Struct
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
-from contextgraph.governance.alternatives import related_words
-from contextgraph.governance.conflict import (
+from contextgraph.knowledge.alternatives import related_words
+from contextgraph.knowledge.asked import ALWAYS, Period
+from contextgraph.knowledge.conflict import (
     CREDIBILITY_MARGIN,
     Relation,
     Statement,
@@ -21,7 +22,7 @@ from contextgraph.governance.conflict import (
     judged,
     verdict,
 )
-from contextgraph.governance.forgetting import (
+from contextgraph.knowledge.forgetting import (
     belongs_long_term,
     is_forgotten,
     rarity,
@@ -29,7 +30,6 @@ from contextgraph.governance.forgetting import (
     strength,
     worth,
 )
-from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.recall import (
     NO_WORDS,
     ORDERED,

@@ -10,9 +10,6 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from contextgraph.governance.fitted import fitted
-from contextgraph.governance.forgetting import age_weight, credibility
-from contextgraph.governance.ranking import Rated, fused, ratings
 from contextgraph.knowledge.asked import (
     ALWAYS,
     RECENT,
@@ -23,6 +20,9 @@ from contextgraph.knowledge.asked import (
     without_asking,
 )
 from contextgraph.knowledge.extraction import files_in
+from contextgraph.knowledge.fitted import fitted
+from contextgraph.knowledge.forgetting import age_weight, credibility
+from contextgraph.knowledge.ranking import Rated, fused, ratings
 from contextgraph.model import (
     Explanation,
     Link,

@@ -8,11 +8,11 @@ from shlex import quote
 from typing import NamedTuple
 
 from contextgraph.embedding import is_fitted
-from contextgraph.governance.fitted import fitted
-from contextgraph.governance.ranking import Rated, fused, ratings
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
+from contextgraph.knowledge.ranking import Rated, fused, ratings
 from contextgraph.knowledge.recall import (
     MOST_WORDS,
     question_weights,

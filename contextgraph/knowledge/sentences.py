@@ -10,7 +10,7 @@ from re import IGNORECASE
 
 from msgspec import Struct
 
-from contextgraph.governance.fitted import fitted
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.text import regex, stems
 
 MODEL = "lessons"

@@ -14,7 +14,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from contextgraph.errors import StoreError
-from contextgraph.governance.forgetting import Evictable, EvictionPolicy, RecallStats
+from contextgraph.knowledge.forgetting import Evictable, EvictionPolicy, RecallStats
 from contextgraph.model import Json
 from contextgraph.model.values import replace
 from contextgraph.system.processes import create_private

@@ -12,7 +12,7 @@ import orjson
 from msgspec import Struct, field
 
 from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
-from contextgraph.governance.conflict import Relation, Verdict
+from contextgraph.knowledge.conflict import Relation, Verdict
 from contextgraph.model import HealthCheck, Usage
 from contextgraph.model.values import replace
 from contextgraph.system.remote import (

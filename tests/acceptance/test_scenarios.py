@@ -9,8 +9,8 @@ import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.errors import InvalidEntryError, ReadError
-from contextgraph.governance.forgetting import Hybrid, RecallValue
 from contextgraph.knowledge import Entity, MaintenancePolicy, Page
+from contextgraph.knowledge.forgetting import Hybrid, RecallValue
 from contextgraph.knowledge.recall import shareable
 from contextgraph.knowledge.rules import rules_in
 from contextgraph.model.values import replace

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.advising.gate import difference, least_lift, wilson
-from contextgraph.governance.forgetting import (
+from contextgraph.knowledge.forgetting import (
     Capacity,
     Evictable,
     Hybrid,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.advising.channels import WEIGHTS, final_score, ranks_in
-from contextgraph.governance.ranking import blend, reciprocal_rank_fusion
+from contextgraph.knowledge.ranking import blend, reciprocal_rank_fusion
 from tests.builders import NOON
 
 KEYS = st.sampled_from("abcdefgh")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 from benchmarks.conflicts import CONFLICTS, conflict_judgement, labelled_pairs
-from contextgraph.governance.conflict import Relation, Statement, conflict_confidence, verdict
-from contextgraph.governance.forgetting import (
+from contextgraph.knowledge.conflict import Relation, Statement, conflict_confidence, verdict
+from contextgraph.knowledge.forgetting import (
     Capacity,
     Evictable,
     Hybrid,

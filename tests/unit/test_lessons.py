@@ -11,10 +11,10 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.agents.before import NextCall
 from contextgraph.errors import InvalidNoteError
-from contextgraph.governance.ranking import quote_of
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading
+from contextgraph.knowledge.ranking import quote_of
 from contextgraph.model import (
     About,
     Action,

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from contextgraph import AgentMemory
 from contextgraph.agents.live import WorkingMemory
 from contextgraph.errors import StoreError
-from contextgraph.governance.forgetting import Capacity, Hybrid, RecallValue, Ttl
+from contextgraph.knowledge.forgetting import Capacity, Hybrid, RecallValue, Ttl
 from contextgraph.knowledge.sessions import Conversation, ItemFile, Items
 from contextgraph.text import count_tokens
 

@@ -8,7 +8,7 @@ from math import log, sqrt
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from contextgraph.governance.fitted import fitted
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import LessonKind, Note, Origin
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import nearness, overlap, rarity

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from contextgraph.governance.alternatives import WEEKDAYS, replaces, says_so
+from contextgraph.knowledge.alternatives import WEEKDAYS, replaces, says_so
 from contextgraph.text import compiled, regex
 
 if TYPE_CHECKING:
