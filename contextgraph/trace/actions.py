@@ -158,11 +158,15 @@ CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, Act
 RESTORING = regex(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
 
 
+# Kinds that change files that were there.
+_IN_PART = frozenset({ActionKind.EDIT, ActionKind.DELETE})
+
+
 class CommandReading(Struct, frozen=True):
     """The deciding command of a line; its *targets* as typed.
 
     *directory* is where the line went before it, *changed* are the files that any command of the
-    line creates, edits or deletes.
+    line creates, edits or deletes, *made* those that one writes as a whole.
     """
 
     kind: ActionKind
@@ -172,6 +176,7 @@ class CommandReading(Struct, frozen=True):
     directory: str | None = None
     changed: tuple[str, ...] = ()
     on_open_file: bool = False
+    made: tuple[str, ...] = ()
 
 
 def read_command_line(line: str) -> CommandReading:
@@ -206,8 +211,9 @@ def _read_line(line: str) -> CommandReading:
     # What a line runs last is what its output shows.
     best = min(reversed(readings), key=lambda reading: PRECEDENCE.index(reading.kind))
     changed = tuple(dict.fromkeys(path for reading in readings for path in reading.changed))
+    made = tuple(dict.fromkeys(path for reading in readings for path in reading.made))
     targets = tuple(dict.fromkeys((*best.targets, *changed)))
-    return replace(best, targets=targets, changed=changed)
+    return replace(best, targets=targets, changed=changed, made=made)
 
 
 _read_cached = lru_cache(maxsize=4096)(_read_line)
@@ -226,8 +232,10 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
     changed = paths if kind.changes_files else written
     if verb in _COPYING:
         changed = paths[-1:]  # the others are only read
+    # What another command writes, such as `git diff > patch.txt`, was not there before.
+    made = () if kind in _IN_PART else changed
     text = " ".join((verb, *rest)).strip()
-    return CommandReading(kind, verb, paths, text, directory, changed, verb in WINDOW_VERBS)
+    return CommandReading(kind, verb, paths, text, directory, changed, verb in WINDOW_VERBS, made)
 
 
 def files_written_by(program: str) -> tuple[str, ...]:
@@ -385,8 +393,8 @@ class ActionReading(Struct, frozen=True):
     *verb* is the program or tool that decides (``pytest``, ``sed``, ``search_dir``), *command* its
     own call without what stands around it, *targets* the files, scripts or tests it touches,
     relative to the repository where that is known; *changed* are those of them that it creates,
-    edits or deletes. *span* are the lines an edit replaces. *scripted* are files that a script of
-    the run's own, which this runs, was written to change.
+    edits or deletes, *made* those that it writes as a whole. *span* are the lines an edit replaces.
+    *scripted* are files that a script of the run's own, which this runs, was written to change.
     """
 
     kind: ActionKind
@@ -396,6 +404,7 @@ class ActionReading(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     span: tuple[int, int] | None = None
     scripted: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
 
 
 class ActionReader:
@@ -477,14 +486,16 @@ def read_action(
             _repository_paths(targets, where, checkout),
             command.text,
             _repository_paths(command.changed, where, checkout),
+            made=_repository_paths(command.made, where, checkout),
         )
     targets = _repository_paths(reading.targets, where, checkout)
     changed = _repository_paths(reading.changed, where, checkout)
-    if (targets, changed) == (reading.targets, reading.changed):
+    made = changed if reading.kind is ActionKind.CREATE else ()
+    if (targets, changed, made) == (reading.targets, reading.changed, reading.made):
         return reading
     # Several times as fast as `replace`, for each step.
     return ActionReading(
-        reading.kind, reading.verb, targets, reading.command, changed, reading.span
+        reading.kind, reading.verb, targets, reading.command, changed, reading.span, made=made
     )
 
 

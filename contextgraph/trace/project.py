@@ -27,15 +27,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.text import regex
 from contextgraph.text.strings import identifiers
-from contextgraph.trace.actions import (
-    RUNNABLE,
-    ActionReader,
-    ActionReading,
-    read_command_line,
-    repository_path,
-    shell_line,
-    uses_of,
-)
+from contextgraph.trace.actions import RUNNABLE, ActionReader, repository_path, uses_of
 from contextgraph.trace.advice import MachineLesson, Term
 from contextgraph.trace.shell import commands_in, is_path
 from contextgraph.trace.steps import (
@@ -48,8 +40,6 @@ from contextgraph.trace.steps import (
     names_shown,
 )
 
-# What other actions write, such as `git diff > patch.txt`, the run made itself.
-_CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
 _UNUSABLE = frozenset({"ModuleNotFoundError", "python -m: No module named"})
 _MODULE = regex(r"No module named '?([\w.]+)")
 _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 500, 10_000, 24
@@ -135,9 +125,8 @@ class _Seen(Struct):
         step, reading, error = traced.step, traced.reading, traced.error
         cwd, checkout = traced.cwd, traced.checkout
         if reading.changed:
-            made = set(_written(step.action.text, reading)).intersection(reading.changed)
-            self.created.update(made - self.opened - self.edited)
-            self.edited.update(set(reading.changed) - made)
+            self.created.update(set(reading.made) - self.opened - self.edited)
+            self.edited.update(set(reading.changed).difference(reading.made))
         if reading.kind is ActionKind.VIEW and _is_shown(traced):
             self.opened.update(path for path in reading.targets if is_path(path))
             if len(reading.targets) == 1:
@@ -192,15 +181,6 @@ def _covers(use: CommandUse, test: str) -> bool:
     """Return True if the test command *use* runs *test*: it chooses none, or names its file."""
     chosen = [word for command in commands_in(use.text) for word in command.words]
     return not use.form.endswith(TESTS) or any(word.strip("./") in test for word in chosen)
-
-
-def _written(text: str, reading: ActionReading) -> Iterator[str]:
-    """The names of files that an action writes as a whole, rather than edits."""
-    if reading.kind is ActionKind.CREATE:
-        yield from reading.changed
-    elif reading.span is None:
-        parts = map(read_command_line, shell_line(text).changes)
-        yield from (path for part in parts if part.kind not in _CHANGING for path in part.changed)
 
 
 def _is_shown(step: StepTrace) -> bool:

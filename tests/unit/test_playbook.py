@@ -172,7 +172,9 @@ def test_names_that_ls_lists_are_files_but_modules_of_others_are_not(memory: Age
 def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
     steps = [
         ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0),
+        ("cd lib && cat > trial.py <<'EOF'\nimport totals\nEOF\npython trial.py", "", 0),
         ("cat reproduce.py", "import lib\n", 0),
+        ("cat lib/trial.py", "import totals\n", 0),
         ("sed -i 's/net/gross/' lib/totals.py && git diff > patch.txt", "", 0),
     ]
     for number in (1, 2):
