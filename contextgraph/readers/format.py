@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from msgspec import Struct
@@ -135,13 +136,16 @@ class Kept(Struct, frozen=True):
     """Where an agent keeps its sessions: files at *patterns* below a folder.
 
     That folder is the one in the environment *variable*, where it is set, else *folder* in the
-    home. *agent* is who keeps them, where another than the format is named after.
+    home. *agent* is who keeps them, where another than the format is named after. Pages that are
+    kept in projects, below what the first wildcards stand for, show sessions of other agents:
+    *session_shown* returns the id of the one in a file.
     """
 
     folder: str
     patterns: tuple[str, ...]
     variable: str = ""
     agent: str = ""
+    session_shown: Callable[[Path], str] | None = None
 
 
 # Where Visual Studio Code and its relatives keep the data of a user, here and on remote hosts: a

@@ -647,6 +647,7 @@ FORMATS = (
             Kept(
                 "",
                 tuple(f"{'*/' * depth}{SPECSTORY_FOLDER}/history/*.md" for depth in range(5)),
+                session_shown=session_shown,
             ),
         ),
     ),

@@ -29,7 +29,6 @@ from contextgraph.readers.format import (
     file_stem,
 )
 from contextgraph.readers.formats import all_formats, runs_in
-from contextgraph.readers.marked_text import SPECSTORY, session_shown
 from contextgraph.readers.origin import Origins, confined
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
@@ -484,8 +483,8 @@ def discover(
     also holds *home*, or the folder in *home* where an agent keeps its sessions by default, is the
     user's own, such as one of settings.
 
-    Only names and sizes are looked at, and which session a page of SpecStory shows: it is left out
-    where the agent's own file of that session is there. Patterns are as those of `fnmatch`, on the
+    Only names and sizes are looked at, and which session a page shows (`Kept.session_shown`): it is
+    left out where the agent's own file of that session is there. Patterns are as those of `fnmatch`, on the
     whole path.
     """
     home = home or Path.home()
@@ -497,11 +496,11 @@ def discover(
         files = list[Path]()
         for pattern in place.patterns:
             for file in _files(folder, pattern, exclude):
-                if form.name == SPECSTORY and session_shown(file)[-_ID_CHARS:] in kept:
+                if place.session_shown and place.session_shown(file)[-_ID_CHARS:] in kept:
                     continue
                 above = origins.clone(file)
-                if not above and form.name == SPECSTORY and not origins.is_trusted(file):
-                    above = _project_of(file, home)
+                if not above and place.session_shown and not origins.is_trusted(file):
+                    above = _project_of(file, folder, pattern)
                 if above:
                     foreign.setdefault(above, set()).add(file)
                 else:
@@ -518,16 +517,17 @@ def discover(
     return Discovered(tuple(histories), counts)
 
 
-def _project_of(page: Path, home: Path) -> str:
-    """Return the folder that has the folder of SpecStory with *page*; empty for *home* itself."""
-    folder = next(above for above in page.parents if above.name == ".specstory").parent
-    return "" if folder == home else str(folder)
+def _project_of(page: Path, folder: Path, pattern: str) -> str:
+    """Return the project below *folder* that has *page* at *pattern*; empty for *folder* itself."""
+    depth = sum(1 for _ in takewhile(glob.has_magic, Path(pattern).parts))
+    project = folder.joinpath(*page.relative_to(folder).parts[:depth])
+    return "" if project == folder else str(project)
 
 
-def _places() -> Iterator[tuple[Format, Kept]]:
+def _places() -> Iterable[tuple[Format, Kept]]:
     """Return where sessions are kept, with their format; pages that show others come last."""
-    forms = sorted(all_formats().values(), key=lambda form: form.name == SPECSTORY)
-    return ((form, place) for form in forms for place in form.kept)
+    places = [(form, place) for form in all_formats().values() for place in form.kept]
+    return sorted(places, key=lambda entry: entry[1].session_shown is not None)
 
 
 def is_kept(form: str, source: str) -> bool:
