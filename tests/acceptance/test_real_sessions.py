@@ -2,23 +2,34 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from time import sleep
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, Self, TypeVar
 
+import httpx
 import pytest
 
 from contextgraph import AgentMemory
-from tests.acceptance.test_terminal_agents import CLAUDE_CODE, Call, candidate, message, response
+from tests.acceptance.test_terminal_agents import (
+    CLAUDE_CODE,
+    Call,
+    candidate,
+    chunks,
+    message,
+    response,
+)
 from tests.model_server import Handler, Reply, Server, serving
 
+T = TypeVar("T")
 FAILING = "python3 -c 'import tariffs'"
 RULE = "From now on always use pnpm, never npm, in this repository"
 TYPED = "Never mock the database in the integration tests of lantern"
+HANGS = 300.0  # seconds in which a client on a busy machine does one thing, at least ten times over
 FIRST, SECOND, THIRD = (f"{number * 8}-1111-4111-8111-111111111111" for number in "123")
 
 
@@ -44,6 +55,16 @@ def model(
 
     with serving(fault=answer) as server:
         yield server
+
+
+def until(found: Callable[[], T | None]) -> T:
+    """Return what *found* returns, as soon as it is anything; fail where a client hangs."""
+    ends = monotonic() + HANGS
+    while not (value := found()):
+        if monotonic() > ends:
+            pytest.fail(f"nothing in {HANGS} s: the client hangs")
+        sleep(0.05)
+    return value
 
 
 def learned(folder: Path) -> tuple[dict[str, list[str]], dict[str, int]]:
@@ -117,6 +138,130 @@ def test_what_a_person_said_before_they_went_back_in_claude_code_was_not_said(
 
     assert runs == {"make the tests pass": [FAILING, "echo glass", "echo pnpm"]}
     assert rules == {RULE: 1}
+
+
+class OpenCodeServer:
+    """The program of OpenCode that its terminal and editors talk to, by HTTP."""
+
+    def __init__(self, program: Path, model: Server, folder: Path) -> None:
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": model.url, "apiKey": "scripted"},
+            "models": {"scripted": {"tool_call": True}},
+        }
+        config = {
+            "provider": {"scripted": provider},
+            "permission": "allow",
+            "autoupdate": False,
+            "share": "disabled",
+        }
+        settings = {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "PWD": str(folder),
+        }
+        # It would ask a registry for this package, and not end while the registry is silent.
+        installed = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+        own = Path.home() / ".config" / "opencode"
+        (own / "node_modules").mkdir(parents=True)
+        (own / "package-lock.json").write_text(json.dumps(installed))
+        self._log = Path.home() / "opencode.log"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [program, "serve", "--port", "0"],
+                cwd=folder,
+                env={**os.environ, **settings},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self._client = httpx.Client(timeout=HANGS)
+
+    def __enter__(self) -> Self:
+        address = until(lambda: re.search(r"listening on (\S+)\n", self._log.read_text()))
+        self._client.base_url = httpx.URL(address[1])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._process.kill()
+        self._process.wait(HANGS)
+
+    def ask(self, route: str, **body: Any) -> Any:
+        """Return what it answers to *body*, if anything."""
+        answer = self._client.post(route, json=body).raise_for_status()
+        return answer.json() if answer.content else None
+
+    def session(self) -> str:
+        """Return the address of a new session."""
+        return f"/session/{self.ask('/session')['id']}"
+
+    def say(self, session: str, words: str, route: str = "message") -> Any:
+        """Say *words*; on the route prompt_async without waiting for the answer."""
+        parts = [{"type": "text", "text": words}]
+        chosen = {"providerID": "scripted", "modelID": "scripted"}
+        return self.ask(f"{session}/{route}", model=chosen, parts=parts)
+
+    def wait(self) -> None:
+        """Return when no session works."""
+        until(lambda: not self._client.get("/session/status").json())
+
+    def message(self, session: str, words: str) -> str:
+        """Return the id of the message in which *words* were said, as soon as it is there."""
+
+        def found() -> str:
+            said = self._client.get(f"{session}/message").json()
+            ids = (
+                one["info"]["id"]
+                for one in said
+                if any(part.get("text") == words for part in one["parts"])
+            )
+            return next(ids, "")
+
+        return until(found)
+
+
+def test_opencode_resumes_forks_goes_back_queues_and_starts_a_sub_agent(
+    opencode: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name)
+    database = Path.home() / ".local" / "share" / "opencode" / "opencode.db"
+    working = "touch begun; until test -e typed; do sleep .1; done"
+    task = {"description": "Look", "prompt": "Look for it", "subagent_type": "general"}
+    calls: list[Call | None] = [FAILING, None, "echo glass", None]
+    calls += ["echo again", None, "echo docs", None, working, "echo built", None]
+    calls += [("task", task), "grep -r tariffs ."]
+
+    with model(chunks, calls) as server, OpenCodeServer(opencode, server, project) as program:
+        first = program.session()
+        program.say(first, "make the tests pass")
+        program.say(first, "From now on always use glass")
+        left = program.message(first, "From now on always use glass")
+        program.ask(f"{first}/revert", messageID=left)
+        assert learned(database) == ({"make the tests pass": [FAILING]}, {})
+        program.say(first, RULE)
+        fork = program.ask(f"{first}/fork")["id"]
+        program.say(f"/session/{fork}", "look at the docs")
+        second = program.session()
+        program.say(second, "build the site", "prompt_async")
+        until((project / "begun").exists)
+        program.say(second, TYPED, "prompt_async")
+        program.message(second, TYPED)
+        (project / "typed").touch()
+        program.wait()
+        program.say(program.session(), "check the tariffs")
+
+    runs, rules = learned(database)
+
+    assert runs.pop("check the tariffs")[0].startswith("task ")
+    assert runs == {
+        "make the tests pass": [FAILING, "echo again"],
+        "look at the docs": ["echo docs"],
+        "build the site": [working, "echo built"],
+        "Look for it": ["grep -r tariffs ."],
+    }
+    assert rules == {RULE: 1, TYPED: 1}
 
 
 def test_gemini_cli_resumes(gemini_cli: Path, project: Path) -> None:
