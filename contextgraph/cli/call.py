@@ -76,11 +76,12 @@ def call(
 
 
 def _named(known: Mapping[str, Operation], name: str) -> Operation:
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
+    plain = name.replace(".", "_")
+    if plain not in known:
+        near = get_close_matches(plain, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else " --list names them all."
         raise click.UsageError(f"No operation {name!r}.{hint}")
-    return known[name]
+    return known[plain]
 
 
 def _checked(operation: Operation, arguments: Sequence[str]) -> dict[str, Any]:

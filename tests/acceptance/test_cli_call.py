@@ -34,6 +34,13 @@ def test_each_operation_and_argument_is_described(name: str) -> None:
     assert all(any(line.startswith(f"  {field}") for line in lines) for field in fields)
 
 
+def test_a_dot_may_stand_between_a_noun_and_its_verb() -> None:
+    dotted = contextgraph("call", "repositories.join", "--list")
+
+    assert dotted == contextgraph("call", "repositories_join", "--list")
+    assert dotted.out.startswith("repositories_join former= now=\n")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -167,7 +167,7 @@ Former = Annotated[Name, Field(description="The name that is not to be used any 
 
 
 @operation(TokenScope.ADMIN)
-def join_repository(
+def repositories_join(
     memory: AgentMemory,
     former: Former,
     now: Annotated[Name, Field(description="The name by which the repository goes.")],
@@ -177,7 +177,7 @@ def join_repository(
 
 
 @operation(TokenScope.ADMIN)
-def split_repository(memory: AgentMemory, former: Former) -> Record:
+def repositories_split(memory: AgentMemory, former: Former) -> Record:
     """Take back that the name of a repository was joined with another one."""
     return {"former": former, "runs": memory.split_repository(former)}
 
