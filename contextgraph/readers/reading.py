@@ -484,8 +484,8 @@ def discover(
     user's own, such as one of settings.
 
     Only names and sizes are looked at, and which session a page shows (`Kept.session_shown`): it is
-    left out where the agent's own file of that session is there. Patterns are as those of `fnmatch`, on the
-    whole path.
+    left out where the agent's own file of that session is there. Patterns are as those of
+    `fnmatch`, on the whole path.
     """
     home = home or Path.home()
     environment = os.environ if environment is None else environment
