@@ -295,11 +295,22 @@ class AgentMemory:
         self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 50, skip: int = 0
     ) -> Sequence[Session]:
         """Return the sessions that *wanted* admits, from the one after *skip* others."""
-        return self.store.runs.sessions(wanted, limit, skip)
+        return self._here(self.store.runs.sessions(wanted, limit, skip))
 
     def session(self, name: str) -> Session | None:
         """Return the session *name* (of its run or a sub-agent, or at its client), else None."""
-        return self.store.runs.session(name)
+        found = self.store.runs.session(name)
+        return next(iter(self._here([found] if found else [])), None)
+
+    def _here(self, sessions: Sequence[Session]) -> Sequence[Session]:
+        """Return *sessions* with the commands by which they go on on this machine."""
+        from contextgraph.readers import resume_command
+
+        runs = self.store.runs.trajectories(one.id for one in sessions)
+        return [
+            replace(one, resume=resume_command(runs[one.id])) if one.id in runs else one
+            for one in sessions
+        ]
 
     def session_facets(self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 20) -> Facets:
         """Count the sessions that *wanted* admits by repository, agent and outcome."""

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import join, quote
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -148,25 +148,17 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     def at_client(self, common: Common, memory: "AgentMemory") -> "Opening":
         """Return it with the client that keeps the run on this machine, if one does."""
-        from shutil import which
+        from contextgraph.readers import resumption_of
 
-        from contextgraph.model import resume_arguments
-        from contextgraph.readers import is_kept
-
-        raw = None if memory.is_service or not self.run else memory.store.runs.raw(self.run)
-        program = resume_arguments(raw.agent, raw.session, raw.origin) if raw else ()
-        if (
-            raw is None
-            or not program
-            or which(program[0]) is None
-            or not Path(raw.folder or ".").is_dir()
-            or not is_kept(raw.source_format, raw.source)
-        ):
+        if memory.is_service or not self.run:
             return self
-        folder = raw.folder or "."
-        command = f"cd {quote(folder)} && {join(program)}" if raw.folder else join(program)
-        program = program if _in_terminal(common) else ()
-        return replace(self, command=command, program=program, folder=folder)
+        run = memory.store.runs.trajectories([self.run]).get(self.run)
+        found = resumption_of(run) if run else None
+        if found is None:
+            return self
+        program = found.program if _in_terminal(common) else ()
+        folder = found.folder or "."
+        return replace(self, command=found.command, program=program, folder=folder)
 
     def show(self, common: Common, memory: "AgentMemory") -> None:
         """Print how it is opened, or read it in a terminal; nothing where a client takes over."""

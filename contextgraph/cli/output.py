@@ -156,6 +156,15 @@ def print_text(*parts: str | tuple[str, str], indent: int = 0) -> None:
     console().print(Padding(styled(*parts), (0, 0, 0, indent)) if indent else styled(*parts))
 
 
+def print_command(label: str, command: str) -> None:
+    """Print a *label* and a *command* on one line, however long: a command is copied whole."""
+    line = neutral(f"  {label} {command}")
+    if sys.stdout.isatty():
+        console().print(styled((line, "dim")), soft_wrap=True)
+    else:
+        print(line)
+
+
 def print_table(
     title: str,
     columns: Sequence[str],

@@ -289,7 +289,7 @@ def runs(
     agent: Annotated[str | None, option("NAME", "Only runs of this agent.")] = None,
     outcome: Annotated[
         Literal["solved", "failed", "unknown"] | None,
-        option("OUTCOME", "solved, failed or unknown."),
+        option("OUTCOME", "solved, failed or unknown, known or guessed."),
     ] = None,
     since: Annotated[datetime | None, time_option("Only runs from then (ISO 8601, UTC).")] = None,
     until: Annotated[datetime | None, time_option("Only runs before then (ISO 8601, UTC).")] = None,
@@ -311,7 +311,7 @@ def runs(
             run
             for run in _stored(memory.store.runs, repo)
             if agent in (None, run.agent)
-            and outcome in (None, str(run.outcome))
+            and outcome in (None, str(run.ending.outcome))
             and first <= run.seen_at < end
         ]
         if repo and not runs and not memory.store.runs.ids(repo, limit=1):
@@ -324,7 +324,7 @@ def runs(
     title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
     rows = (
         (
-            *(f"{run.seen_at:%Y-%m-%d}", str(run.outcome)),
+            *(f"{run.seen_at:%Y-%m-%d}", run.ending.text),
             *([str(run.change)] if has_changes else []),
             *(f"{run.total_steps}", run.agent, run.instance_id),
         )

@@ -25,7 +25,7 @@ def show_timeline(inspection: "Inspection") -> None:
     screen, trace, raw = console(), inspection.trace, inspection.trace.raw
     task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
     errors = sum(1 for step in trace.steps if step.error)
-    facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
+    facts = [raw.repo or "no repository", trace.task_type, inspection.ending.text]
     facts += [f"change {raw.change}"] if raw.change != "unknown" else []
     facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
     facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]

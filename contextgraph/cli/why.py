@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from contextgraph.cli.commands import Common, argument, common_options, option, repository_here
-from contextgraph.cli.output import console, emit, fail, print_text
+from contextgraph.cli.notes import command_with_store
+from contextgraph.cli.output import console, emit, fail, print_command, print_text
 from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line
 
@@ -50,13 +51,13 @@ def why(
     if common.as_json:
         emit(record_of(found))
         return
-    _print(found)
+    _print(found, common)
     if not found.changes:
         missing = "" if path.exists() else "there is no such file, and "
         fail(f"{missing}no session of {where} that is known changed {found.file}")
 
 
-def _print(history: "FileHistory") -> None:
+def _print(history: "FileHistory", common: Common) -> None:
     width = max(_WIDTH, console().width)
     if history.line is not None:
         place = f"{history.file}:{history.line} "
@@ -67,12 +68,12 @@ def _print(history: "FileHistory") -> None:
     if history.line is not None and history.changes and not history.is_exact:
         print_text("no known session wrote this line as it stands; these changed the file:")
     for change in history.changes[:_SHOWN]:
-        _print_change(change, width)
+        _print_change(change, width, common)
     if (more := len(history.changes) - _SHOWN) > 0:
         print_text((f"{number_of(more, 'more session')}: --json has all", "dim"))
 
 
-def _print_change(change: "FileChange", width: int) -> None:
+def _print_change(change: "FileChange", width: int, common: Common) -> None:
     edits = number_of(change.steps, "edit")
     when = f"{change.time:%Y-%m-%d %H:%M}"
     print_text((f"{when} · {change.agent or 'agent'} · {edits}, step {change.step}", "bold"))
@@ -85,6 +86,7 @@ def _print_change(change: "FileChange", width: int) -> None:
         if not gives_instructions(text):
             # Never cut: it is the answer.
             print_text(("decided  ", "dim"), " ".join(text.split()), indent=2)
-    print_text(("  read     ", "dim"), f"contextgraph inspect {change.id} --step {change.step}")
+    read = f"contextgraph inspect {change.id} --step {change.step}"
+    print_command("read    ", command_with_store(common, read))
     if change.resume:
-        print_text(("  again    ", "dim"), change.resume)
+        print_command("go on   ", change.resume)

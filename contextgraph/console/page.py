@@ -160,7 +160,7 @@ def run_view(inspection: "Inspection", advice: Mapping[int, Sequence[str]]) -> R
 
     trace, raw = inspection.trace, inspection.trace.raw
     errors = sum(1 for step in trace.steps if step.error)
-    facts = [raw.repo or "no repository", raw.agent, raw.model, f"outcome {raw.outcome}"]
+    facts = [raw.repo or "no repository", raw.agent, raw.model, inspection.ending.text]
     facts += [number_of(len(trace.steps), "step"), number_of(errors, "error")]
     facts += [number_of(len(trace.loops), "loop"), f"{len(trace.recoveries)} recoveries"]
     facts += [f"advised {number_of(sum(map(len, advice.values())), 'time')}"] if advice else []

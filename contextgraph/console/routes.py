@@ -431,7 +431,9 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
         raw = memory.store.runs.raw(identity)
         if raw is None:
             raise HTTPException(404, f"no run {identity}")
-        views.append(run_view(memory.inspect(raw), advice_in(memory.store, raw)))
+        known = memory.store.runs.trajectories([identity])[identity]
+        inspection = replace(memory.inspect(raw), ending=known.ending)
+        views.append(run_view(inspection, advice_in(memory.store, raw)))
     raw, run = views[0].raw, memory.store.runs.trajectories(identities[:1])[identities[0]]
     again = memory.store.runs.ids(raw.repo or None, raw.instance_id, limit=_FEW)
     others = [

@@ -13,8 +13,8 @@ from contextgraph.model import (
     RawTrajectory,
     SessionFilter,
     Trajectory,
-    resume_command,
 )
+from contextgraph.readers import resume_command
 from contextgraph.store.memory_store import RunStore
 from contextgraph.text import clean, clip, regex
 from contextgraph.trace import read_steps
@@ -46,7 +46,7 @@ class LastSession(Struct, frozen=True):
     *open* is the message of the error that still stood in the way, else why the *outcome* is not
     solved; *words* are those with which it ended, of the *speaker* ("user" or "agent"). *decided*
     are the statements in it that probably are lessons, most probable first. *resume* is the command
-    that opens it again, empty where its client has none.
+    that goes on with it in its client, empty where none on this machine keeps it.
     """
 
     id: str
@@ -120,10 +120,10 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
         words=words,
         speaker=speaker,
         decided=tuple(lesson.text for lesson in decided),
-        resume=resume_command(raw.agent, raw.session, raw.origin),
+        resume=resume_command(run),
         outcome=run.ending.outcome,
         reason=run.ending.reason,
-        is_guess=run.ending.basis.is_guess,
+        is_guess=run.ending.is_guess,
     )
 
 

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.last import is_decided, line_of
-from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory, resume_command
+from contextgraph.model import Lesson, RawTrajectory, RunFilter, Trajectory
+from contextgraph.readers import resume_command
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import RunStore
 from contextgraph.system.intake import content
@@ -36,8 +37,8 @@ class FileChange(Struct, frozen=True):
 
     *steps* is how many of its steps edited the file; *step* is the one that wrote the line in
     question, else the last of them. *decided* are the statements up to it that probably are
-    lessons, the last ones first. *resume* is the command that opens the session again, empty where
-    its client has none.
+    lessons, the last ones first. *resume* is the command that goes on with the session in its
+    client, empty where none on this machine keeps it.
     """
 
     id: str
@@ -156,7 +157,7 @@ def _change(
         steps=len(edits),
         asked=line_of(asked),
         decided=tuple(dict.fromkeys(text for _, text in decided)),
-        resume=resume_command(raw.agent, raw.session, raw.origin),
+        resume=resume_command(run),
     )
 
 

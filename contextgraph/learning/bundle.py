@@ -15,8 +15,10 @@ from contextgraph.model import (
     EXCEPTIONS,
     Action,
     ActionKind,
+    Basis,
     Bundle,
     CausedError,
+    Ending,
     ErrorPattern,
     ErrorSignature,
     Family,
@@ -26,6 +28,7 @@ from contextgraph.model import (
     Json,
     LoopEnding,
     LoopInfo,
+    Outcome,
     Phase,
     RawTrajectory,
     Recovered,
@@ -712,16 +715,20 @@ MAX_FILES = 50
 
 
 class Inspection(Struct, frozen=True):
-    """The reading of a run: its trace and its fragments."""
+    """The reading of a run: its trace, its fragments, and how it ended."""
 
     trace: Trace
     fragments: tuple[Fragment, ...]
+    ending: Ending
 
 
 def inspect_run(raw: RawTrajectory) -> Inspection:
     """Return the reading of *raw*, with secrets masked."""
     read = trace(masked(raw)[0])
-    return Inspection(read, fragments_of(read, trajectory_id(raw)))
+    known = Ending(raw.outcome, Basis(raw.outcome_source.value), "")
+    guessed = ending_of(raw, read.steps).with_change(raw.change)
+    ending = guessed if raw.outcome is Outcome.UNKNOWN else known
+    return Inspection(read, fragments_of(read, trajectory_id(raw)), ending)
 
 
 def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:

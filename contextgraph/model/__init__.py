@@ -9,7 +9,6 @@ from contextgraph.model.methodology import *
 from contextgraph.model.note import *
 from contextgraph.model.passage import *
 from contextgraph.model.prices import *
-from contextgraph.model.resume import *
 from contextgraph.model.session import *
 from contextgraph.model.step import *
 from contextgraph.model.trajectory import *

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
-from contextgraph.model.resume import resume_command
 from contextgraph.model.step import Time
 from contextgraph.model.trajectory import NOTHING_SPENT, ChangeStatus, Ending, Outcome, Trajectory
 from contextgraph.text import number_of
@@ -42,8 +41,8 @@ class Session(Struct, frozen=True):
 
     *name* is its id at the client. *steps* are its own, *tokens* and *cost* (US dollars) those of
     sub-agents, too; None where no log counts them, or a price is not known. *agents* are oldest
-    first, and have none themselves. *resume* is the command that opens it in its client, empty
-    where there is none.
+    first, and have none themselves. *resume* is the command that opens it in the client
+    of this machine that keeps it, empty where none does.
     """
 
     id: str
@@ -62,7 +61,7 @@ class Session(Struct, frozen=True):
     cost: float | None
     ending: Ending
     change: ChangeStatus
-    resume: str
+    resume: str = ""
     agents: "tuple[Session, ...]" = ()
 
     @classmethod
@@ -89,16 +88,14 @@ class Session(Struct, frozen=True):
             cost=sum(known) if known and len(known) == len(costs) else None,
             ending=run.ending,
             change=run.change,
-            resume=resume_command(run.agent, run.session, run.contributor),
             agents=tuple(sorted(map(cls.of, subagents), key=lambda one: (one.started_at, one.id))),
         )
 
     @property
     def facts(self) -> tuple[str, ...]:
         """Its outcome, agent, steps, time, tokens and cost in words, without what is not known."""
-        guessed = "?" if self.is_guess else ""
         parts = (
-            f"{self.outcome}{guessed}",
+            self.ending.text,
             self.agent,
             number_of(self.all_steps, "step"),
             "" if self.seconds is None else duration_text(self.seconds),
@@ -120,7 +117,7 @@ class Session(Struct, frozen=True):
     @property
     def is_guess(self) -> bool:
         """Return whether the outcome is guessed."""
-        return self.outcome is not Outcome.UNKNOWN and self.ending.basis.is_guess
+        return self.ending.is_guess
 
 
 def duration_text(seconds: float) -> str:

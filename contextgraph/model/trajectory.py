@@ -162,6 +162,24 @@ class Ending(Struct, frozen=True, omit_defaults=True):
     basis: Basis = Basis.NOTHING
     reason: str = "the log ends before anything shows it"
 
+    @property
+    def is_guess(self) -> bool:
+        """Return whether the outcome is guessed."""
+        return self.outcome is not Outcome.UNKNOWN and self.basis.is_guess
+
+    @property
+    def text(self) -> str:
+        """The outcome as people read it, marked where it is guessed."""
+        return f"{self.outcome}?" if self.is_guess else f"{self.outcome}"
+
+    def with_change(self, change: "ChangeStatus") -> "Ending":
+        """Return what later commits say of the *change*, else this ending."""
+        if change is ChangeStatus.REVERTED:
+            return Ending(Outcome.FAILED, Basis.CHANGE, "its change was reverted later")
+        if change is ChangeStatus.HELD:
+            return Ending(Outcome.SOLVED, Basis.CHANGE, "later commits kept its change")
+        return self
+
 
 NO_ENDING = Ending()
 
@@ -421,11 +439,7 @@ class Trajectory:
         """The known outcome; else what later commits say of its change, else the guess."""
         if self.outcome is not Outcome.UNKNOWN:
             return Ending(self.outcome, Basis(self.outcome_source.value), "")
-        if self.change is ChangeStatus.REVERTED:
-            return Ending(Outcome.FAILED, Basis.CHANGE, "its change was reverted later")
-        if self.change is ChangeStatus.HELD:
-            return Ending(Outcome.SOLVED, Basis.CHANGE, "later commits kept its change")
-        return self.guess
+        return self.guess.with_change(self.change)
 
     @property
     def change_made(self) -> ChangeStatus:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
         GitFolder as GitFolder,
         repository_name as repository_name,
     )
+    from contextgraph.readers.resume import (
+        resume_command as resume_command,
+        resumption_of as resumption_of,
+    )
     from contextgraph.readers.sources import (
         Watch as Watch,
         is_stream as is_stream,
@@ -61,6 +65,8 @@ _HOMES = {
     "read_file": "contextgraph.readers.reading",
     "GitFolder": "contextgraph.readers.repository",
     "repository_name": "contextgraph.readers.repository",
+    "resume_command": "contextgraph.readers.resume",
+    "resumption_of": "contextgraph.readers.resume",
     "size_of": "contextgraph.readers.sources",
     "to_atif": "contextgraph.readers.exchange",
     "to_record": "contextgraph.readers.exchange",

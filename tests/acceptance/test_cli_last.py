@@ -58,7 +58,7 @@ def test_the_last_session_says_what_was_done_and_what_is_open(store: Path) -> No
     assert found["tests"] == {"command": "pytest tests", "passed": False, "edited_since": False}
     assert "assert 3 == 4" in found["open"]
     assert (found["speaker"], found["words"]) == ("agent", "Next I would round the tax.")
-    assert found["resume"] == f"claude --resume {SESSION}"
+    assert found["resume"] == ""
     assert (found["steps"], found["seconds"]) == (4, 180.0)
     assert (found["outcome"], found["is_guess"]) == ("failed", True)
     assert found["reason"] == "the last test failed"

@@ -1,12 +1,15 @@
 """``contextgraph search`` opens what it finds."""
 
 import os
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.service.operations import TokenScope
 from tests.acceptance.command_line import call, contextgraph, in_terminal
+from tests.served import served, signed_in
 from tests.unit.test_readers_sessions import SESSION, Claude, written
 
 ASKED = "why is the batch limited"
@@ -33,6 +36,8 @@ def learned(home: Path, place: Path, session: str = SESSION) -> Path:
     (home / "shop").mkdir()
     log = Claude(session)
     log.user("Why is the batch limited to 500 rows?")
+    exported = str(home / "shop" / "export.py")
+    log.call("Edit", {"file_path": exported, "old_string": "400", "new_string": "500"}, "updated")
     log.run("make test", "ok")
     log.reply("The importer of the bank refuses more than 500 rows.")
     lines = [{**line, "cwd": str(home / "shop")} for line in log.lines]
@@ -103,3 +108,37 @@ def test_wrong_usage_leaves_an_empty_answer_for_programs(command: str) -> None:
     assert "No such option '--nope'" in result.err
     assert contextgraph(command, "--nope").out == ""
     assert contextgraph(command, "--nope", "--", "--json").out == ""
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_every_command_opens_a_session_alike(home: Path, kept: bool) -> None:
+    store = learned(home, home / ".claude" / "projects" if kept else home / "copies")
+    options = ("--store", store)
+    (listed,) = contextgraph("sessions", *options, "--json").records
+    command = f"cd {home}/shop && claude --resume {SESSION}"
+    opened = command if kept else f"contextgraph inspect {listed['id']} --store {store}"
+    for one in (("search", ASKED), ("last", "all"), ("sessions",)):
+        said = contextgraph(*one, "--open", *options).out
+        assert said.replace(" --step 1", "") == f"{opened}\n"
+    (last,) = contextgraph("last", "all", *options, "--json").records
+    why = ("why", home / "shop" / "export.py", "--repo", listed["repo"], *options)
+    (found,) = contextgraph(*why, "--json").records
+    resumed = command if kept else ""
+    assert {one["resume"] for one in (listed, last, *found["changes"])} == {resumed}
+    shown = contextgraph(*why).out
+    assert ("claude --resume" in shown, f"inspect {listed['id']}" in shown) == (kept, True)
+    with served(home) as service:
+        page = unescape(signed_in(service, TokenScope.READ).get(f"/pages/runs/{listed['id']}").text)
+    assert (command in page, "claude --resume" in page) == (kept, kept)
+
+
+def test_every_surface_says_alike_how_a_session_ended(home: Path) -> None:
+    store = learned(home, home / ".claude" / "projects")
+    (listed,) = contextgraph("sessions", "--store", store, "--json").records
+    assert (listed["outcome"], listed["is_guess"]) == ("solved", True)
+    for command in (("sessions",), ("last", "all"), ("runs",), ("inspect", listed["id"])):
+        assert "solved?" in contextgraph(*command, "--store", store).out
+    assert contextgraph("runs", "--outcome", "unknown", "--store", store, "--json").records == []
+    with served(home) as service:
+        page = signed_in(service, TokenScope.READ).get(f"/pages/runs/{listed['id']}").text
+    assert ("solved?" in page, "unknown" in page) == (True, False)

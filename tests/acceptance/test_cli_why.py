@@ -96,7 +96,7 @@ def test_a_line_has_the_session_that_wrote_it_its_decision_and_its_commit(
     assert found["is_exact"] is True
     assert (change["asked"], change["step"]) == (DECIDED, 1)
     assert change["decided"] == [DECIDED]
-    assert change["resume"] == f"claude --resume {SESSION}"
+    assert change["resume"] == ""
     commit = found["commit"]
     assert (commit["author"], commit["subject"]) == ("Ada", "Cap the batches of an export")
 
@@ -104,7 +104,7 @@ def test_a_line_has_the_session_that_wrote_it_its_decision_and_its_commit(
         "why", f"{checkout / 'shop' / 'export.py'}:1", "--repo", "acme/shop", "--store", store
     ).out
     assert DECIDED in shown
-    assert f"claude --resume {SESSION}" in shown
+    assert f"contextgraph inspect {change['id']} --step 1 --store {store}" in shown
 
 
 def test_a_line_that_no_session_wrote_says_so(store: Path, checkout: Path) -> None:

@@ -76,7 +76,7 @@ def test_sub_agents_are_in_their_session_with_their_tokens(memory: AgentMemory) 
     assert (part.title, part.agents, part.tokens) == ("Find it.", (), 11_100)
     assert first.tokens == 22_200
     assert first.cost == pytest.approx(2 * (1_000 * 3 + 10_000 * 0.3 + 100 * 15) / 1e6)
-    assert first.resume == f"claude --resume {CLIENT}"
+    assert first.resume == ""  # no client here keeps it
     assert memory.session(part.id) == memory.session(CLIENT) == memory.session(first.id) == first
     assert memory.session("trj_unknown") is None
 

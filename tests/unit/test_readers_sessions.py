@@ -66,8 +66,11 @@ class Claude:
         return self.line("assistant", message=message)
 
     def run(self, command: str, output: str, *, failed: bool = False) -> str:
+        return self.call("Bash", {"command": command}, output, failed=failed)
+
+    def call(self, tool: str, given: Line, output: str, *, failed: bool = False) -> str:
         id_ = f"toolu_{self.session[:8]}_{len(self.lines)}"
-        call = {"type": "tool_use", "id": id_, "name": "Bash", "input": {"command": command}}
+        call = {"type": "tool_use", "id": id_, "name": tool, "input": given}
         message = {"id": f"msg_{len(self.lines)}", "role": "assistant", "content": [call]}
         self.line("assistant", message=message)
         result = {"type": "tool_result", "tool_use_id": id_, "content": output, "is_error": failed}
