@@ -562,7 +562,7 @@ def _memsearch(environments: Path, versions: dict[str, str]) -> _Measure:
 @contextmanager
 def _embedding_server() -> Iterator[str]:
     """Serve the local model as OpenAI's API has it; yields the address."""
-    from contextgraph.embedding.local import LocalEmbedder
+    from contextgraph.inference.local import LocalEmbedder
 
     embedder = LocalEmbedder(_MODEL)
 
@@ -630,7 +630,7 @@ def _mem0(environments: Path, versions: dict[str, str]) -> _Measure:
     python = _environment(environments, "mem0ai", versions)
 
     def measure(folder: Path, task: Task) -> list[list[str]]:
-        from contextgraph.embedding.local import LocalEmbedder
+        from contextgraph.inference.local import LocalEmbedder
 
         asked = [one.asked for one in task.questions]
         made = LocalEmbedder(_MODEL).embed([*task.texts, *asked])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from contextgraph.embedding.local import local_embedder
+from contextgraph.inference.local import local_embedder
 from contextgraph.knowledge import Notes, render_notes
 from contextgraph.knowledge.conflict import Relation, Statement, Verdict, verdict
 from contextgraph.store.sqlite import SqliteStore

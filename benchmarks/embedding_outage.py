@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.corpus import runs
 from contextgraph import AgentMemory
-from contextgraph.embedding import VectorCache
-from contextgraph.embedding.local import LocalEmbedder, local_embedder
+from contextgraph.inference.api import VectorCache
+from contextgraph.inference.local import LocalEmbedder, local_embedder
 from contextgraph.model import RawTrajectory
 from tests.model_server import KEY, Handler, Reply, error, serving
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from benchmarks.lessons import sessions_of
 from contextgraph.agents.distilling import PROMPT
 from contextgraph.errors import RemoteError
+from contextgraph.inference.answering import ProgramAnswerer
+from contextgraph.inference.chat import prompt_text
 from contextgraph.knowledge.distil import Request, UnusableError, checked, session_of
-from contextgraph.llm.answering import ProgramAnswerer
-from contextgraph.llm.chat import prompt_text
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from contextgraph import AgentMemory
-from contextgraph.embedding.local import local_embedder
+from contextgraph.inference.local import local_embedder
 from contextgraph.knowledge.ranking import reciprocal_rank_fusion
 from contextgraph.text import overlap, rarity, stems
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from contextgraph.advising.pipeline import MemoryRetriever as MemoryRetriever
     from contextgraph.agents.asynchronous import AsyncLiveRun as AsyncLiveRun
     from contextgraph.agents.live import LiveRun as LiveRun
-    from contextgraph.embedding.client import EmbeddingClient as EmbeddingClient
     from contextgraph.errors import ContextGraphError as ContextGraphError
+    from contextgraph.inference.client import EmbeddingClient as EmbeddingClient
     from contextgraph.learning.consolidator import MemoryConsolidator as MemoryConsolidator
     from contextgraph.learning.statistics import (
         MemoryStats as MemoryStats,
@@ -56,7 +56,7 @@ _HOMES = {
     "AgentMemory": "contextgraph.memory:AgentMemory",
     "AsyncLiveRun": "contextgraph.agents.asynchronous:AsyncLiveRun",
     "ContextGraphError": "contextgraph.errors:ContextGraphError",
-    "EmbeddingClient": "contextgraph.embedding.client:EmbeddingClient",
+    "EmbeddingClient": "contextgraph.inference.client:EmbeddingClient",
     "LiveRun": "contextgraph.agents.live:LiveRun",
     "LoopDetector": "contextgraph.advising.loops:LoopDetector",
     "LoopMatch": "contextgraph.model:LoopInfo",

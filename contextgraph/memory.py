@@ -95,8 +95,9 @@ from contextgraph.wiring import Parts, build, has_keyed, item_file, keyed_memory
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
-    from contextgraph.embedding import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.exported import Export, Exports
+    from contextgraph.inference.chat import Chat
+    from contextgraph.inference.spaces import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.knowledge.check import Checker
     from contextgraph.knowledge.forgetting import EvictionPolicy
     from contextgraph.knowledge.keyed import KeyedMemory
@@ -110,7 +111,6 @@ if TYPE_CHECKING:
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
-    from contextgraph.llm import Chat
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
@@ -414,7 +414,7 @@ class AgentMemory:
         `EmbeddingError` if texts cannot be embedded; all other maintenance is done then. A second
         call right after changes nothing.
         """
-        from contextgraph.embedding import exclusive
+        from contextgraph.inference.spaces import exclusive
         from contextgraph.knowledge.notes import maintain_notes
 
         self.notes.count_recalls()
@@ -1184,7 +1184,7 @@ class AgentMemory:
         Each stays as a tombstone, so that consolidation does not derive it again. Waits while
         another process consolidates.
         """
-        from contextgraph.embedding import exclusive
+        from contextgraph.inference.spaces import exclusive
 
         with exclusive(self.store, self._now, lambda until: None):
             retired = [

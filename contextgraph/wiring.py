@@ -28,12 +28,9 @@ if TYPE_CHECKING:
     from contextgraph.advising.gate import Gate
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever
-    from contextgraph.embedding import (
-        ActiveEmbedder,
-        EmbedderFactory,
-        EmbeddingCosts,
-        EmbeddingSpaceManager,
-    )
+    from contextgraph.inference.api import EmbeddingCosts
+    from contextgraph.inference.chat import Chat, ConflictJudge
+    from contextgraph.inference.spaces import ActiveEmbedder, EmbedderFactory, EmbeddingSpaceManager
     from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
     from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, Notes
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from contextgraph.learning import Forgetting, MemoryWriter, Repositories
     from contextgraph.learning.consolidator import MemoryConsolidator
     from contextgraph.learning.statistics import StatisticsEngine
-    from contextgraph.llm import Chat, ConflictJudge
     from contextgraph.system.remote import Budget, Endpoint, RetryPolicy, UsageLog
 
 # What the first run that is learned needs.
@@ -125,7 +121,7 @@ class Parts:
 
     @CachedPart
     def embedders(self) -> "EmbedderFactory":
-        from contextgraph.embedding import EmbedderFactory
+        from contextgraph.inference.spaces import EmbedderFactory
 
         costs = _costs(self.usage_log, self.budget)
         return EmbedderFactory(self.endpoint, costs, self.settings.embedding_price)
@@ -145,7 +141,7 @@ class Parts:
         return self._embedder(INTERACTIVE, initialize=False)
 
     def _embedder(self, policy: "RetryPolicy", *, initialize: bool) -> "ActiveEmbedder":
-        from contextgraph.embedding import ActiveEmbedder
+        from contextgraph.inference.spaces import ActiveEmbedder
 
         name = self.settings.embedder
         chosen = self.embedders.create(name, policy) if name else None
@@ -168,7 +164,7 @@ class Parts:
     def conflict_judge(self) -> "ConflictJudge | None":
         if (chat := self.chat_of(self.settings.conflict_judge)) is None:
             return None
-        from contextgraph.llm import ConflictJudge
+        from contextgraph.inference.chat import ConflictJudge
         from contextgraph.system.remote import JUDGING
 
         return ConflictJudge(replace(chat, policy=JUDGING))
@@ -177,7 +173,7 @@ class Parts:
         """Return the language model *chosen*; None for none, and for the template."""
         if not chosen:
             return None
-        from contextgraph.llm import Chat, Prices, chat_model, model_in
+        from contextgraph.inference.chat import Chat, Prices, chat_model, model_in
         from contextgraph.system.remote import BACKGROUND, SLOW_MODEL
 
         name, settings = model_in(chosen), self.settings
@@ -311,8 +307,8 @@ class Parts:
 
     @CachedPart
     def consolidator(self) -> "MemoryConsolidator":
+        from contextgraph.inference.summarizer import RemoteSummarizer
         from contextgraph.learning.consolidator import MemoryConsolidator
-        from contextgraph.llm import RemoteSummarizer
 
         model = RemoteSummarizer(self.chat) if self.chat else None
         embeds = self.settings.node_vectors != "off"
@@ -330,7 +326,7 @@ class Parts:
 
     @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":
-        from contextgraph.embedding import EmbeddingSpaceManager
+        from contextgraph.inference.spaces import EmbeddingSpaceManager
 
         return EmbeddingSpaceManager(
             self.store, self.embedders, self.settings.embedder, self.embedder, self.now
@@ -338,7 +334,7 @@ class Parts:
 
 
 def _costs(usage_log: "UsageLog", budget: "Budget") -> "EmbeddingCosts":
-    from contextgraph.embedding import EmbeddingCosts, VectorCache
+    from contextgraph.inference.api import EmbeddingCosts, VectorCache
 
     return EmbeddingCosts(VectorCache(Path(vector_cache_file())), usage_log, budget)
 

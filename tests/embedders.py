@@ -1,6 +1,7 @@
 """Embedders for tests: without network, cache or usage log."""
 
-from contextgraph.embedding import EmbedderFactory, EmbeddingCosts, VectorCache
+from contextgraph.inference.api import EmbeddingCosts, VectorCache
+from contextgraph.inference.spaces import EmbedderFactory
 from contextgraph.system.remote import Budget, Endpoint, UsageLog
 
 

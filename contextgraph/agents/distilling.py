@@ -18,6 +18,15 @@ from msgspec import Struct
 
 from contextgraph.config import REQUEST_MARK, Settings
 from contextgraph.errors import RemoteError, SettingsError
+from contextgraph.inference.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
+from contextgraph.inference.chat import MAKER, prompt_text
+from contextgraph.inference.summarizer import (
+    PROMPT_VERSION,
+    UnusableWordsError,
+    known_of,
+    request_about,
+    words_in,
+)
 from contextgraph.knowledge.distil import (
     Checked,
     Refused,
@@ -31,15 +40,6 @@ from contextgraph.knowledge.distil import (
     session_of,
 )
 from contextgraph.learning.abstraction import Derived
-from contextgraph.llm.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
-from contextgraph.llm.chat import MAKER, prompt_text
-from contextgraph.llm.summarizer import (
-    PROMPT_VERSION,
-    UnusableWordsError,
-    known_of,
-    request_about,
-    words_in,
-)
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     NO_USAGE,

@@ -156,7 +156,7 @@ def _word(
 ) -> None:
     """Have methodologies worded, or write the requests, or read the answers."""
     from contextgraph.agents.distilling import FILE, answerer_of, methodology_request
-    from contextgraph.llm import template_summary
+    from contextgraph.inference.summarizer import template_summary
 
     is_dry, written, answered = files
     if is_dry or written:

@@ -346,7 +346,7 @@ class Trial(Struct, frozen=True):
 
 def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
     """Everything that affects the answers of *memory*."""
-    from contextgraph.llm import MADE_BY
+    from contextgraph.inference.summarizer import MADE_BY
 
     space, model = memory.store.vectors.active_space(), memory.consolidator.model
     weights = memory.retriever.weights

@@ -749,7 +749,7 @@ class _Meaning(Struct, frozen=True):
 
 def _meaning_of(memory: "AgentMemory") -> _Meaning | None:
     """Return the offer for *memory*; None where it has it already, or nothing to search."""
-    from contextgraph.embedding import is_fitted
+    from contextgraph.model import is_fitted
 
     active = memory.store.vectors.active_space()
     passages = memory.store.passages.counts().passages

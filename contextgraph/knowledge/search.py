@@ -7,7 +7,6 @@ from itertools import combinations
 from shlex import quote
 from typing import NamedTuple
 
-from contextgraph.embedding import is_fitted
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.fitted import fitted
@@ -36,6 +35,7 @@ from contextgraph.model import (
     Strategy,
     Trajectory,
     Vector,
+    is_fitted,
     is_subagent,
     passages_beside,
 )

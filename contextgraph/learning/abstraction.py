@@ -18,9 +18,9 @@ from msgspec.structs import asdict
 
 from contextgraph.advising.channels import has_words
 from contextgraph.advising.gate import Credits, credits_for, least_lift, wilson
-from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
-from contextgraph.llm import RemoteSummarizer, template_summary
+from contextgraph.inference.spaces import Lease
+from contextgraph.inference.summarizer import RemoteSummarizer, template_summary
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
@@ -45,6 +45,7 @@ from contextgraph.model import (
     Vector,
     WordingPlan,
     cosines,
+    is_fitted,
     vouches,
 )
 from contextgraph.model.values import replace

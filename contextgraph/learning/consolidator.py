@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from contextgraph.embedding import Lease, catch_up, embed_missing, embed_nodes, renewing
 from contextgraph.errors import ContextGraphError, EmbeddingError, MemoryNotFoundError
+from contextgraph.inference.fitting import catch_up, embed_missing, embed_nodes
+from contextgraph.inference.spaces import Lease, renewing
+from contextgraph.inference.summarizer import RemoteSummarizer
 from contextgraph.knowledge.pages import fill_grown
 from contextgraph.learning.abstraction import (
     BATCH,
@@ -25,7 +27,6 @@ from contextgraph.learning.abstraction import (
     in_batches,
     merge,
 )
-from contextgraph.llm import RemoteSummarizer
 from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,

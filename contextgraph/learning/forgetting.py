@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from contextgraph.embedding import forget_words
+from contextgraph.inference.fitting import forget_words
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import remove_filled

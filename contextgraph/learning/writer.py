@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 
 from contextgraph.config import data_folder
-from contextgraph.embedding import embedded
 from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
+from contextgraph.inference.fitting import embedded
 from contextgraph.learning.bundle import RunIds, bundle_of, renewed, run_ids
 from contextgraph.model import (
     CLONE,

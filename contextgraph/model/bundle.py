@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # Float32 numbers give so many decimals.
 DECIMALS = 5
 _COARSE = 127
+# The maker of a space that is fitted on the memory: TF-IDF and a singular value decomposition.
+FITTED = "tfidf"
 
 
 class PlainWork(Struct):
@@ -163,6 +165,11 @@ def matrix_of(vectors: Sequence[Vector]) -> "Floats":
 
     joined = np.frombuffer(b"".join(vector.data for vector in vectors), dtype="<f4")
     return joined.reshape(len(vectors), -1)
+
+
+def is_fitted(space: str) -> bool:
+    """Return True if the space of this name was fitted on the memory itself."""
+    return space.startswith(f"{FITTED}/")
 
 
 @lru_cache(64)

@@ -14,9 +14,9 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.agents.hook import main as hook
 from contextgraph.errors import NeverLearnedError, RemoteError
+from contextgraph.inference.answering import ProgramAnswerer
 from contextgraph.knowledge.distil import MAX_TOKENS
 from contextgraph.knowledge.lessons import NewLesson
-from contextgraph.llm.answering import ProgramAnswerer
 from contextgraph.model import (
     Lesson,
     LessonFacts,

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from contextgraph.errors import RemoteError
-from contextgraph.llm import Chat, Prices, RemoteSummarizer, chat_model
-from contextgraph.llm.chat import MAX_ANSWER_TOKENS
+from contextgraph.inference.chat import MAX_ANSWER_TOKENS, Chat, Prices, chat_model
+from contextgraph.inference.summarizer import RemoteSummarizer
 from contextgraph.model import (
     Clearance,
     CommonRemedy,

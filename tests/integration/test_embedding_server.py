@@ -12,9 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from contextgraph.embedding import EmbeddingCosts, VectorCache
-from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import EmbeddingError
+from contextgraph.inference.api import EmbeddingCosts, RemoteEmbedder, VectorCache, remote_model
 from contextgraph.model import Vector
 from contextgraph.model.values import replace
 from contextgraph.system.remote import BACKGROUND, Budget, Endpoint, RetryPolicy, UsageLog

@@ -8,8 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from contextgraph.embedding import ActiveEmbedder, refit
 from contextgraph.errors import SpaceMismatchError
+from contextgraph.inference.fitting import refit
+from contextgraph.inference.spaces import ActiveEmbedder
 from contextgraph.model import Scope
 from contextgraph.store.sqlite import SqliteStore
 from tests.embedders import embedders
@@ -18,7 +19,7 @@ from tests.made_bundles import made_bundle
 COUNT = 40
 REFIT = """
 import sys
-from contextgraph.embedding import refit
+from contextgraph.inference.fitting import refit
 from contextgraph.errors import StoreError
 from contextgraph.store.sqlite import SqliteStore
 from tests.embedders import embedders

@@ -44,7 +44,7 @@ def test_a_wheel_holds_the_cypher_and_the_prompts(distributions: Path, tmp_path:
         path.relative_to(installed / "contextgraph") for path in Path(lines[0]).rglob("*.*")
     }
     assert in_the_wheel == in_the_clone
-    prompts = Path("contextgraph", "llm", "prompts")
+    prompts = Path("contextgraph", "inference", "prompts")
     names = {path.name for path in (ROOT / prompts).iterdir()}
     assert names == {path.name for path in (installed / prompts).iterdir()}
     assert names

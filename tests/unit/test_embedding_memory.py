@@ -8,10 +8,10 @@ import pytest
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
 from contextgraph.advising.gate import UNGATED
 from contextgraph.advising.pipeline import MemoryRetriever
-from contextgraph.embedding import embed_missing, fit_due, refit, spaces
-from contextgraph.embedding.fitting import FIRST_RUNS
-from contextgraph.embedding.spaces import ActiveEmbedder
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
+from contextgraph.inference import spaces
+from contextgraph.inference.fitting import FIRST_RUNS, embed_missing, fit_due, refit
+from contextgraph.inference.spaces import ActiveEmbedder
 from contextgraph.learning import MemoryWriter
 from contextgraph.model import Embeddings, Scope, Space, Vector
 from contextgraph.model.values import replace

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contextgraph.embedding.api import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
+from contextgraph.inference.api import RemoteEmbedder, remote_model
 from contextgraph.model.values import replace
 from contextgraph.system.remote import Budget
 from tests.embedders import embedders

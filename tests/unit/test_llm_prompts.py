@@ -3,7 +3,7 @@
 from hashlib import sha256
 from importlib.resources import files
 
-from contextgraph.llm import chat, summarizer
+from contextgraph.inference import chat, summarizer
 
 # A changed prompt is a new file with the next number: add a line, change none.
 KNOWN = {
@@ -15,7 +15,7 @@ KNOWN = {
 
 
 def test_a_prompt_never_changes_without_a_new_version() -> None:
-    prompts = files("contextgraph.llm").joinpath("prompts").iterdir()
+    prompts = files("contextgraph.inference").joinpath("prompts").iterdir()
     assert {one.name: sha256(one.read_bytes()).hexdigest()[:16] for one in prompts} == KNOWN
 
 

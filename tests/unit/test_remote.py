@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
+from contextgraph.inference.api import VectorCache
 from contextgraph.model import Usage, Vector
 from contextgraph.system.remote import Budget, Endpoint, UsageLog
 

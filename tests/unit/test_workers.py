@@ -10,8 +10,8 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.agents.workers import WorkersReader
-from contextgraph.embedding import fit
 from contextgraph.errors import ContextGraphError, ReadError
+from contextgraph.inference.fitting import fit
 from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import ChangeStatus, LearnStatus, RawTrajectory, Space
 from contextgraph.model.values import replace

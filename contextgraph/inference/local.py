@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from msgspec import Struct
 
-from contextgraph.embedding.api import VectorCache
 from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
+from contextgraph.inference.api import VectorCache
 from contextgraph.model import Embeddings, Usage, Vector
 from contextgraph.model.values import replace
 from contextgraph.text import count_tokens

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import (
+    FITTED,
     NO_USAGE,
     PLAIN_WORK,
     Bundle,
@@ -27,6 +28,7 @@ from contextgraph.model import (
     Trajectory,
     Usage,
     Vector,
+    is_fitted,
     run_text,
 )
 from contextgraph.model.values import replace
@@ -46,7 +48,6 @@ DIMENSIONS = 384
 _BEGINNING = 190
 # 7,500 words by 384 float32 are 11.5 MB, stored with the memory and loaded by who asks it.
 MOST_WORDS = 7_500
-MAKER = "tfidf"
 # From this cosine on, a past task of the repository was a related one about every second time.
 SIMILARITY_THRESHOLD = 0.30
 # Of the variance that five explain, two explain 99 %, in half the time.
@@ -165,11 +166,6 @@ class TfidfModel(Struct, frozen=True, eq=False):
         return cls(space, rows, memoryview(data)[start:])
 
 
-def is_fitted(space: str) -> bool:
-    """Return True if the space of this name was fitted on the memory itself."""
-    return space.startswith(f"{MAKER}/")
-
-
 def fit(texts: Iterable[str]) -> TfidfModel:
     """Return a model of *texts*, the same for the same; without words if they share too few.
 
@@ -213,7 +209,7 @@ def _model(known: Sequence[str], idf: "Floats", directions: "Floats") -> TfidfMo
     """The model, its space named by a fingerprint of all that decides a vector."""
     numbers = idf.tobytes() + directions.tobytes()
     digest = hashlib.sha256(orjson.dumps(known) + numbers)
-    space = f"{MAKER}/{digest.hexdigest()[:12]}@{DIMENSIONS}"
+    space = f"{FITTED}/{digest.hexdigest()[:12]}@{DIMENSIONS}"
     return TfidfModel(space, _by_row(known), memoryview(numbers))
 
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from contextgraph.config import load_settings, usage_log_file, vector_cache_file
-from contextgraph.embedding import EmbeddingCosts, VectorCache
-from contextgraph.embedding.api import RemoteEmbedder, remote_model
+from contextgraph.inference.api import EmbeddingCosts, RemoteEmbedder, VectorCache, remote_model
 from contextgraph.store.protocols import Embedder
 from contextgraph.system.remote import INTERACTIVE, Budget, Endpoint, UsageLog
 

@@ -12,7 +12,7 @@ from typing import IO, Protocol
 from msgspec import Struct
 
 from contextgraph.errors import RemoteError
-from contextgraph.llm.chat import Chat
+from contextgraph.inference.chat import Chat
 from contextgraph.system.processes import ASKED
 from contextgraph.text import clip, count_tokens, mask_secrets
 

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from msgspec import Struct, field
 
-from contextgraph.embedding.api import (
+from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
+from contextgraph.inference.api import (
     LITELLM,
     OPENAI,
     EmbeddingCosts,
@@ -18,20 +19,17 @@ from contextgraph.embedding.api import (
     RemoteEmbedder,
     remote_model,
 )
-from contextgraph.embedding.fitting import (
-    MAKER as TFIDF,
+from contextgraph.inference.fitting import (
     TfidfModel,
     activate,
     calibrate,
     catch_up,
     embed_passages,
-    is_fitted,
     refit,
     text_count,
 )
-from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
-from contextgraph.errors import EmbeddingError, LeaseLostError, SettingsError, StoreError
-from contextgraph.model import NO_USAGE, Embeddings, HealthCheck, Space, Usage
+from contextgraph.inference.local import MAKER as LOCAL, LocalEmbedder, local_embedder
+from contextgraph.model import FITTED, NO_USAGE, Embeddings, HealthCheck, Space, Usage, is_fitted
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import Embedder, TextVectors
 from contextgraph.system.processes import this_process
@@ -151,7 +149,7 @@ class EmbedderFactory(Struct, frozen=True):
         Raises `SettingsError` for an unknown name. Nothing is opened yet.
         """
         maker, _, model = name.partition("/")
-        if maker == TFIDF and not model:
+        if maker == FITTED and not model:
             return None
         if maker == LOCAL:
             return local_embedder(model, self.costs.cache)
@@ -308,7 +306,7 @@ class EmbeddingSpaceManager:
         target = self._target(name)
         if target is None:
             runs = self._store.runs.word_counts(()).total
-            return ReembeddingPlan(TFIDF, runs, text_count(self._store), NO_USAGE)
+            return ReembeddingPlan(FITTED, runs, text_count(self._store), NO_USAGE)
         counts, usage = [], NO_USAGE
         for source in (self._store.vectors, self._store.notes):
             texts = 0
@@ -425,7 +423,7 @@ class EmbeddingSpaceManager:
             return HealthCheck("embedding", False, mismatch, REEMBED)
         embedder = self.embedder()
         if embedder is None:
-            later = f"consolidation fits {TFIDF} from 16 runs on"
+            later = f"consolidation fits {FITTED} from 16 runs on"
             if self._configured:
                 later = f"it will be {self._configured}"
             return HealthCheck("embedding", True, f"no space yet; {later}")
@@ -439,7 +437,7 @@ class EmbeddingSpaceManager:
         return HealthCheck("embedding", True, f"{embedder.space}; similarity threshold: {bound}")
 
     def _target(self, name: str) -> NeuralEmbedder | None:
-        return self._embedders.create(name or self._configured or TFIDF, BATCH)
+        return self._embedders.create(name or self._configured or FITTED, BATCH)
 
     def _move_to(self, target: NeuralEmbedder, progress: Callable[[int], None]) -> Usage:
         active = self._store.vectors.active_space()

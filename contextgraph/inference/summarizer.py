@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 from msgspec import Struct
 
-from contextgraph.llm.chat import Chat, fields_in, first_messages, prompt_text
+from contextgraph.inference.chat import Chat, fields_in, first_messages, prompt_text
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
