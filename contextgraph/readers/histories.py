@@ -142,11 +142,17 @@ def _results_in(line: object) -> Iterator[object]:
             yield block.get("content")
 
 
+# Of denied calls.
+_BY_PERSON = "user-rejected"
+_TOOLS_OF_OTHERS = ("mcp__", "Web")
+
+
 class _ClaudeSession(Struct):
     """Common fields of the lines of one agent; *agent* is empty for the main one.
 
     *queued* are prompts that were typed while the agent worked, and of which no line says yet how
     they reached it. *usages* are the tokens of each reply. *origin* is the session that it forks.
+    *tools* are the names of the called tools by the ids of their calls.
     """
 
     id: str
@@ -154,6 +160,7 @@ class _ClaudeSession(Struct):
     turns: list[Turn] = field(default_factory=list)
     queued: list[UserMessage] = field(default_factory=list)
     usages: dict[str, Row] = field(default_factory=dict)
+    tools: dict[str, str] = field(default_factory=dict)
     model: str = ""
     folder: str = ""
     ending: str = ""
@@ -168,6 +175,7 @@ class _ClaudeSession(Struct):
                 if isinstance(turn, UserMessage):
                     self._unqueue(turn.text)
         self.turns += turns
+        self.tools.update({turn.id: turn.tool for turn in turns if isinstance(turn, Call)})
         by_model = text(message, "model") != _CLAUDE_ITSELF
         if by_model and kind == "assistant" and isinstance(usage := message.get("usage"), dict):
             # Each line of a reply repeats it.
@@ -241,7 +249,7 @@ def claude_runs(
             return
         # The id of a reply outlasts those of its lines.
         reply = loose_text(message, "id") or id_
-        turns = list(of_message(_claude_turns(kind, row, message, place), reply))
+        turns = list(of_message(_claude_turns(kind, row, message, session.tools, place), reply))
         session.add(kind, row, message, turns)
         tree = trees.get(session.agent) or trees.setdefault(session.agent, Tree())
         # What was compacted hangs together by a parent of its own.
@@ -351,7 +359,9 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
     return replace(run, inherited=inherited_of(session.origin.turns)) if session.origin else run
 
 
-def _claude_turns(kind: str, row: Row, message: Row, place: Place) -> Iterable[Turn]:
+def _claude_turns(
+    kind: str, row: Row, message: Row, tools: Mapping[str, str], place: Place
+) -> Iterable[Turn]:
     if row.get("isMeta") or row.get("isCompactSummary") or row.get("isApiErrorMessage"):
         return ()
     if kind == "assistant":
@@ -359,7 +369,7 @@ def _claude_turns(kind: str, row: Row, message: Row, place: Place) -> Iterable[T
     if kind == "user":
         if isinstance(message.get("content"), list):
             blocks = rows_at(message, "content")
-            return (turn for block in blocks for turn in _claude_answer(row, block, place))
+            return (turn for block in blocks for turn in _claude_answer(row, block, tools, place))
         return _user_turns(text(message, "content"), time_in(row))
     if kind == "attachment":
         attachment = row_at(row, "attachment")
@@ -401,11 +411,12 @@ def _claude_spent(usage: Row) -> Spent:
     )
 
 
-def _claude_answer(row: Row, block: Row, place: Place) -> Iterator[Turn]:
+def _claude_answer(row: Row, block: Row, tools: Mapping[str, str], place: Place) -> Iterator[Turn]:
     if block.get("type") == "text":
         yield from _user_turns(text(block, "text"), time_in(row))
     elif block.get("type") == "tool_result":
-        yield from _claude_result(row, block, place)
+        tool = tools.get(text(block, "tool_use_id"), "")
+        yield from _claude_result(row, block, tool, place)
 
 
 def _user_turns(words: str, time: datetime | None) -> Iterator[Turn]:
@@ -427,12 +438,12 @@ def _without_reminders(shown: str) -> str:
     return _REMINDER_END.join((*parts, "")).rstrip()
 
 
-def _claude_result(row: Row, block: Row, place: Place) -> Iterator[Turn]:
+def _claude_result(row: Row, block: Row, tool: str, place: Place) -> Iterator[Turn]:
     shown = _without_reminders(_whole_output(_claude_output(block), place))
     details = row.get("toolUseResult")
     facts = details if isinstance(details, dict) else {}
     is_error = block.get("is_error")
-    denied = is_error is True and shown.startswith(DENIED)
+    denied = is_error is True and shown.startswith(DENIED) and _by_person(row, tool)
     yield Result(
         shown.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>"),
         text(block, "tool_use_id"),
@@ -444,6 +455,16 @@ def _claude_result(row: Row, block: Row, place: Place) -> Iterator[Turn]:
     )
     if denied and (words := said_at_denial(shown)):
         yield UserMessage(words, time=time_in(row))
+
+
+def _by_person(row: Row, tool: str) -> bool:
+    """Return whether a person denied the call of *tool*, as the text of its result says.
+
+    Lines name it since 2.1.205. Before, only the errors of the client's own tools are not worded by
+    servers and pages, which could claim it.
+    """
+    kind = text(row, "toolDenialKind")
+    return kind == _BY_PERSON if kind else not tool.startswith(_TOOLS_OF_OTHERS)
 
 
 def _claude_output(block: Row) -> str:
