@@ -18,7 +18,7 @@ from contextgraph.system.processes import replacing
 from contextgraph.wiring import build
 
 _File = Literal["archive", "backup", "graphml", "json", "atif", "requests", "agents-md"]
-Form = _File | Literal["lessons", "patch", "branch"]
+Form = _File | Literal["lessons", "patch", "branch", "report", "page"]
 # Those that the memory writes as a whole, and the rules of a repository in its AGENTS.md.
 _WHOLE = ("graphml", "json", "agents-md", "lessons")
 # Lessons by their ids, each with the session and the step of what was said of it.
@@ -29,8 +29,8 @@ class Export(Struct, frozen=True, omit_defaults=True):
     """A file or folder at *path*; *repo* is that of an AGENTS.md.
 
     Of lessons *path* is the top of their repository, of a branch its file in the folder of git;
-    *lessons* are those proposed there. *is_stale*: it has what the memory has forgotten, and could
-    not be changed.
+    *lessons* are those proposed there. A report is a person's, a page is shown once and not kept.
+    *is_stale*: it may have what the memory has forgotten, and could not be changed.
     """
 
     path: str
@@ -112,11 +112,11 @@ class Exports:
                 self._from_memory(path, held)
             elif export.form == "lessons":
                 return replace(export, is_stale=export.is_stale or _is_unsaid(path, said))
-            elif export.form == "patch" and is_there:
+            elif export.form == "page" or (export.form == "patch" and is_there):
                 path.unlink()
             elif export.form in ("patch", "branch"):
                 return replace(export, is_stale=export.is_stale or is_there)
-            elif export.form in _WHOLE:
+            elif export.form in (*_WHOLE, "report"):
                 return replace(export, is_stale=True)
             else:
                 for run in held.runs:

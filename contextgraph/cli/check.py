@@ -106,6 +106,7 @@ def check(
             raise
     if sarif:
         sarif.write_bytes(_encoded(_sarif(found.findings)))
+        common.exported(sarif)
     if common.as_json:
         emit(record_of(found))
     else:
@@ -173,7 +174,7 @@ def _sarif(findings: "Sequence[Finding]") -> dict[str, Any]:
         {
             "ruleId": one.rule,
             "level": str(one.level),
-            "message": {"text": one.message},
+            "message": {"text": neutral(one.message)},
             "locations": [
                 {
                     "physicalLocation": {

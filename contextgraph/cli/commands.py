@@ -48,6 +48,7 @@ from contextgraph.text import neutral
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
+    from contextgraph.exported import Form
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
@@ -219,6 +220,14 @@ class Common(Struct, frozen=True):
         from contextgraph.wiring import keyed_memory
 
         return keyed_memory(self.settings())
+
+    def exported(
+        self, path: Path, form: "Form" = "report", repo: str = "", lessons: Sequence[str] = ()
+    ) -> None:
+        """Record that the file or folder at *path* was written: what is forgotten goes from it."""
+        from contextgraph.exported import Exports
+
+        Exports(self.settings()).add(path, form, repo, lessons)
 
     def note_shown(self, memory: "AgentMemory", *, forgetting: bool = False) -> None:
         """Record in the remote *memory* what hooks showed on this machine: to credit it.

@@ -12,7 +12,6 @@ import click
 from contextgraph.cli.commands import Common, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, LEASE_HELD, PARTLY_DONE, emit, warn
 from contextgraph.config import Settings
-from contextgraph.exported import Exports
 from contextgraph.service.records import record_of
 from contextgraph.text import count_tokens, number_of, one_line
 
@@ -120,7 +119,7 @@ def _write(
     ids, requests, tokens = set[str](), 0, 0
     if folder is not None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        Exports(common.settings()).add(folder, "requests")
+        common.exported(folder, "requests")
     for name, id_, text in asked:
         ids.add(id_)
         requests, tokens = requests + 1, tokens + count_tokens(text)

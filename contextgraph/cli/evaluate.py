@@ -161,7 +161,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         _show_contrasts(common, compare_moments(before, after, seed), *compare, configs)
     else:
         report = trial.run()
-        _write(report, details, plot, html)
+        _write(common, report, details, plot, html)
         show = _show_figures if figures else _show_summary
         record = report_record(report, with_moments=False)
         common.answer(record, partial(show, report))
@@ -226,7 +226,9 @@ def _show_contrast_table(contrasts: "Sequence[Contrast]", title: str) -> None:
     print_table(title, CONTRASTS, map(contrast_row, contrasts), CONTRASTS[1:])
 
 
-def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
+def _write(
+    common: Common, report: "Report", details: Path | None, plot: Path | None, html: Path | None
+) -> None:
     from contextgraph.errors import SettingsError
     from contextgraph.evaluation.reports import draw_evaluation, report_record, write_evaluation
 
@@ -239,11 +241,13 @@ def _write(report: "Report", details: Path | None, plot: Path | None, html: Path
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{details} cannot be written: {reason}") from error
+        common.exported(details)
     if plot:
         for path in draw_evaluation(report, plot):
             warn(f"wrote {path}")
     if html:
         write_evaluation(html, report)
+        common.exported(html)
         warn(f"wrote {html}")
 
 

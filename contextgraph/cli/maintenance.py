@@ -256,7 +256,6 @@ def export(
       contextgraph export graph.graphml --format graphml
       contextgraph export AGENTS.md --agents-md owner/repo --diff
     """
-    from contextgraph.exported import Exports
 
     if diff and not agents_md:
         raise click.BadParameter("--diff belongs to --agents-md")
@@ -296,7 +295,7 @@ def export(
             graph = memory.graph()
             counts = {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
     form = "agents-md" if agents_md else file_format
-    Exports(common.settings()).add(path, form, agents_md)
+    common.exported(path, form, agents_md)
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"

@@ -173,7 +173,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
             webbrowser.open(f"{common.settings().address}{self._place()}")
         elif self.run:
-            self._read(memory)
+            self._read(common, memory)
         else:
             _explain(memory, self.id)
 
@@ -193,7 +193,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         step = f"#s1-{self.step}" if self.step >= 0 else ""
         return f"/pages/runs/{self.run}{step}" if self.run else f"/pages/graph/{self.id}"
 
-    def _read(self, memory: "AgentMemory") -> None:
+    def _read(self, common: Common, memory: "AgentMemory") -> None:
         """Open the run in a browser as the reader shows it; without a browser, print it."""
         import webbrowser
 
@@ -210,6 +210,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         page.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         view = run_view(inspection, advice_in(memory.store, raw))
         write_page(page, "run.html", views=[view], comparing=False)
+        common.exported(page, "page")
         step = f"#s1-{self.step}" if self.step >= 0 else ""
         if webbrowser.open(f"{page.as_uri()}{step}"):
             print(page)

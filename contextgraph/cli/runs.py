@@ -84,6 +84,7 @@ def inspect(
             for inspection, _ in zip(_inspected(stored, intake, instance), runs, strict=False)
         )
         write_page(html, "run.html", views=views, comparing=False)
+        common.exported(html)
         print(f"{html}: {number_of(next(runs), 'run')}")
         raise click.exceptions.Exit(intake.exit_code)
     is_shown, shown = common.as_json or step is None, set[str]()

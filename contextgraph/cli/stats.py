@@ -322,6 +322,7 @@ def receipt(
 
         tiles = [(name.replace("_", " "), f"{count:,}", "") for name, count in counts.items()]
         write_page(html, "receipt.html", since=since, tiles=tiles, given=given[-limit:])
+        common.exported(html)
         print(f"{html}: {number_of(len(given[-limit:]), 'answer')}")
     else:
         common.answer(record, partial(_show_receipt, given[-limit:], figures, since, until))

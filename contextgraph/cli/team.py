@@ -118,7 +118,6 @@ def _propose(
     branch: str,
     patch: Path | None,
 ) -> None:
-    from contextgraph.exported import Exports
     from contextgraph.knowledge.team import files_of
     from contextgraph.readers.repository import GitFolder, identity
 
@@ -137,10 +136,9 @@ def _propose(
         fail(f"git cannot write the branch {branch}")
     record: dict[str, Json] = {"commit": commit, "files": [*files]}
     ids = [lesson.id for lesson in lessons]
-    exports = Exports(common.settings())
-    exports.add(Path(root), "lessons", lessons=ids)
+    common.exported(Path(root), "lessons", lessons=ids)
     if patch is None:
-        exports.add(Path(git.common, "refs", "heads", branch), "branch", lessons=ids)
+        common.exported(Path(git.common, "refs", "heads", branch), "branch", lessons=ids)
         text = f"{count} on the branch {branch}; to review: git diff HEAD...{branch}"
         common.answer({"branch": branch, **record}, text)
         return
@@ -149,20 +147,19 @@ def _propose(
         print(made, end="")
         return
     patch.write_text(made, encoding="utf-8")
-    exports.add(patch, "patch", lessons=ids)
+    common.exported(patch, "patch", lessons=ids)
     common.answer(
         {"patch": str(patch), **record}, f"{count} in {patch}; to take them: git am {patch}"
     )
 
 
 def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> None:
-    from contextgraph.exported import Exports
 
     if not LESSONS.has(root):
         fail(f"the lessons of {root} are not read before: contextgraph trust {root}")
     taken = None if dry_run else learn_team(common, Path(root))
     if not dry_run:
-        Exports(common.settings()).add(Path(root), "lessons")
+        common.exported(Path(root), "lessons")
     changes = rules_written(root, entries, dry_run=dry_run)
     if common.as_json:
         emit({"taken": record_of(taken) if taken else None, "changes": {**changes}})

@@ -153,10 +153,12 @@ def test_forgetting_a_session_changes_the_files_that_were_exported(tmp_path: Pat
     gone = tmp_path / "unreadable.jsonl"
     contextgraph("export", gone, "--store", store)
     gone.write_text("changed by hand\n")
+    report = tmp_path / "receipt.html"
+    contextgraph("receipt", "--html", report, "--store", store)
 
     done = contextgraph("forget", "--session", SESSION, "--yes", "--store", store)
-    assert f"exported before, and not changed: {gone}\n" in done.err
-    assert marked_files(tmp_path) == []
+    assert f"exported before, and not changed: {gone}, {report}\n" in done.err
+    assert marked_files(tmp_path) == [report.name]
     assert notes.read_text().strip() == "# Ours"
     left = call("trajectories", store, limit=500).records[0]["trajectories"]
     assert {run["repo"] for run in left} == {"acme/shop"}
