@@ -37,7 +37,7 @@ from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.evaluation.saving import LiveReplays
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import JudgedRemedy, shares_of
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Cause, Likeness, MachineFact, RawTrajectory
 from contextgraph.trace import trace
 

@@ -23,7 +23,7 @@ from contextgraph.advising.cases import ranking_of
 from contextgraph.advising.channels import WEIGHTS, query_of
 from contextgraph.advising.gate import CaseFeatures
 from contextgraph.evaluation.judging import read_related
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import State
 
 LIMIT = 10

@@ -37,7 +37,7 @@ from contextgraph.learning.gate_fitting import (
     judged_remedies,
     shares_of,
 )
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import FittedGate, Likeness, RawTrajectory
 from contextgraph.readers import read
 from contextgraph.trace import trace

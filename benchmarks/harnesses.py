@@ -33,7 +33,7 @@ from contextgraph.advising.harnesses import HarnessCounts, Row, hash_of
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import cleared_errors
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import ErrorSignature, RemedyKind, RemedyPattern
 from contextgraph.model.values import replace
 from contextgraph.readers import read

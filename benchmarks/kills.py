@@ -38,13 +38,13 @@ from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli import main as command_line
 from contextgraph.config import Settings
 from contextgraph.knowledge.keyed import KeyedMemory, index_path
+from contextgraph.memory.wiring import build
 from contextgraph.model import Outcome, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.readers import to_record, write_jsonl
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 from contextgraph.store.sqlite.connections import Connections
-from contextgraph.wiring import build
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RUNS = [*renamed([raw for raw in runs(EXAMPLES) if len(raw.steps) < 12], 18)]

@@ -19,7 +19,7 @@ from contextgraph.advising.gate import TWO_SIDED, wilson
 from contextgraph.advising.wording import render
 from contextgraph.evaluation.judging import files_to_find, read_related
 from contextgraph.evaluation.measures import Share, difference
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import ActionKind, Outcome, RawTrajectory, State
 from contextgraph.readers import read
 from contextgraph.trace import facts_of, files_changed, files_created, read_steps

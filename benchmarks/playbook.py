@@ -25,7 +25,7 @@ from contextgraph.advising.wording import render_playbook
 from contextgraph.evaluation.baselines import TaskBaselines, files_in, files_most_frequent
 from contextgraph.evaluation.evaluation import split
 from contextgraph.evaluation.judging import files_to_find
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import ActionKind, RawTrajectory, RunFacts
 from contextgraph.readers import read
 from contextgraph.text import count_tokens

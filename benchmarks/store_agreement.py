@@ -24,11 +24,11 @@ from uuid import uuid4
 from benchmarks.corpus import EXAMPLES, START
 from contextgraph import AgentMemory, State
 from contextgraph.config import load_settings
+from contextgraph.memory.wiring import build
 from contextgraph.model import RawTrajectory, Scope, Vector
 from contextgraph.readers import read
 from contextgraph.text import words
 from contextgraph.trace import states_of
-from contextgraph.wiring import build
 
 LIMIT = 20
 

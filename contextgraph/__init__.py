@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         StatisticsEngine as StatisticsEngine,
     )
     from contextgraph.learning.writer import MemoryWriter as MemoryWriter
-    from contextgraph.memory import AgentMemory as AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory as AgentMemory
     from contextgraph.model import (
         Action as Action,
         ErrorPattern as ErrorPattern,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # Resolved at first use: `import contextgraph` must cost next to nothing. A name of the founding
 # design whose work another class does leads to that class.
 _HOMES = {
-    "AgentMemory": "contextgraph.memory:AgentMemory",
+    "AgentMemory": "contextgraph.memory.agent_memory:AgentMemory",
     "AsyncLiveRun": "contextgraph.agents.asynchronous:AsyncLiveRun",
     "ContextGraphError": "contextgraph.errors:ContextGraphError",
     "EmbeddingClient": "contextgraph.inference.client:EmbeddingClient",

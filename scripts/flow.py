@@ -107,7 +107,7 @@ def flow_of(name: str, path: Path) -> tuple[Flow, str]:
 
 def prepare(path: Path) -> None:
     """Make a small memory at *path*, a checkout beside it, and a file with a run to learn."""
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.readers import to_record
 
     with AgentMemory.open(f"{path}") as memory:

@@ -11,7 +11,7 @@ from contextgraph import model
 from contextgraph.advising.wording import playbook_lines, remedy_line
 from contextgraph.agents.install import inside
 from contextgraph.errors import SettingsError
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model.values import replace
 from contextgraph.system.intake import content
 from contextgraph.text import gives_instructions, neutral, number_of, one_line, regex

@@ -40,7 +40,7 @@ from contextgraph.knowledge.distil import (
     session_of,
 )
 from contextgraph.learning.abstraction import Derived
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
     NO_USAGE,
     Lesson,

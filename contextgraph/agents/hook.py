@@ -25,8 +25,8 @@ from contextgraph.text import masked_name, number_of
 
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun
+    from contextgraph.memory.wiring import Parts
     from contextgraph.model import Action, Json, Step
-    from contextgraph.wiring import Parts
 
 
 # After compaction or `/clear` the agent no longer knows what it was shown before.
@@ -394,7 +394,7 @@ class _Responder:
         """Return, in the form of the agent, what *ask* returns of a run with this memory."""
         import logging
 
-        from contextgraph.memory import AgentMemory
+        from contextgraph.memory.agent_memory import AgentMemory
 
         # An agent may show what is logged.
         logging.getLogger("contextgraph").addHandler(logging.NullHandler())

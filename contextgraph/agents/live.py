@@ -15,7 +15,7 @@ from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
 from contextgraph.knowledge.broken import broken_by, may_be_broken
-from contextgraph.memory import WORKING_TOKENS, AgentMemory
+from contextgraph.memory.agent_memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
     Action,
     ActionKind,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
+from contextgraph.memory.wiring import Parts, build
 from contextgraph.model import Exposure, NoteKind, NoteScope, RunFilter, Scope, Trajectory
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, ExposureStore
-from contextgraph.wiring import Parts, build
 
 if TYPE_CHECKING:
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
 # Of a repository: its solved runs, then others, its newest runs and notes; of what hooks
 # showed the newest, which the remote memory may lack.
@@ -58,7 +58,7 @@ class _SessionsOfService:
 
     @cached_property
     def _exposures(self) -> ExposureStore:
-        from contextgraph.memory import AgentMemory
+        from contextgraph.memory.agent_memory import AgentMemory
 
         client = AgentMemory.of_settings(self._settings, deadline=self._seconds)
         return client.store.exposures
@@ -142,7 +142,7 @@ def renewed(settings: Settings, repo: str) -> "AgentMemory":
 
     Raises `StoreUnavailableError` where the remote memory does not answer.
     """
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
     with AgentMemory.of_settings(settings, create=False) as memory, ExitStack() as stack:
         copy = AgentMemory.of(build(_of_copy(settings), with_models=False))

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import LearnReceipt, repo_of, task_instance
 from contextgraph.model.values import replace
 from contextgraph.readers import repository_name

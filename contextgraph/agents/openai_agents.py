@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import RawTrajectory, State, task_instance
 from contextgraph.model.values import replace
 from contextgraph.readers.conversation import (

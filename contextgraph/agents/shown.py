@@ -12,7 +12,7 @@ from contextgraph.model.values import replace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.errors import NeverLearnedError
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import repo_of
 from contextgraph.model.values import replace
 from contextgraph.readers import read, repository_name

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from contextgraph.errors import ContextGraphError, MissingExtraError, ReadError
 from contextgraph.learning import RUNS_AT_ONCE, Prepared
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space
 from contextgraph.model.values import replace
 from contextgraph.readers.outcomes import GivenOutcomes, given_outcomes

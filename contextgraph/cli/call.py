@@ -21,7 +21,7 @@ from contextgraph.text import mask_secrets
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.knowledge.keyed import KeyedMemory
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.service.operations import Record
     from contextgraph.service.operations.arguments import Arguments
 

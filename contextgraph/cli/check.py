@@ -16,7 +16,7 @@ from contextgraph.text import neutral, number_of
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.check import Checked, Checker, Finding, Judge
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.readers.repository import GitFolder
 
 _STDIN, _HEAD, _MOST_BYTES = "-", "HEAD", 1 << 26

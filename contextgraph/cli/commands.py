@@ -48,9 +48,9 @@ from contextgraph.text import neutral
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
-    from contextgraph.exported import Form
     from contextgraph.knowledge.keyed import KeyedMemory
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
+    from contextgraph.memory.exported import Form
     from contextgraph.model import Json
 
 
@@ -197,7 +197,7 @@ class Common(Struct, frozen=True):
 
     def open(self, *, read_only: bool = False, create: bool = True) -> "AgentMemory":
         """Return the memory that is named; with *read_only*, or without *create*, it must exist."""
-        from contextgraph.memory import AgentMemory
+        from contextgraph.memory.agent_memory import AgentMemory
 
         settings = self.settings()
         given = {"tenant": self.tenant, **self.flags}
@@ -217,7 +217,7 @@ class Common(Struct, frozen=True):
 
     def keyed(self) -> "KeyedMemory":
         """Return the keyed files beside the memory that is named."""
-        from contextgraph.wiring import keyed_memory
+        from contextgraph.memory.wiring import keyed_memory
 
         return keyed_memory(self.settings())
 
@@ -225,7 +225,7 @@ class Common(Struct, frozen=True):
         self, path: Path, form: "Form" = "report", repo: str = "", lessons: Sequence[str] = ()
     ) -> None:
         """Record that the file or folder at *path* was written: what is forgotten goes from it."""
-        from contextgraph.exported import Exports
+        from contextgraph.memory.exported import Exports
 
         Exports(self.settings()).add(path, form, repo, lessons)
 

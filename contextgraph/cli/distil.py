@@ -17,7 +17,7 @@ from contextgraph.text import count_tokens, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.agents.distilling import Distilled, Distiller, Worded
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
 _NICE = 10
 _WIDTH = 150

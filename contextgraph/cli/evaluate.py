@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from contextgraph.evaluation.evaluation import Evaluation
     from contextgraph.evaluation.measures import Contrast, Moment
     from contextgraph.evaluation.reports import Report
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
 
 

@@ -65,7 +65,7 @@ def loops(
     ] = None,
 ) -> Iterator[Record]:
     """Yield the loops of each recorded run: repeated attempts without progress; learns nothing."""
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
     intake = Intake(paths, settings)
     with ExitStack() as stack:
@@ -94,7 +94,7 @@ def replay(
     instance id, else as given.
     """
     from contextgraph.evaluation.measures import Replay, ReplayMoment
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
     intake = Intake(paths, settings)
     runs = [*intake]
@@ -236,7 +236,7 @@ def learn_team(
 
     Done by `trust`, by `team sync`, and where they have changed when an agent starts.
     """
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
     with AgentMemory.of_settings(settings) as memory:
         return record_of(memory.learn_team(folder))

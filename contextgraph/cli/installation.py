@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from contextgraph.agents.install import Agent, SettingsFile
     from contextgraph.config import Settings
     from contextgraph.learning.statistics import Friction
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import CommandRecord, Json, Lesson
     from contextgraph.readers import Discovered
     from contextgraph.store.memory_store import RunStore, Store

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.errors import ReadError
     from contextgraph.learning.writer import Spool
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
     from contextgraph.readers import Discovered, ReadCounts, ReadFiles, SkippedError
     from contextgraph.readers.sources import StrPath

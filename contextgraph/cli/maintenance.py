@@ -40,8 +40,8 @@ from contextgraph.text import masked_name, neutral, number_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contextgraph.exported import Export
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
+    from contextgraph.memory.exported import Export
     from contextgraph.model import Json, Trajectory
 
 
@@ -163,7 +163,7 @@ def _remove_beside(
 ) -> None:
     """Remove *runs* and *notes* from files here that the memory does not change itself."""
     from contextgraph.agents.distilling import DistilLog
-    from contextgraph.exported import Exports
+    from contextgraph.memory.exported import Exports
     from contextgraph.model import Holdings
 
     DistilLog(common.settings()).forget(runs)
@@ -178,8 +178,8 @@ def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
     """
     from contextgraph.agents.agents_md import agents_md as entries_of, write_agents_md
     from contextgraph.cli.team import rules_written
-    from contextgraph.exported import Exports
     from contextgraph.knowledge.entries import entries_in
+    from contextgraph.memory.exported import Exports
     from contextgraph.readers.repository import GitFolder
 
     changed = list[str]()

@@ -26,7 +26,7 @@ from contextgraph.service.records import record_of
 from contextgraph.text import fence, gives_instructions, neutral, number_of, one_line
 
 if TYPE_CHECKING:
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import Found
 
 _FOUND_WIDTH, _TITLE_WIDTH, _COMMAND_WIDTH = 160, 80, 400

@@ -45,7 +45,7 @@ from contextgraph.text import fence, masked_name, neutral, number_of, one_line
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import (
         Found,
         Json,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from contextgraph.cli.learn import Intake
     from contextgraph.learning import Inspection
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory, Session, Trajectory
     from contextgraph.store.memory_store import RunStore
     from contextgraph.trace import Recovery, StepTrace
@@ -121,7 +121,7 @@ def _inspected(
     stored: "Iterable[RawTrajectory]", intake: "Intake", instances: list[str] | None
 ) -> "Iterator[Inspection]":
     """Each run, of these *instances* where some are named; exits where there is none of them."""
-    from contextgraph.memory import AgentMemory
+    from contextgraph.memory.agent_memory import AgentMemory
 
     matched = False
     for raw in chain(stored, intake):

@@ -25,7 +25,7 @@ from contextgraph.knowledge.headings import by_heading
 from contextgraph.knowledge.last import is_decided, summary_of, to_review
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.learning.statistics import outcomes_over_time
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import COOKIE, Caller, caller_of

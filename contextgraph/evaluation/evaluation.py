@@ -14,7 +14,7 @@ from contextgraph.evaluation.judging import Judge, JudgedRun
 from contextgraph.evaluation.measures import LoopWarnings, Moment, OrderSource, in_order, is_later
 from contextgraph.evaluation.saving import LiveReplay, LiveReplays
 from contextgraph.learning import masked
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.trace import trace
 

@@ -25,7 +25,7 @@ from msgspec.structs import asdict
 from contextgraph.agents.mini_swe_agent import AGENT, AdvisedModel, Advisor
 from contextgraph.errors import MissingExtraError, ReadError, SettingsError
 from contextgraph.learning import masked
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.model.codec import decoded, encoded, from_bytes, json_bytes
 from contextgraph.model.values import replace

@@ -37,7 +37,7 @@ from contextgraph.evaluation.baselines import (
 )
 from contextgraph.evaluation.measures import estimate, summed
 from contextgraph.learning import masked, trajectory_id
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model.values import replace
 from contextgraph.readers.conversation import time_in
 from contextgraph.text import count_tokens

@@ -23,7 +23,7 @@ from contextgraph.evaluation.measures import (
     summed,
 )
 from contextgraph.learning import masked, trajectory_id
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
     TESTS,
     ActionKind,

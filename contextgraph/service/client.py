@@ -15,7 +15,7 @@ from contextgraph import model
 from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads
 from contextgraph.config import load_settings
 from contextgraph.learning.consolidator import ConsolidationTrigger
-from contextgraph.memory import MOST_SHOWN
+from contextgraph.memory.agent_memory import MOST_SHOWN
 from contextgraph.model.codec import decoded
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.methods import (

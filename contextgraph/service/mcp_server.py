@@ -33,7 +33,7 @@ from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.learning import Inspection
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
     Action as ToolAction,
     Json,

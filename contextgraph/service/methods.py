@@ -37,7 +37,7 @@ from contextgraph.knowledge.notes import NoteProperties, Notes
 from contextgraph.knowledge.pages import Entities, Pages
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.readers import to_record

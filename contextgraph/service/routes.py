@@ -26,7 +26,7 @@ from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
 from contextgraph.errors import ReadError
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.model.values import replace

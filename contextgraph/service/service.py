@@ -27,7 +27,8 @@ from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError, StoreError, StoreUnavailableError
 from contextgraph.learning import RUNS_AT_ONCE, masked
 from contextgraph.learning.writer import Spool, WaitingRun
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
+from contextgraph.memory.wiring import build
 from contextgraph.model import Json, LearnReceipt, RawTrajectory, Step
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.model.values import replace
@@ -35,7 +36,6 @@ from contextgraph.readers import from_record, to_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
 from contextgraph.service.records import learned_record, not_learned_record
 from contextgraph.service.tokens import TokenFile
-from contextgraph.wiring import build
 
 _LOCK = "lock"
 _LARGE = 64 << 10

@@ -8,8 +8,8 @@ import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.exported import Exports
 from contextgraph.learning.forgetting import Forgetting
+from contextgraph.memory.exported import Exports
 from contextgraph.readers import read
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run

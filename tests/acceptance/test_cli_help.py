@@ -14,7 +14,14 @@ from tests.acceptance.command_line import contextgraph
 
 DOCUMENT = Path("docs/cli.md")
 COMMANDS = sorted(HOMES)
-HEAVY = ("click", "contextgraph.memory", "contextgraph.model", "networkx", "numpy", "rich")
+HEAVY = (
+    "click",
+    "contextgraph.memory.agent_memory",
+    "contextgraph.model",
+    "networkx",
+    "numpy",
+    "rich",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1192,7 +1192,7 @@ def test_a_hook_loads_no_model_and_no_database_driver(
 
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert bool(done.stdout) == is_error
-    assert ("contextgraph.memory" in loaded) == is_error
+    assert ("contextgraph.memory.agent_memory" in loaded) == is_error
     assert not loaded & _HEAVY
 
 

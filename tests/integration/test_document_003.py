@@ -40,13 +40,13 @@ from contextgraph import (
 from contextgraph.advising.channels import by_semantic, query_of
 from contextgraph.config import load_settings
 from contextgraph.errors import SpaceMismatchError
+from contextgraph.memory.wiring import build
 from contextgraph.model import TaskType
 from contextgraph.model.codec import COMPLETE, decoded, encoded
 from contextgraph.model.values import replace
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.trace import states_of
 from contextgraph.trace.loops import predicament_in
-from contextgraph.wiring import build
 from tests.builders import NO_MODULE, installing_run, recovering_run, run
 from tests.server import Neo4jServer
 

@@ -12,9 +12,9 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
+from contextgraph.memory.wiring import build
 from contextgraph.model import FittedGate
 from contextgraph.store.sqlite.connections import Connections
-from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run
 from tests.made_bundles import store_content
 

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
 from contextgraph.learning import bundle_of, masked, trajectory_id, unmasked_values
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Outcome, State
 from contextgraph.model.values import replace
 from contextgraph.readers import to_record

@@ -18,7 +18,7 @@ from contextgraph.config import (
     user_settings_file,
 )
 from contextgraph.errors import SettingsError
-from contextgraph.wiring import build
+from contextgraph.memory.wiring import build
 from tests.builders import NO_MODULE, recovering_run
 
 

@@ -10,9 +10,9 @@ from contextgraph.config import Settings
 from contextgraph.errors import LeaseLostError, StoreError
 from contextgraph.learning.abstraction import ConsolidationPolicy, Similarity
 from contextgraph.learning.consolidator import MemoryConsolidator
+from contextgraph.memory.wiring import build
 from contextgraph.model import Embeddings, MethodologyStatus, RemedyKind, Vector
 from contextgraph.model.values import replace
-from contextgraph.wiring import build
 from tests.builders import NOON, run
 
 MISSING = """Traceback (most recent call last):

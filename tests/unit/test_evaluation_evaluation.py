@@ -24,10 +24,10 @@ from contextgraph.evaluation.evaluation import (
 from contextgraph.evaluation.judging import judge_related
 from contextgraph.evaluation.measures import METHODS, OURS, Moment, MomentKind, OrderSource, compare
 from contextgraph.evaluation.reports import moments_in, report_of, report_record
+from contextgraph.memory.wiring import build
 from contextgraph.model import MemoryContext, Outcome, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.trace import trace
-from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run, run
 from tests.sessions import Session
 

@@ -21,12 +21,12 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.knowledge.pages import Entity, Page
+from contextgraph.memory.wiring import build
 from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
 from contextgraph.model.values import replace
 from contextgraph.readers import read, write_jsonl
 from contextgraph.text import strip_fenced, without_private
 from contextgraph.trace import states_of
-from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.marked import (
     PERSON,

@@ -10,8 +10,8 @@ from contextgraph import AgentMemory, State
 from contextgraph.advising.wording import rendered
 from contextgraph.config import Settings, load_settings, user_settings_file
 from contextgraph.errors import StoreUnavailableError
+from contextgraph.memory.wiring import build
 from contextgraph.model.values import replace
-from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
 
 SHOP = "acme/shop"

@@ -12,6 +12,7 @@ from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
 from contextgraph.advising.playbook import RunLosses, machine_facts
 from contextgraph.advising.wording import PLAYBOOK_TOKENS, playbook_lines, render_playbook
 from contextgraph.config import Settings
+from contextgraph.memory.wiring import build
 from contextgraph.model import (
     Action,
     Cause,
@@ -28,7 +29,6 @@ from contextgraph.service.records import context_record
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import MachineLesson, environment_of, lessons_of
 from contextgraph.trace.advice import Term
-from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, recovering_run, run
 
 NO_PYTEST = "/usr/bin/python: No module named pytest\n"

@@ -10,6 +10,7 @@ from contextgraph import AgentMemory
 from contextgraph.advising.pipeline import sayings, settle
 from contextgraph.advising.wording import render, rendered, unsaid
 from contextgraph.config import Settings
+from contextgraph.memory.wiring import build
 from contextgraph.model import (
     Count,
     EscapeEvidence,
@@ -35,7 +36,6 @@ from contextgraph.model.values import replace
 from contextgraph.readers import read
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import signature_of, states_of
-from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, SET_PATH
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from contextgraph.knowledge.pages import Entity
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import Name, Repository, Share, Tags, Text
 from contextgraph.service.records import record_of

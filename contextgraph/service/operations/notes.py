@@ -11,7 +11,7 @@ from contextgraph.knowledge.recall import (
     shareable_snapshot,
     without_secret,
 )
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json, LessonStatus, Note, Recollection, Security, Strategy
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge.pages import Page
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     LongText,

@@ -1,6 +1,6 @@
 """Advice for a state, loops, and search in past sessions."""
 
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json, MemoryContext, State, Strategy, new_context_id
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (

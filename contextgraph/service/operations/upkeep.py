@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from contextgraph.errors import SettingsError, StoreError
-from contextgraph.memory import AgentMemory
+from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.records import record_of

@@ -47,6 +47,14 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from contextgraph.memory.wiring import (
+    Parts,
+    build,
+    has_keyed,
+    item_file,
+    keyed_memory,
+    maintenance_policy,
+)
 from contextgraph.model import (
     ALL_SESSIONS,
     SOURCE,
@@ -89,13 +97,11 @@ from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
-from contextgraph.wiring import Parts, build, has_keyed, item_file, keyed_memory, maintenance_policy
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.agents.live import LiveRun, WorkingMemory
-    from contextgraph.exported import Export, Exports
     from contextgraph.inference.chat import Chat
     from contextgraph.inference.spaces import ActiveEmbedder, EmbeddingSpaceManager, Reembedding
     from contextgraph.knowledge.check import Checker
@@ -111,6 +117,7 @@ if TYPE_CHECKING:
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
+    from contextgraph.memory.exported import Export, Exports
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
@@ -200,7 +207,7 @@ class AgentMemory:
         create: bool = True,
         deadline: float | None = None,
     ) -> "AgentMemory":
-        """Open the memory that *settings* describe; see `contextgraph.wiring.build`.
+        """Open the memory that *settings* describe; see `contextgraph.memory.wiring.build`.
 
         *deadline* limits how long a service may take to answer, in seconds.
         """
@@ -1174,7 +1181,7 @@ class AgentMemory:
 
     @property
     def _exports(self) -> "Exports":
-        from contextgraph.exported import Exports
+        from contextgraph.memory.exported import Exports
 
         return Exports(self._parts.settings)
 

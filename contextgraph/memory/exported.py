@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError
+from contextgraph.memory.wiring import build
 from contextgraph.model import Holdings
 from contextgraph.model.values import replace
 from contextgraph.system.processes import replacing
-from contextgraph.wiring import build
 
 _File = Literal["archive", "backup", "graphml", "json", "atif", "requests", "agents-md"]
 Form = _File | Literal["lessons", "patch", "branch", "report", "page"]
