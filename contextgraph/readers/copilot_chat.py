@@ -1,7 +1,7 @@
 """Chats of GitHub Copilot in VS Code, which keeps each in a file of its workspace."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -39,6 +39,7 @@ COPILOT_CHAT = "copilot-chat"
 
 _LONGEST_MANIFEST = 1 << 20
 _WORKSPACE = "workspace.json"
+_OF_SEVERAL = ".code-workspace"  # names several folders, mostly beside it
 _CHATS = tuple(
     f"{place}/*.{ending}"
     for place in ("workspaceStorage/*/chatSessions", "globalStorage/emptyWindowChatSessions")
@@ -114,8 +115,17 @@ def _folder(place: Place) -> str:
             workspace = loads(file.read(_LONGEST_MANIFEST))
     except (OSError, ValueError):
         return ""
-    url = urlsplit(loose_text(workspace, "folder") if isinstance(workspace, dict) else "")
-    return unquote(url.path) if url.scheme == "file" else ""
+    row = workspace if isinstance(workspace, dict) else {}
+    if folder := _path_of(loose_text(row, "folder")):
+        return folder
+    several = PurePosixPath(_path_of(loose_text(row, "workspace")))
+    return str(several.parent) if several.suffix == _OF_SEVERAL else ""
+
+
+def _path_of(address: str) -> str:
+    """Return the path in the address of a file, of this machine or of a remote host."""
+    url = urlsplit(address)
+    return unquote(url.path) if url.scheme in ("file", "vscode-remote") else ""
 
 
 def _turns(request: Row) -> Iterator[Turn]:

@@ -40,6 +40,7 @@ _WRAPPING = tuple(
     "trajectory traj trajectories messages history events steps conversation conversations log "
     "logs run data record raw".split()
 )
+_SPLITS = frozenset({"train", "validation", "valid", "dev", "eval", "test"})  # of data sets
 _DEEPEST = 3
 
 
@@ -106,7 +107,11 @@ def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | Read
             else:
                 yield run
     elif depth < _DEEPEST and isinstance(value, dict):
-        yield from _wrapped(value, place, depth)
+        rows = _rows_of_columns(value)
+        for number, row in enumerate(rows, 1):
+            yield from _runs(row, place if place.number else replace(place, number=number), depth)
+        if not rows:
+            yield from _wrapped(value, place, depth)
     elif depth and depth < _DEEPEST and isinstance(value, list):
         for item in value if value and isinstance(value[0], dict) else ():
             yield from _runs(item, place, depth + 1)
@@ -154,10 +159,21 @@ def _wrapped(row: Row, place: Place, depth: int) -> Iterator[RawTrajectory | Rea
     yield from broken
 
 
+def _rows_of_columns(table: Row) -> list[Row]:
+    """The rows of a data set that is given by columns, of which one has runs; none for others."""
+    columns = [column for column in table.values() if isinstance(column, list) and column]
+    if not columns or len(columns) < len(table) or len(set(map(len, columns))) > 1:
+        return []
+    first = [table[name][0] for name in _WRAPPING if name in table]
+    if not any(isinstance(run, list) or (isinstance(run, str) and run[:1] == "[") for run in first):
+        return []
+    return [dict(zip(table, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
 def _is_mapping_of_runs(row: Row) -> bool:
-    """Return True if *row* has a run under each instance id, rather than one run with its facts."""
+    """Return True if *row* has runs under each instance id or split, not one run with its facts."""
     return all(isinstance(value, dict | list) for value in row.values()) and all(
-        repo_named(name) for name in row
+        repo_named(name) or name in _SPLITS for name in row
     )
 
 

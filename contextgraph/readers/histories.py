@@ -3,7 +3,6 @@
 import glob
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -57,7 +56,7 @@ from contextgraph.readers.format import (
     rows_at,
     text,
 )
-from contextgraph.readers.tool_calls import ToolCall, calls_in_script, json_arguments
+from contextgraph.readers.tool_calls import ToolCall, calls_in_script, command_line, json_arguments
 from contextgraph.system.intake import MAX_RUN_SIZE, loads, pieces, whole
 from contextgraph.text import may_be_fenced, regex
 
@@ -472,8 +471,10 @@ def _claude_output(block: Row) -> str:
     if not isinstance(block.get("content"), dict):
         return content_text(block)
     answer = row_at(block, "content")
-    response = row_at(row_at(row_at(answer, "responseParts"), "functionResponse"), "response")
-    return shown(response.get("output", response.get("error", answer.get("resultDisplay"))))
+    parts = answer.get("responseParts")
+    parts = rows_at(answer, "responseParts") if isinstance(parts, list) else [parts or {}]
+    answered = (turn for turn in block_turns(parts, is_agent=False) if isinstance(turn, Result))
+    return next((turn.text for turn in answered), "") or shown(answer.get("resultDisplay"))
 
 
 def _whole_output(output: str, place: Place) -> str:
@@ -808,7 +809,7 @@ def _codex_spent(usage: Row) -> Spent:
 def _command_of(call: ToolCall) -> str:
     """The command line that *call* runs; empty for a call of a tool that runs none."""
     line = call.arguments.get("cmd") or call.arguments.get("command")
-    return shlex.join(map(str, line)) if isinstance(line, list) else str(line or "")
+    return command_line([*map(str, line)]) if isinstance(line, list) and line else str(line or "")
 
 
 def _codex_message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:

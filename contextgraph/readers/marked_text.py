@@ -94,7 +94,7 @@ def is_cline(value: object) -> bool:
     blocks = content if isinstance(content, list) else [{"text": content}]
     texts = (block.get("text") for block in blocks if isinstance(block, dict))
     opening = "\n".join(words for words in texts if isinstance(words, str))
-    is_marked = opening.lstrip().startswith(("<task>", "<user_input"))
+    is_marked = opening.lstrip().startswith(("<task>", "<user_input", "<user_message>"))
     return is_marked or "<environment_details>" in opening
 
 
@@ -614,7 +614,11 @@ FORMATS = (
         runs=cline_runs,
         omits="images, ui_messages.json, checkpoints, details of the environment",
         kept=(
-            Kept(".cline", ("data/sessions/*/*.messages.json",), "CLINE_DIR"),
+            Kept(
+                ".cline",
+                ("data/sessions/*/*.messages.json", f"data/tasks/*/{TASK_FILE}"),
+                "CLINE_DIR",
+            ),
             *(
                 Kept(
                     folder,

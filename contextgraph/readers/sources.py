@@ -25,6 +25,9 @@ STANDARD_INPUT = "-"
 _URL = "://"
 _EVENT_FILE = regex(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
 _AGENT_FILE = regex(r"agent-.*\.jsonl")  # of Claude Code
+# What Claude Code names the folder of a project, and the log of a session in it.
+_PROJECT_FOLDER = regex(r"(?:[A-Za-z]-)?-[\w.-]+")
+_SESSION_FILE = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl")
 _TREE_SESSION = regex(r"ses_\w+\.json")  # of OpenCode before 1.2
 # What `datasets` writes beside the rows of a data set.
 _OF_DATA_SETS = {"dataset_dict.json", "dataset_info.json", "state.json"}
@@ -37,6 +40,10 @@ _SIDECARS: tuple[tuple[Callable[[Path], bool], str], ...] = (
     (lambda file: file.match("cache-*.arrow"), "the cache of a data set"),
     (lambda file: file.match("agent-*.meta.json"), "the description of a sub-agent"),
     (lambda file: file.name == "sessions-index.json", "an index of sessions"),
+    (
+        lambda file: file.suffix != ".jsonl" and any(map(_has_sessions, file.parents[:2])),
+        "kept beside the sessions of Claude Code",
+    ),
     (lambda file: file.parent.name == "tool-results", "an output of a session"),
     (
         lambda file: (
@@ -300,6 +307,13 @@ def _sidecar(file: Path, root: Path) -> str:
         if is_of_session and not _AGENT_FILE.fullmatch(file.name):
             return "kept in the folder of a session"
     return ""
+
+
+def _has_sessions(folder: Path) -> bool:
+    """Return True for the folder in which Claude Code keeps the sessions of a project."""
+    if not _PROJECT_FOLDER.fullmatch(folder.name):
+        return False
+    return any(_SESSION_FILE.fullmatch(name) for name in os.listdir(folder))
 
 
 def _parts(folder: str, files: Sequence[str]) -> tuple[str, ...]:

@@ -236,11 +236,11 @@ def _command(arguments: Mapping[str, Json]) -> str | None:
         if isinstance(value, str):
             return value
         if isinstance(value, list) and value:
-            return _command_line([str(word) for word in value])
+            return command_line([str(word) for word in value])
     return None
 
 
-def _command_line(words: Sequence[str]) -> str:
+def command_line(words: Sequence[str]) -> str:
     """The line of an argument vector; of ``bash -lc LINE`` the line itself."""
     if len(words) > 2 and words[0].endswith("sh") and words[1].startswith("-") and "c" in words[1]:
         return words[2]

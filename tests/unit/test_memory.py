@@ -435,6 +435,9 @@ def test_each_split_of_a_data_set_is_learned(memory):
     ]
     receipts = memory.learn({"train": Split(*rows[:2]), "test": Split(rows[2])})
     assert [receipt.status for receipt in receipts] == ["created"] * 3
+    plain = memory.learn({"train": rows[:2], "test": rows[2:]})
+    columns = memory.learn({name: [row[name] for row in rows] for name in rows[0]})
+    assert [receipt.status for receipt in (*plain, *columns)] == ["unchanged"] * 6
 
 
 def test_receipts_of_a_batch_come_once_all_of_it_is_stored():

@@ -810,6 +810,37 @@ def test_a_chat_of_vs_code_without_a_folder_is_read(tmp_path):
     assert (run.agent, run.task) == ("copilot-chat", "Boil the kettle")
 
 
+@pytest.mark.parametrize(
+    ("workspace", "folder"),
+    [
+        ({"folder": "file:///home/tea/my%20kettle"}, "/home/tea/my kettle"),
+        ({"folder": "vscode-remote://ssh-remote%2Bbox/home/tea/kettle"}, "/home/tea/kettle"),
+        ({"workspace": "file:///home/tea/kettle/all.code-workspace"}, "/home/tea/kettle"),
+        ({"workspace": "file:///home/tea/.config/Code/Workspaces/1/workspace.json"}, ""),
+    ],
+)
+def test_a_chat_of_vs_code_has_the_folder_of_its_workspace(tmp_path, workspace, folder):
+    """microsoft/AI-Engineering-Coach PR #70: remote hosts, and workspaces of several folders."""
+    said: Line = {"message": "Boil the kettle", "response": [{"value": "It boils."}]}
+    chat = {"version": 3, "sessionId": "v-1", "requests": [{**said, "requestId": "r1"}]}
+    written(tmp_path / "ab/workspace.json", [workspace])
+    (run,) = read(written(tmp_path / "ab/chatSessions/v-1.json", [chat]))
+    assert run.folder == folder
+
+
+def test_tasks_of_the_command_line_of_cline_are_discovered(tmp_path):
+    conversation: list[Line] = [
+        {"role": "user", "content": "<task>\nBoil the kettle\n</task>"},
+        {"role": "assistant", "content": "It boils."},
+    ]
+    task = tmp_path / ".cline/data/tasks/t1"
+    task.mkdir(parents=True)
+    (task / "api_conversation_history.json").write_bytes(orjson.dumps(conversation))
+    (history,) = discover(tmp_path, {}).histories
+    (run,) = read(*history.files)
+    assert (run.agent, run.task) == ("cline", "Boil the kettle")
+
+
 def test_what_a_person_in_the_loop_of_mini_swe_agent_types_was_said(tmp_path):
     """mini-swe-agent 2.4.6, agents/interactive.py: interruptions, rejections and new tasks."""
 

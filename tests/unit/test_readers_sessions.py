@@ -302,7 +302,8 @@ def test_a_script_of_codex_is_the_commands_that_it_runs(tmp_path):
         ('const cmd = "make";\nawait tools.exec_command({ cmd, workdir: "/w" });', "make"),
         ("const line = 'make';\nawait tools.exec_command({cmd: line, tty: false});", "make"),
         ('await tools["exec_command"]({"cmd": "make", "limit": 4000,});', "make"),
-        ('await tools.shell({"command": ["bash", "-lc", "make lid"]});', "bash -lc 'make lid'"),
+        ('await tools.shell({"command": ["bash", "-lc", "make lid"]});', "make lid"),
+        ('await tools.exec_command({cmd: ["make", "the lid"]});', "make 'the lid'"),
         (
             (
                 'await Promise.all([tools.exec_command({cmd: "make"}), '
@@ -513,8 +514,21 @@ def test_a_session_of_iflow_is_told_apart_before_a_tool_has_answered(tmp_path):
     assert log.read(tmp_path).source_format == "iflow"
 
 
+@pytest.mark.parametrize("is_list", [False, True])
+def test_an_answer_of_iflow_may_have_several_parts(tmp_path, is_list):
+    answered = {"functionResponse": {"id": "c1", "response": {"output": "no lid"}}}
+    parts = [answered, {"text": "cut"}] if is_list else answered
+    log = Claude("session-1f10")
+    log.user("Boil the kettle")
+    log.run("make test", "")
+    (block,) = log.lines[-1]["message"]["content"]
+    block["content"] = {"responseParts": parts, "resultDisplay": "1 failed"}
+    (step,) = log.read(tmp_path).steps
+    assert step.observation == "no lid"
+
+
 def test_what_lies_beside_sessions_is_skipped_with_its_reason(tmp_path):
-    project = tmp_path / "project"
+    project = tmp_path / "-home-tea-kettle"
     log = begun()
     written(project / f"{SESSION}.jsonl", log.lines)
     with (project / f"{SESSION}.jsonl").open("ab") as file:
@@ -524,15 +538,18 @@ def test_what_lies_beside_sessions_is_skipped_with_its_reason(tmp_path):
         f"{SESSION}/subagents/agent-1.meta.json": {"agentType": "Explore"},
         f"{SESSION}/subagents/workflows/w1/journal.jsonl": {"op": "step", "id": 1},
         f"{SESSION}/tool-results/toolu_1.json": {"rows": []},
-        "s_1.json": {"session_id": "s_1", "cwd": "/w"},
+        "bridge-pointer.json": {"pointer": 1},
+        "memory/index.json": {"notes": []},
     }
     for name, content in beside.items():
         written(project / name, [content])
+    beside["s_1.json"] = {"session_id": "s_1", "cwd": "/w"}
+    written(tmp_path / "s_1.json", [beside["s_1.json"]])
     messages = [{"role": "user", "content": "<task>\nBoil\n</task>"}]
     messages += [{"role": "assistant", "content": "Boiled."}]
-    written(project / "s_1.messages.json", [{"sessionId": "s_1", "messages": messages}])
+    written(tmp_path / "s_1.messages.json", [{"sessionId": "s_1", "messages": messages}])
     failed, skipped = list[ReadError](), list[SkippedError]()
-    runs = list(read(project, on_error=failed.append, on_skip=skipped.append))
+    runs = list(read(tmp_path, on_error=failed.append, on_skip=skipped.append))
     assert failed == []
     assert {run.instance_id for run in runs} == {SESSION, "s_1"}
     reasons = {Path(error.source).name: error.reason for error in skipped}
