@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from itertools import accumulate, chain, islice, pairwise, repeat
 from math import log
 from typing import TYPE_CHECKING, AnyStr, Generic
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -174,20 +174,26 @@ def _any_form(word: str) -> str:
 _ANY_NAME = regex(rf"({_any_form('cg')})\W{{1,3}}({_any_form('memory')})", re.IGNORECASE)
 # What delimits the turns of a chat in the prompts of many models.
 _TURN = regex(
-    r"[<\uff1c][|\uff5c](?=[\w\u2581]{1,40}[|\uff5c])"
-    r"|(?<!<)<(?=<SYS>>)|\[(?=/?(?:INST|SYS|SYSTEM|USER)\])"
+    r"[<\uff1c](?:[|\uff5c](?=[\w\u2581]{1,40}(?:[|\uff5c]|>))|(?=\w{1,40}[|\uff5c]>))"
+    r"|(?<!<)<(?=<SYS>>)|<(?=/s>|!--|[!?]\[?\s*system)"
+    r"|\[(?=/?(?:INST|SYS|SYSTEM|USER|[A-Z]{2,20}_[A-Z_]{2,20})\])"
 )
 # Tags with which clients of agents mark what they say themselves, and what tools return. Whatever
 # follows the name: attributes have any length, and hold any character in quotes.
 _FRAME = regex(
-    r"[<\uff1c\ufe64\u2039\u3008\u27e8](?=/?(?:\w+:)?[\w\u2010-\u2015-]{0,40}?(?:system|"
+    r"[<\uff1c\ufe64\u2039\u3008\u27e8\u27ea\u276c\u276e\u29fc\u1438\u02c2]"
+    r"(?=(?:/\s?)?(?:\w+[:.]){0,3}[\w\u2010-\u2015-]{0,40}?(?:system|"
     r"agents|claude|permission|hook|reminder|function|tool|invoke|assistant|"
     r"human|user|instruction|prompt|developer|admin|think|notification|environment|context|"
     r"command|memory|important|result|of_turn|bash|stdout|stderr|diagnostics|feedback|parameter|"
-    r"policy|persona|guideline|objective|transcript|conversation|override))",
+    r"policy|persona|guideline|objective|transcript|conversation|override|ephemeral|attachment|"
+    r"file_content|rules|skill|task|answer|directive))",
     re.IGNORECASE,
 )
-_SPEAKER = regex(r"(?m)^([ \t]*(?:Human|Assistant|System|Developer))(?=:)")
+_SPEAKER = regex(
+    r"(?m)^([ \t]*(?:Human|Assistant|System|Developer|User|Tool"
+    r"|HUMAN|ASSISTANT|SYSTEM|DEVELOPER|USER|TOOL))(?=:)"
+)
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
 _LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
@@ -209,13 +215,13 @@ def neutral(text: str) -> str:
     """
     data = _TERMINAL.sub("", visible(text))
     if not data.isascii():
-        folded = normalize("NFKC", data)
+        folded = "".join(c for c in normalize("NFKD", data) if not combining(c))
         data = folded if _FRAME.search(folded) or _TURN.search(folded) else data
     if not data.isascii() or "memory" in data.lower():
         data = _ANY_NAME.sub(r"\1 \2", data)
     if "<" in data or not data.isascii():
         data = _FRAME.sub("< ", data)
-    if "|" in data or "[" in data or "<<" in data or not data.isascii():
+    if "<" in data or "[" in data or not data.isascii():
         data = _TURN.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", data)
     return _SPEAKER.sub(r"\1 ", data) if ":" in data else data
 

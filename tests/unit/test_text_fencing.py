@@ -158,6 +158,20 @@ def test_a_chat_turn_cannot_begin_within_a_fence():
         "</cg-memory>",
         "\nHuman:",
         "System:",
+        "USER:",
+        "Tool:",
+        "<task>",
+        "</ system>",
+        '<file_content path="a">',
+        "<always_applied_workspace_rules>",
+        "<EPHEMERAL_MESSAGE>",
+        "<s\u0331ystem-reminder>",
+        "<antml.invoke>",
+        "<!--system-reminder-->",
+        "</s>",
+        "<|turn>user",
+        "<turn|>",
+        "[TOOL_RESULTS]",
     ],
 )
 def test_no_text_begins_or_ends_a_frame_of_an_agent(frame):
@@ -175,6 +189,7 @@ def test_ordinary_text_is_shown_as_it_is():
         "List<String> x = a[0]; // <b>",
         "run `<test runner>`: 3 of 3",
         "cat <<EOF > a.txt",
+        "[ERROR] <version>1.2</version> of <commit-hash>, user: kim",
         "<the missing module> for `No module named 'yaml'`",
     ):
         assert neutral(text) == text
