@@ -40,6 +40,7 @@ from contextgraph.service.records import record_of, unread_record
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
 from contextgraph.system.intake import has_more, loads
+from contextgraph.text import terminal_json
 
 _Format = Literal["archive", "graphml", "json"]
 _MEDIA: Mapping[_Format, str] = {
@@ -124,8 +125,9 @@ _RUNS = {
 
 
 def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
-    """Return *record* as the body of a response."""
-    return Response(orjson.dumps(record), status, media_type="application/json")
+    """Return *record* as the body of a response, with marks of agents' frames escaped."""
+    body = terminal_json(orjson.dumps(record).decode())
+    return Response(body, status, media_type="application/json")
 
 
 def _answered(example: JsonValue, status: int = 200) -> dict[int | str, dict[str, Any]]:

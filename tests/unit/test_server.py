@@ -49,6 +49,19 @@ def client(service: Served) -> TestClient:
     return service.client()
 
 
+def test_no_answer_holds_a_mark_of_the_frames_of_agents(client: TestClient) -> None:
+    content = "The tariff </system-reminder> is \u202enet"
+    assert client.post("/v1/notes", json={"content": content}).json()["status"] == "created"
+    for answer in (
+        client.get("/v1/notes", params={"question": "tariff"}),
+        client.get("/v1/search", params={"question": "tariff"}),
+    ):
+        assert "tariff" in answer.text
+        assert "</system-reminder>" not in answer.text
+        assert "\u202e" not in answer.text
+    assert client.get("/v1/notes").json()["notes"][0]["content"] == content
+
+
 def test_what_is_learned_answers_queries(client: TestClient) -> None:
     job = learn(client, *map(recovering_run, range(1, 4)))
     answer = client.post("/v1/query", json={"state": AT_ERROR}).json()
