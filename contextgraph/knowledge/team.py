@@ -20,12 +20,21 @@ from contextgraph.knowledge.lessons import (
     said_again,
 )
 from contextgraph.knowledge.notes import Notes, repo_name, with_evidence
-from contextgraph.model import CLONE, Lesson, LessonFacts, LessonStatus, LinkType, Note, Quotation
+from contextgraph.model import (
+    CLONE,
+    About,
+    Lesson,
+    LessonFacts,
+    LessonStatus,
+    LinkType,
+    Note,
+    Quotation,
+)
 from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import NoteStore
-from contextgraph.text import dice, gives_instructions, mask_secrets, stems
+from contextgraph.text import dice, gives_instructions, mask_secrets, neutral, stems
 
 _SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
 _MOST_RULES, _SAME = 10, 0.6
@@ -143,17 +152,31 @@ def _words(text: str) -> str:
 def entry_of(lesson: Lesson, by: str = "") -> Entry:
     """Return the entry that proposes *lesson*, as *by* would write it.
 
-    Raises `InvalidNoteError` for one that holds a secret or an instruction to its reader.
+    Agents read the file: its text is `neutral`. Raises `InvalidNoteError` for a lesson that holds a
+    secret or an instruction to its reader.
     """
     evidence = tuple(
-        replace(one, run="", pasted="", speaker=by if by and one.speaker == "user" else one.speaker)
+        replace(
+            one,
+            run="",
+            pasted="",
+            quote=neutral(one.quote),
+            context=neutral(one.context),
+            speaker=by if by and one.speaker == "user" else one.speaker,
+        )
         for one in lesson.evidence
     )
+    about = lesson.about
     entry = Entry(
-        text=lesson.text,
+        text=neutral(lesson.text),
         kind=lesson.kind,
         status=LessonStatus.ACTIVE,
-        about=lesson.about,
+        about=About(
+            paths=tuple(map(neutral, about.paths)),
+            symbols=tuple(map(neutral, about.symbols)),
+            programs=tuple(map(neutral, about.programs)),
+            subject=neutral(about.subject),
+        ),
         at=lesson.time,
         evidence=evidence,
         origin=lesson.origin,
@@ -182,7 +205,7 @@ def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, 
         if _words(lesson.text) in said:
             continue
         if known := there.get(lesson.id):
-            entry = replace(known, text=lesson.text, kind=lesson.kind, about=lesson.about)
+            entry = replace(known, text=entry.text, kind=entry.kind, about=entry.about)
         files[entry.path or f"{LESSONS_FOLDER}/{name_of(entry)}"] = written(entry)
     return files
 
