@@ -156,6 +156,7 @@ def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:
     file = Path(root, path)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
+    common.exported(file)
     common.answer({"file": path, "answers": [*answers]}, f'{path}: "{answers[0]}"')
 
 

@@ -156,10 +156,13 @@ def test_what_is_forgotten_is_in_no_lesson_patch_or_rule_and_the_branch_is_named
         first = keep(memory, other, session="s2")
     assert team(store, "propose", first, "--branch", "b").code == 0
     git(checkout, "merge", "-q", "b")
+    asked = contextgraph("check", "--ask", "Who decides?", "--store", store)
+    question = checkout / asked.out.partition(":")[0]
 
     done = contextgraph("forget", "--session", "s", "--yes", "--store", store)
 
     assert f"exported before, and not changed: {checkout}/.git/refs/heads/contextgraph/" in done.err
+    assert str(question) in done.err
     assert "heads/b" not in done.err
     assert f"until their history is rewritten: {checkout}" in done.err
     assert not patch.exists()
