@@ -11,15 +11,16 @@ from msgspec import Struct
 from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles
 from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
-from contextgraph.cli.output import emit, print_table, print_text, warn
+from contextgraph.cli.output import emit, print_command, print_table, print_text, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.model.values import replace
 from contextgraph.service.records import advice_record, record_of
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line, regex
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from contextgraph.console.shown import Switch
     from contextgraph.learning.statistics import Friction, MemoryStats
     from contextgraph.model import (
         AdviceFigures,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         FailurePattern,
         Json,
         MistakePattern,
-        ShownItem,
     )
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
@@ -237,23 +237,6 @@ def _time_or_period(text: str) -> datetime:
     return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
 
 
-class _Switch(Struct, frozen=True):
-    """The *command* that turns an item off, or on again, and what the item says in *words*."""
-
-    command: str
-    words: str
-    is_off: bool
-
-    @classmethod
-    def of(cls, item: "ShownItem", off: "Container[str]") -> "_Switch":
-        """Return the switch of *item*, which is *off* or not."""
-        is_off = item.advice in off
-        operation = "release" if is_off else "quarantine"
-        return cls(
-            f"contextgraph call {operation} identity={item.advice}", _in_words([item]), is_off
-        )
-
-
 class _Given(Struct, frozen=True):
     """Advice that an agent was given: its *text*, where that is known, and its ids."""
 
@@ -269,7 +252,7 @@ class _Given(Struct, frozen=True):
     followed: bool | None = None
     cleared: bool | None = None
     steps_saved: float = 0.0
-    switches: "tuple[_Switch, ...]" = ()
+    switches: "tuple[Switch, ...]" = ()
     tokens: int = 0
 
 
@@ -299,7 +282,7 @@ def receipt(
 
     What was followed and cleared is known once a session is learned. Steps saved are those that the
     error took earlier tasks (the median), less the one that follows the advice, wrong items and the
-    time to read. `contextgraph call quarantine identity=ID` turns one advice off.
+    time to read. Under each answer stand the commands that turn its lines off.
 
     \b
     Example:
@@ -335,6 +318,7 @@ def given_in(
 ) -> "tuple[list[_Given], AdviceFigures]":
     """Return what was shown from *since* to before *until*, oldest first, and its figures."""
     from contextgraph.agents.local_copy import shown_by_hooks
+    from contextgraph.console.shown import switch_of, switched_off, texts_of
     from contextgraph.model import AdviceFigures, ShownTally
 
     given, figures = [], AdviceFigures()
@@ -350,14 +334,15 @@ def given_in(
                 and (until is None or one.shown_at < until)
             ]
             figures = memory.stats.get_figures(ShownTally.of(exposures))
-            advice = {item.advice for one in exposures for item in one.items}
-            record = memory.store.exposures.record([*advice])
-            off = {one.advice for one in record.verdicts if one.is_quarantined}
+            off = switched_off(memory.store, [item for one in exposures for item in one.items])
+            texts = texts_of(memory.store, exposures)
             for exposure in exposures:
+                by_advice = {item.advice: item for item in exposure.items}.values()
+                switches = [switch_of(item, texts[item.id], off) for item in by_advice]
                 one = _Given(
                     exposure.context_id,
                     exposure.shown_at,
-                    exposure.text or _in_words(exposure.items),
+                    exposure.text or "; ".join(texts[item.id] for item in exposure.items),
                     exposure.agent,
                     exposure.repo,
                     exposure.session,
@@ -366,31 +351,13 @@ def given_in(
                     why=tuple(filter(None, (item.why for item in exposure.items))),
                     followed=any(item.helped is not None for item in exposure.items) or None,
                     cleared=exposure.helped,
-                    switches=tuple(_switches(exposure.items, off)),
+                    switches=tuple(filter(None, switches)),
                 )
                 saved = memory.stats.get_figures(ShownTally.of([exposure])).saved
                 given.append(replace(one, steps_saved=saved, tokens=exposure.tokens))
     except MemoryNotFoundError:
         pass
     return sorted(given, key=lambda one: one.at), figures
-
-
-def _switches(items: "Iterable[ShownItem]", off: "Container[str]") -> "Iterator[_Switch]":
-    """Yield those of *items*; notes and past tasks are forgotten, not turned off."""
-    from contextgraph.advising.wording import is_fact_id
-    from contextgraph.trace.advice import is_advice_id
-
-    for name, item in {item.advice: item for item in items}.items():
-        if is_advice_id(name) or is_fact_id(name):
-            yield _Switch.of(item, off)
-
-
-def _in_words(items: "Sequence[ShownItem]") -> str:
-    """Return what *items* advise, of an answer whose text was not stored."""
-    from contextgraph.trace.advice import describe_pattern
-
-    patterns = (pattern for item in items for pattern in item.patterns)
-    return "; ".join(dict.fromkeys(filter(None, map(describe_pattern, patterns))))
 
 
 def period_record(since: datetime, until: datetime | None) -> "dict[str, Json]":
@@ -431,9 +398,10 @@ def _show_receipt(
         what = (f"{one.at:%m-%d %H:%M}", asked, session, one.moment, one.repo, fate)
         where = " · ".join(filter(None, what))
         print_text((where, "dim"))
-        for line in headlines(one.text) or ("its text went with runs that were forgotten",):
+        lines = headlines(one.text) or ["its text went with runs that were forgotten"]
+        is_line_each = len(lines) == len(one.switches)
+        for line in () if is_line_each else lines:
             print_text(line, indent=2)
-        for switch in one.switches:
-            about = f" ({switch.words})" if len(one.switches) > 1 and switch.words else ""
-            state = "is off; on again" if switch.is_off else "off"
-            print_text((f"{state}{about}: {switch.command}", "dim"), indent=2)
+        for place, switch in enumerate(one.switches):
+            print_text(lines[place] if is_line_each else (switch.words, "dim"), indent=2)
+            print_command("is off; on again:" if switch.is_off else "off:", switch.command)

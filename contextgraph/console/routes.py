@@ -17,10 +17,10 @@ from msgspec.structs import asdict
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
-from contextgraph.advising.wording import is_fact_id, playbook_lines
-from contextgraph.agents.hook import headlines
+from contextgraph.advising.wording import playbook_lines
 from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, compile_pages, render, run_view
+from contextgraph.console.shown import switch_of, switched_off, texts_of
 from contextgraph.knowledge.headings import by_heading
 from contextgraph.knowledge.last import is_decided, summary_of, to_review
 from contextgraph.knowledge.recall import without_secret
@@ -32,7 +32,6 @@ from contextgraph.service.routes import COOKIE, Caller, caller_of
 from contextgraph.service.service import Service
 from contextgraph.text import number_of, one_line, regex, short_count, words
 from contextgraph.trace import describe_remedy
-from contextgraph.trace.advice import describe_pattern, is_advice_id
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
@@ -632,49 +631,25 @@ def _by_session(memory: AgentMemory, shown: Sequence[model.Exposure]) -> list[Sh
 def _shown(memory: AgentMemory, shown: Sequence[model.Exposure]) -> Values:
     """Return what was shown, with words for its errors and items."""
     items = [item for exposure in shown for item in exposure.items]
-    ids = [item.id for item in items]
-    texts = {
-        item.id: "; ".join(filter(None, map(describe_pattern, item.patterns))) for item in items
-    }
-    texts |= {note.id: note.content for note in memory.store.notes.get(ids).values()}
-    texts |= {item.id: item.strategy for item in memory.store.methodologies.get(ids)}
-    for recovery in memory.store.recoveries.of_fragments(ids):
-        texts[recovery.fragment_id] = describe_remedy(recovery.actions)
-    texts |= {
-        run.id: f"a similar task: {run.title}"
-        for run in memory.store.runs.trajectories(
-            [id_ for id_, text in texts.items() if not text]
-        ).values()
-    }
-    for exposure in shown:
-        lines = headlines(exposure.text)
-        is_line_each = len(lines) == len(exposure.items)
-        for place, item in enumerate(exposure.items):
-            texts[item.id] = texts[item.id] or (lines[place] if is_line_each else exposure.text)
+    texts, off = texts_of(memory.store, shown), switched_off(memory.store, items)
+    switches = {item.advice: switch_of(item, texts[item.id], off) for item in items}
     at = {exposure.error_id for exposure in shown if exposure.error_id}
     return {
         "shown": shown,
         "texts": texts,
-        "switches": {one.advice for one in items if is_advice_id(one.advice) or is_fact_id(one.id)},
+        "switches": {advice: switch for advice, switch in switches.items() if switch},
         "reasons": {
             one.context_id: [*dict.fromkeys(item.why for item in one.items if item.why)]
             for one in shown
         },
         "errors": {one.error.id: one.error for one in memory.store.recoveries.histories([*at], 0)},
-        "off": _switched_off(memory, [item.advice for item in items]),
     }
-
-
-def _switched_off(memory: AgentMemory, names: Sequence[str]) -> Mapping[str, datetime]:
-    """Return which of this advice was switched off, and when."""
-    verdicts = memory.store.exposures.record(names).verdicts
-    return {one.advice: one.decided_at for one in verdicts if one.is_quarantined}
 
 
 def _methodologies(memory: AgentMemory, found: Iterable[model.Methodology]) -> Values:
     """Return methodologies, surest first, each with whether it is switched off."""
     ranked = sorted(found, key=lambda methodology: (-methodology.confidence, methodology.id))
-    off = _switched_off(memory, [methodology.id for methodology in ranked])
+    off = switched_off(memory.store, [model.ShownItem(one.id) for one in ranked])
     return {"methodologies": [(methodology, methodology.id in off) for methodology in ranked]}
 
 

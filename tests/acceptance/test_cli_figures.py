@@ -8,11 +8,20 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import Exposure, Scope, SessionFilter, ShownItem, steps_text
+from contextgraph.model import (
+    Exposure,
+    LessonStatus,
+    RawTrajectory,
+    Scope,
+    SessionFilter,
+    ShownItem,
+    steps_text,
+)
+from contextgraph.model.values import replace
 from contextgraph.service.mcp_server import READING
 from contextgraph.service.operations import TokenScope
 from tests.acceptance.command_line import call, contextgraph
-from tests.builders import NO_MODULE, run
+from tests.builders import NO_MODULE, run, step
 from tests.served import Served, served, signed_in
 
 SLOW = [
@@ -41,6 +50,31 @@ def service(tmp_path: Path) -> Iterator[Served]:
             memory.store.exposures.add([one])
     with served(tmp_path) as found:
         yield found
+
+
+def test_the_receipt_names_the_command_that_switches_each_line_off(tmp_path: Path) -> None:
+    decided = "No, an export batch in shop/export.py never holds more than 640 rows."
+    said = replace(step(0, "ls"), user_message=decided)
+    store = tmp_path / "memory.db"
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("test", "s-1", "acme/shop", "Export.", (said,)))
+        (lesson,) = memory.lessons.of("acme/shop", status=[*LessonStatus])
+        note = memory.remember("The bank wants UTF-8.", repo="acme/shop").id
+        items = (ShownItem(lesson.id), ShownItem(note), ShownItem("trj_0"))
+        memory.store.exposures.add([Exposure("ctx_0", NOW, items=items, text="Both lines.")])
+    shown = contextgraph("receipt", "--store", store).out.splitlines()
+    rejects = f"contextgraph lessons --reject {lesson.id}"
+    archives = f"contextgraph call notes_change archive={note}"
+    commands = [line.split("off: ")[1] for line in shown if "off: " in line]
+    assert commands == [rejects, archives]
+    assert any(lesson.text in line for line in shown)
+    with served(tmp_path) as found:
+        page = signed_in(found, TokenScope.ADMIN).get("/pages/advice").text
+    for part in (f"/pages/notes/{lesson.id}", f"/pages/notes/{note}"):
+        assert f'action="{part}"' in page
+    for command in commands:
+        assert contextgraph(*command.split()[1:], "--store", store).code == 0
+    assert "restore=" in contextgraph("receipt", "--store", store).out
 
 
 def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
