@@ -248,7 +248,7 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
     ids = [error_id(one) for one in error.variants()]
     for where in dict.fromkeys((scope, replace(scope, repo=None))):
         met = store.recoveries.errors(where, len(ids), only=ids)
-        runs, cleared = sum(one.runs for one in met), sum(one.cleared_runs for one in met)
+        runs, cleared = sum(one.tasks for one in met), sum(one.cleared for one in met)
         if runs < LEAST_RUNS:
             continue
         if is_often_open(runs, cleared):

@@ -138,7 +138,7 @@ def _remedies(memory: AgentMemory, repo: str) -> Iterator[str]:
     """Yield the costliest errors of *repo* for which tasks agree on a remedy, with that remedy."""
     tallies = memory.store.recoveries.errors(model.Scope(repo), _LOOKED_AT)
     costly = sorted(tallies, key=lambda tally: (-tally.steps, tally.error.id))
-    agreed = (tally.error for tally in costly if tally.cleared_runs >= _AGREEING)
+    agreed = (tally.error for tally in costly if tally.cleared >= _AGREEING)
     remedies = (_remedy(memory, repo, error) for error in agreed)
     yield from islice(filter(None, remedies), _LISTED)
 

@@ -447,7 +447,9 @@ class _Responder:
 
     def _counted(self, run: "LiveRun") -> str:
         """Return, for a person, how much advice the session was given."""
-        shown = sum(one.text != "" and not one.is_withheld for one in run.session.exposures())
+        from contextgraph.model import ShownTally
+
+        shown = ShownTally.of(run.session.exposures()).shown
         advice = number_of(shown, "piece")
         return (
             f"ContextGraph: {advice} of advice in this session; see contextgraph receipt"

@@ -164,7 +164,7 @@ def _show_mistakes(
         (f"{mistake.count:,}", f"{mistake.count - mistake.cleared:,}", mistake.description)
         for mistake in mistakes[:top]
     ]
-    columns = ("runs", "never cleared", "error")
+    columns = ("tasks", "never cleared", "error")
     print_table(f"Common mistakes {scope}", columns, rows, numeric=columns[:2])
     _show_patterns(f"Failures {scope}, and what prevented them", patterns[:top])
     if not rows and not patterns:
@@ -178,7 +178,7 @@ def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
         share = pattern.share_of_steps
         taken = f"; {share:.0%} of the steps of failed runs" if share is not None else ""
         what = one_line(pattern.what, _FACT_WIDTH)
-        met = "" if pattern.explained else f"{number_of(pattern.runs, 'run')} "
+        met = "" if pattern.explained else f"{number_of(pattern.runs, 'task')} "
         print_text(f"{met}{pattern.condition}: {what}{taken}")
         for prevented in pattern.prevention:
             print_text((one_line(prevented, _FACT_WIDTH), "green"), indent=4)

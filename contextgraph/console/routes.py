@@ -266,7 +266,7 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
             *_tiles(memory.stats.get_advice(since)),
         ],
         "known": memory.session_facets(limit=0).total,
-        "friction": memory.stats.get_friction(limit=_FEW, runs=_LOOKED_AT),
+        "friction": memory.stats.get_friction(limit=_FEW),
         "sessions": memory.sessions(limit=_FEW),
         "lessons": [one for one in lessons if _is_shown(one)][:_NEWEST],
         "periods": outcomes_over_time(memory.store.runs.listed(model.RunFilter(), _CHARTED)),
@@ -476,7 +476,7 @@ def errors(
         "here_link": "/pages/errors" + ("" if show == "costly" else f"?show={show}"),
     }
     if show == "costly":
-        return values | {"friction": memory.stats.get_friction(limit=_ROWS, runs=_LOOKED_AT)}
+        return values | {"friction": memory.stats.get_friction(limit=_ROWS)}
     if show == "frequent":
         return values | {"tallies": memory.store.recoveries.errors(model.Scope(), _ROWS)}
     store = memory.store.methodologies
@@ -494,14 +494,14 @@ def failures(visitor: Visitor, repo: Word = "") -> Values:
     """Show with what runs fail, in *repo* or everywhere, and what solved runs did instead."""
     memory = visitor.memory
     tallies = memory.store.recoveries.errors(model.Scope(repo or None), _ROWS)
-    left = [one for one in tallies if one.cleared_runs < one.runs]
+    left = [one for one in tallies if one.cleared < one.tasks]
     return {
         "title": "Why runs fail",
         "repo": repo,
         "links": _ERROR_LINKS,
         "here_link": "/pages/failures",
         "causes": memory.stats.get_failing_conditions(repo),
-        "errors": sorted(left, key=lambda one: (one.cleared_runs - one.runs, one.error.id))[:_FEW],
+        "errors": sorted(left, key=lambda one: (one.cleared - one.tasks, one.error.id))[:_FEW],
     }
 
 
@@ -513,6 +513,7 @@ def error(visitor: Visitor, identity: str) -> Values:
     if history is None:
         raise HTTPException(404, f"no error {identity}")
     pattern, met = history.error, history.occurrences
+    (tally,) = memory.store.recoveries.errors(model.Scope(), 1, only=[identity])
     known = memory.store.runs.trajectories({one.trajectory_id for one in met})
     since = datetime.now(UTC) - _RECENT
     recent = sum(1 for run in known.values() if run.seen_at >= since)
@@ -521,9 +522,8 @@ def error(visitor: Visitor, identity: str) -> Values:
     return {
         "title": pattern.name,
         "pattern": pattern,
+        "tally": tally,
         "history": {
-            "runs": len(met),
-            "cleared": len({clearance.trajectory_id for clearance in clearances}),
             "recent": recent,
             "looked_at": len(met),
         },
@@ -576,7 +576,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "commands": [*playbook.setup[:_COMMANDS], *playbook.scripts[:_COMMANDS]],
         "lessons": [one for one in memory.lessons.of(repo) if _is_shown(one)][:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
-        "friction": memory.stats.get_friction(repo, _FEW, runs=_LOOKED_AT),
+        "friction": memory.stats.get_friction(repo, _FEW),
         "sessions": memory.sessions(model.SessionFilter(repo), _FEW),
         **_methodologies(memory, store.get(store.ids(repo, limit=_FEW))),
     }

@@ -73,7 +73,8 @@ def _strategy(group: MethodologyGroup) -> str:
 
 def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
-    return f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that cleared it; {steps})."
+    of_all = f"{remedy.tasks} of {number_of(cleared, 'task')} that cleared it"
+    return f"{remedy.text} ({of_all}; {steps})."
 
 
 _EXAMPLES, _ACTIONS = 3, 6

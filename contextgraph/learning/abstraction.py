@@ -308,7 +308,7 @@ def _common_remedy(support: _Support) -> CommonRemedy:
     action = _typical([action for _, action in support])
     return CommonRemedy(
         text=describe_remedy((action,)),
-        runs=len({clearance.trajectory_id for clearance, _ in support}),
+        tasks=len({clearance.instance_id for clearance, _ in support}),
         repositories=len({clearance.repo for clearance, _ in support}),
         steps=sum(clearance.steps for clearance, _ in support) / len(support),
         action=action,
@@ -350,11 +350,11 @@ def _group(
         if scope.repo in (None, clearance.repo) and clearance.recovered.verified
         if fits(clearance.recovered.message, clearance.task_type)
     ]
-    cleared = {clearance.trajectory_id for clearance in clearances}
-    met = {run.trajectory_id for run in scope.occurrences if fits(run.message, run.task_type)}
-    supporting = {clearance.trajectory_id for clearance in agreement.clearances}
+    cleared = {clearance.instance_id for clearance in clearances}
+    met = {run.instance_id for run in scope.occurrences if fits(run.message, run.task_type)}
+    supporting = {clearance.instance_id for clearance in agreement.clearances}
     longest = max(clearance.steps for clearance in agreement.clearances)
-    as_fast = {clearance.trajectory_id for clearance in clearances if clearance.steps <= longest}
+    as_fast = {clearance.instance_id for clearance in clearances if clearance.steps <= longest}
     return MethodologyGroup(
         error=history.error,
         keyword=keyword,
@@ -619,7 +619,7 @@ def _methodology(group: MethodologyGroup) -> Methodology:
         made_by=summary.made_by,
         status=MethodologyStatus.PROBATION,
         confidence=0.0,
-        support=len({source.trajectory_id for source in sources}),
+        support=len({clearance.instance_id for clearance in group.clearances}),
         repositories=len({clearance.repo for clearance in group.clearances}),
         success_rate=0.0,
         avg_steps=0.0,

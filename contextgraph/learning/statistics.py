@@ -79,7 +79,7 @@ FRAGMENTS_AT_A_FILE = 2_000
 
 
 def errors_in(situation: str, repo: str, store: Store, limit: int) -> Sequence[ErrorTally]:
-    """Return errors in *situation*, most runs first; see `get_common_mistakes`."""
+    """Return errors in *situation*, most tasks first; see `get_common_mistakes`."""
     situation, scope = situation.strip(), Scope(repo or None)
     if not situation or situation in {*Phase}:
         return store.recoveries.errors(scope, limit, phase=Phase(situation) if situation else None)
@@ -145,10 +145,10 @@ def _most_frequent_first(counts: Mapping[str, int]) -> dict[str, int]:
 _LEAST_TASKS = 2
 # What fewer of those that cleared it did says little of it.
 _LEAST_SHARE = 0.05
-# Errors that are looked at for each that is listed, and the newest runs that met each.
-_CONSIDERED, _RUNS = 4, 5_000
+# Errors that are looked at for each that is listed.
+_CONSIDERED = 4
 _REMEDIES = 3
-# The newest runs that cleared an error say how many steps it takes.
+# The newest runs that met an error say how many steps it takes, and what clears it.
 _NEWEST = 100
 
 
@@ -162,11 +162,11 @@ class FrictionRemedy(Struct, frozen=True):
 class Friction(Struct, frozen=True):
     """An error that several tasks met; several runs of one task count once.
 
-    *error* is its type and message, *cleared* the number of *tasks* in which it was cleared.
-    *steps_lost* is the median from the error to its clearance, None where nothing cleared it;
-    *steps_open* is the number of steps at which tasks that never cleared it met it; *remedies*
-    are what most of them did, each in at least two tasks where two cleared it, without
-    repetitions. *is_setup*: most of them installed something.
+    *error* is its type and message, *cleared* the number of *tasks* in which it was cleared. By the
+    newest 100 runs that met it, *steps_lost* is the median from the error to its clearance, None
+    where nothing cleared it; *steps_open* is the number of steps at which tasks that never cleared
+    it met it; *remedies* are what most of them did, each in at least two tasks where two cleared
+    it, without repetitions. *is_setup*: most of them installed something.
     """
 
     error_id: str
@@ -184,15 +184,14 @@ class Friction(Struct, frozen=True):
         return self.cleared * (self.steps_lost or 0.0) + self.steps_open
 
 
-def friction(store: Store, repo: str, limit: int, runs: int = _RUNS) -> tuple[Friction, ...]:
+def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
     """Return at most *limit* errors, in *repo* where one is given, those that cost most first.
 
-    Of each error the newest *runs* runs that met it are looked at. The cost is the steps lost in
-    all tasks, whether or not they cleared it. Ties by tasks and id.
+    The cost is the steps lost in all tasks, whether or not they cleared it. Ties by tasks and id.
     """
     tallies = store.recoveries.errors(Scope(repo or None), _CONSIDERED * limit)
     ids = [tally.error.id for tally in tallies]
-    histories = store.recoveries.histories(ids, runs, repo or None)
+    histories = store.recoveries.histories(ids, _NEWEST, repo or None)
     known = store.runs.trajectories(
         {run.trajectory_id for history in histories for run in history.occurrences}
     )
@@ -216,16 +215,14 @@ def _friction(
     """Return what the error of *history* cost, without remedies, and its verified clearances."""
     from statistics import median  # loads what no query needs
 
-    met = [
-        occurrence.trajectory_id
-        for occurrence in history.occurrences
-        if occurrence.trajectory_id in runs
-    ]
     cleared = [
         clearance
         for clearance in history.clearances
         if clearance.trajectory_id in runs and clearance.recovered.verified
     ]
+    settled = {clearance.instance_id for clearance in cleared}
+    steps = _steps_open(history.occurrences, settled)
+    never = tally.tasks - tally.cleared
     installed = [
         clearance.trajectory_id
         for clearance in cleared
@@ -234,27 +231,24 @@ def _friction(
     found = Friction(
         error_id=history.error.id,
         error=error_text(tally.error),
-        tasks=_tasks(met, runs),
-        cleared=_tasks((clearance.trajectory_id for clearance in cleared), runs),
+        tasks=tally.tasks,
+        cleared=tally.cleared,
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
-        steps_open=_steps_open(history.occurrences, cleared, runs),
+        # As many in each task that is not among the newest.
+        steps_open=round(sum(steps) / len(steps) * never) if steps else 0,
         remedies=(),
         is_setup=2 * len(installed) > len(cleared),
     )
     return found, cleared
 
 
-def _steps_open(
-    met: Iterable[ErrorOccurrence], cleared: Iterable[Clearance], runs: Mapping[str, Trajectory]
-) -> int:
-    """Return the steps at which tasks that never cleared the error met it, of the longest run."""
-    settled = {runs[clearance.trajectory_id].instance_id for clearance in cleared}
+def _steps_open(met: Iterable[ErrorOccurrence], settled: Collection[str]) -> list[int]:
+    """Return for each task that is not *settled* the steps at which its longest run met it."""
     most = dict[str, int]()
     for one in met:
-        task = runs[one.trajectory_id].instance_id if one.trajectory_id in runs else None
-        if task is not None and task not in settled:
-            most[task] = max(most.get(task, 0), one.steps)
-    return sum(most.values())
+        if one.instance_id not in settled:
+            most[one.instance_id] = max(most.get(one.instance_id, 0), one.steps)
+    return [*most.values()]
 
 
 def _remedies(
@@ -346,22 +340,22 @@ def _counted(runs: Sequence[_Run]) -> OutcomePeriod:
 PATTERNS = 50
 _MOST_ERRORS = 300
 _RECOVERIES = 200
-# What a single run did may have been anything.
+# What a single task did may have been anything.
 _AGREEING = 2
 _METHODOLOGIES = 32
 
 
 def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
-    """Return errors that a third of three runs or more never resolved, most such runs first."""
+    """Return errors that a third of three tasks or more never resolved, most such tasks first."""
     common = store.recoveries.errors(scope, _MOST_ERRORS)
-    failing = [tally for tally in common if is_often_open(tally.runs, tally.cleared_runs)]
-    failing.sort(key=lambda tally: (tally.cleared_runs - tally.runs, tally.error.id))
+    failing = [tally for tally in common if is_often_open(tally.tasks, tally.cleared)]
+    failing.sort(key=lambda tally: (tally.cleared - tally.tasks, tally.error.id))
     phases = _phases(store, scope)
     return tuple(
         FailurePattern(
             condition=f"while {phases[tally.error.id]}" if tally.error.id in phases else "at times",
             what=error_text(tally.error),
-            runs=tally.runs,
+            runs=tally.tasks,
             prevention=(_prevented(tally, store, scope),),
         )
         for tally in failing[:PATTERNS]
@@ -373,8 +367,8 @@ def _phases(store: Store, scope: Scope) -> Mapping[str, Phase]:
     most: dict[str, tuple[int, Phase]] = {}
     for phase in Phase:
         for tally in store.recoveries.errors(scope, _MOST_ERRORS, phase=phase):
-            if tally.runs > most.get(tally.error.id, (0, phase))[0]:
-                most[tally.error.id] = (tally.runs, phase)
+            if tally.tasks > most.get(tally.error.id, (0, phase))[0]:
+                most[tally.error.id] = (tally.tasks, phase)
     return {error: phase for error, (_, phase) in most.items()}
 
 
@@ -394,14 +388,14 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
     candidates = store.recoveries.for_error([question], _RECOVERIES)
     if not candidates:
-        return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
-    same = max(_by_remedy(candidates), key=_runs)
-    if _runs(same) < _AGREEING:
-        return f"nothing that two runs did; {number_of(tally.cleared_runs, 'run')} cleared it"
+        return f"nothing yet: none of {number_of(tally.tasks, 'task')} resolved it"
+    same = max(_by_remedy(candidates), key=_instances)
+    if _instances(same) < _AGREEING:
+        return f"nothing that two tasks did; {number_of(tally.cleared, 'task')} cleared it"
     actions = same[0].actions
     is_varied = len({candidate.actions for candidate in same}) > 1
     remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
-    return f"{remedy} ({number_of(_runs(same), 'run')})"
+    return f"{remedy} ({number_of(_instances(same), 'task')})"
 
 
 def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[Methodology]:
@@ -423,8 +417,8 @@ def _by_remedy(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[Recover
     return sorted(groups.values(), key=lambda group: not group[0].verified)
 
 
-def _runs(candidates: Iterable[RecoveryCandidate]) -> int:
-    return len({candidate.trajectory_id for candidate in candidates})
+def _instances(candidates: Iterable[RecoveryCandidate]) -> int:
+    return len({candidate.instance_id for candidate in candidates})
 
 
 COMMON = 10
@@ -529,13 +523,13 @@ class StatisticsEngine:
     def get_common_mistakes(
         self, situation: str = "", repo: str = ""
     ) -> tuple[MistakePattern, ...]:
-        """Return the errors that most runs met in *situation*, in *repo* if given.
+        """Return the errors that most tasks met in *situation*, in *repo* if given.
 
         A situation is a phase, a type of task, a repository or a file name; other text stands for
         runs whose tasks are about its words. "" is any situation.
         """
         return tuple(
-            MistakePattern(error_text(tally.error), tally.runs, tally.cleared_runs)
+            MistakePattern(error_text(tally.error), tally.tasks, tally.cleared)
             for tally in errors_in(situation, repo, self._store, COMMON)
         )
 
@@ -543,8 +537,8 @@ class StatisticsEngine:
         """Return the conditions under which runs fail, then errors that they leave open.
 
         Conditions are counted in at most 400 runs whose outcome is known, those that explain most
-        failures first. Errors are those of at least three runs that a third of them never
-        resolved, worst first, with the phase in which most runs met them.
+        failures first. Errors are those of at least three tasks that a third of them never
+        resolved, worst first, with the phase in which most tasks met them.
         """
         errors = failure_patterns(self._store, Scope(repo or None))
         return (*self.get_failing_conditions(repo), *errors)
@@ -570,14 +564,12 @@ class StatisticsEngine:
             steps += counts
         return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
 
-    def get_friction(
-        self, repo: str = "", limit: int = COMMON, *, runs: int = _RUNS
-    ) -> tuple[Friction, ...]:
+    def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
         """Return errors that recur across tasks, in *repo* if given, the most costly first.
 
-        Returns at most *limit* errors, each met in at least two tasks of the newest *runs* with it.
+        Returns at most *limit* errors, each met in at least two tasks.
         """
-        return friction(self._store, repo, limit, runs)
+        return friction(self._store, repo, limit)
 
     def get_advice(
         self, since: datetime | None = None, until: datetime | None = None

@@ -324,12 +324,17 @@ class WordCounts(Struct, frozen=True):
 
 
 class ErrorTally(Struct, frozen=True):
-    """Counts of an error within a scope; *trajectories* are the newest ten runs, newest first."""
+    """Counts of an error within a scope: the *tasks* that met it, and those that *cleared* it.
+
+    Several runs of one task, such as those of a session and its sub-agents, count once. It is
+    cleared where an answer shows it gone. *steps* are those of all runs, *trajectories* the newest
+    ten, newest first.
+    """
 
     error: ErrorPattern
-    runs: int
+    tasks: int
     steps: int
-    cleared_runs: int
+    cleared: int
     trajectories: tuple[str, ...]
 
 

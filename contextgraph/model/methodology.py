@@ -265,9 +265,10 @@ class Source(Struct, frozen=True, order=True, omit_defaults=True):
 
 
 class ErrorOccurrence(Struct, frozen=True):
-    """A run met a kind of error at so many *steps*; *message* is one example of it."""
+    """A run of a task met an error at so many *steps*; *message* is one example of it."""
 
     trajectory_id: str
+    instance_id: str
     repo: str
     task_type: TaskType
     message: str
@@ -310,11 +311,11 @@ class CommonRemedy(Struct, frozen=True):
     """The common part of several clearances.
 
     *text* is the *action* in words; what varies stands in both as a placeholder.
-    *runs* did it in *repositories*, *steps* is their mean from the error to its clearance.
+    *tasks* did it in *repositories*, *steps* is their mean from the error to its clearance.
     """
 
     text: str
-    runs: int
+    tasks: int
     repositories: int
     steps: float
     action: RemedyAction
@@ -324,7 +325,7 @@ class MethodologyGroup(Struct, frozen=True):
     """Clearances of one kind of error in one scope, and what they have in common.
 
     *keyword* narrows the error to messages about one thing, empty for all of them; *repo* None is
-    the general scope, *task_type* None any task. *met* counts the runs that met the error there,
+    the general scope, *task_type* None any task. *met* counts the tasks that met the error there,
     *cleared* those that cleared it, *otherwise* those of them that did so in other ways within as
     many steps. *remedies* is never empty, the most frequent first; *clearances* are those that
     they cover, the newest first.

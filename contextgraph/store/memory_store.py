@@ -196,10 +196,10 @@ class _Changes(rules.RunChanges[Removed]):
     def insert(self, runs: Sequence[rules.PackedRun]) -> None:
         revision = self.port.revision()
         added = Counter(filter(None, (run.bundle.trajectory.repo for run in runs)))
-        met: dict[str, list[tuple[str, rules.MetError]]] = {}
+        met: dict[str, list[tuple[model.Trajectory, rules.MetError]]] = {}
         for run in runs:
             for one in rules.met_errors(run.bundle):
-                met.setdefault(one.error.id, []).append((run.bundle.trajectory.id, one))
+                met.setdefault(one.error.id, []).append((run.bundle.trajectory, one))
         described = (KEY, VALUE, "runs", "steps", "cleared", "described_by")
         repos, errors, spaces = self.port.find(
             [
@@ -212,7 +212,7 @@ class _Changes(rules.RunChanges[Removed]):
         self.port.put(
             chain(
                 (tables.repo_row(repo, count) for repo, count in added.items()),
-                _error_rows(met, {row[0]: row for row in errors}),
+                _error_rows(met, {row[0]: row for row in errors}, self._met_before(runs)),
                 chain.from_iterable(tables.bundle_rows(run, revision) for run in runs),
             )
         )
@@ -224,6 +224,19 @@ class _Changes(rules.RunChanges[Removed]):
             }
             if embedded:
                 self.port.put_vectors(tables.RUN, space, embedded)
+
+    def _met_before(self, runs: Sequence[rules.PackedRun]) -> Mapping[tuple[str, str], bool]:
+        """Return whether stored runs of the same tasks cleared an error, by error and task."""
+        instances = {run.bundle.trajectory.instance_id for run in runs}
+        stored = _one(
+            self.port, Question(tables.RUN, [_keyed(instances, "instance_id")], wanted=(KEY,))
+        )
+        wanted = (TARGET, "instance_id", "cleared")
+        named = [_keyed((run for (run,) in stored), SOURCE)]
+        before: dict[tuple[str, str], bool] = {}
+        for error, task, cleared in _one(self.port, Question(tables.MET, named, wanted=wanted)):
+            before[error, task] = before.get((error, task), False) or bool(cleared)
+        return before
 
     def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
         return [*_values(self.port, tables.CONTEXT, context_ids, _exposure).values()]
@@ -288,10 +301,7 @@ class _Changes(rules.RunChanges[Removed]):
         port.delete(tables.STALE, [f"repo {repo}" for repo in gone])
         port.delete(tables.REPO, gone)
         port.put(tables.repo_row(repo, runs) for repo, runs in kept.items() if repo)
-        counted = port.count(
-            [Count(tables.MET, [_keyed(errors, TARGET)], (TARGET,), ("steps", "cleared"))]
-        )[0]
-        met = {error: (runs, steps, cleared) for error, runs, steps, cleared in counted}
+        met = _counts_of_tasks(port, [_keyed(errors, TARGET)])
         port.delete(tables.ERROR, [error for error in errors if error not in met])
         first = port.find(
             [
@@ -302,22 +312,38 @@ class _Changes(rules.RunChanges[Removed]):
         port.put(tables.error_row(_error(text), by, *met[error]) for ((error, by, text),) in first)
 
 
+def _counts_of_tasks(port: Reads, where: Sequence[Term]) -> dict[str, tuple[int, int, int]]:
+    """Return for each error the tasks that met it, the steps of their runs, and who cleared it."""
+    counted: dict[str, tuple[int, int, int]] = {}
+    each = Count(tables.MET, where, (TARGET, "instance_id"), ("steps", "cleared"))
+    for error, _, _, steps, cleared in port.count([each])[0]:
+        tasks, of_all, of_cleared = counted.get(error, (0, 0, 0))
+        counted[error] = tasks + 1, of_all + steps, of_cleared + (cleared > 0)
+    return counted
+
+
 def _error_rows(
-    met: Mapping[str, Sequence[tuple[str, rules.MetError]]],
+    met: Mapping[str, Sequence[tuple[model.Trajectory, rules.MetError]]],
     known: Mapping[str, tuple[Any, ...]],
+    before: Mapping[tuple[str, str], bool],
 ) -> Iterator[Row]:
-    """Yield the rows of errors as those *known* are once these runs have *met* them."""
+    """Yield the rows of errors as those *known* are once these runs have *met* them.
+
+    *before* says of tasks with stored runs that met an error whether one of these cleared it.
+    """
     for error, of_runs in met.items():
-        by, first = min(of_runs, key=lambda one: one[0])
-        described, sums = first.error, (0, 0, 0)
-        if before := known.get(error):
-            sums = before[2:5]
-            if before[5] < by:
-                described, by = _error(before[1]), before[5]
+        run, first = min(of_runs, key=lambda one: one[0].id)
+        by, described, sums = run.id, first.error, (0, 0, 0)
+        if stored := known.get(error):
+            sums = stored[2:5]
+            if stored[5] < by:
+                described, by = _error(stored[1]), stored[5]
+        tasks = {run.instance_id for run, _ in of_runs}
+        cleared = {run.instance_id for run, one in of_runs if one.cleared}
         own = (
-            len(of_runs),
+            sum((error, task) not in before for task in tasks),
             sum(one.steps for _, one in of_runs),
-            sum(one.cleared for _, one in of_runs),
+            sum(not before.get((error, task), False) for task in cleared),
         )
         total = (sums[0] + own[0], sums[1] + own[1], sums[2] + own[2])
         yield tables.error_row(described, by, *total)
@@ -958,7 +984,7 @@ class RecoveryStore(_Part):
         runs: Iterable[str] | None = None,
         only: Sequence[str] = (),
     ) -> Sequence[model.ErrorTally]:
-        """Return errors in *scope* with the number of runs that met them, most runs first.
+        """Return errors in *scope* with the number of tasks that met them, most tasks first.
 
         Only those in fragments of *phase*, of *runs* and with the ids *only*, where given.
         """
@@ -970,8 +996,9 @@ class RecoveryStore(_Part):
         if runs is not None:
             terms.append(_keyed(runs, SOURCE))
         if terms:
-            counts = Count(tables.MET, terms, (TARGET,), ("steps", "cleared"), most)
-            rows = self._port.count([counts])[0]
+            counts = _counts_of_tasks(self._port, terms).items()
+            ordered = sorted(counts, key=lambda one: (-one[1][0], one[0]))[: max(0, limit)]
+            rows = [(error, *of_error) for error, of_error in ordered]
         else:
             wanted = (KEY, "runs", "steps", "cleared")
             rows = self._find(Question(tables.ERROR, (), ("-runs",), most, wanted))
@@ -995,24 +1022,26 @@ class RecoveryStore(_Part):
         terms = [*terms, _equal("phase", phase.value)]
         if runs is not None:
             terms.append(_keyed(runs, "run"))
-        wanted = (TARGET, "run", "count")
+        wanted = (TARGET, "run", "instance_id", "count")
         caused = self._find(Question(tables.CAUSED, terms, ("-seen_at", "run"), wanted=wanted))
         met: dict[str, Counter[str]] = {}
-        for error, run, steps in caused:
+        tasks: dict[str, set[str]] = {}
+        for error, run, task, steps in caused:
             met.setdefault(error, Counter())[run] += steps
-        chosen = sorted(met.items(), key=lambda one: (-len(one[1]), one[0]))[: max(0, limit)]
+            tasks.setdefault(error, set()).add(task)
+        chosen = sorted(met.items(), key=lambda one: (-len(tasks[one[0]]), one[0]))[: max(0, limit)]
         cleared = self._port.find(
             [
                 Question(
                     tables.MET,
                     [_equal(TARGET, error), _keyed(of_error, SOURCE), _equal("cleared", 1)],
-                    wanted=(KEY,),
+                    wanted=("instance_id",),
                 )
                 for error, of_error in chosen
             ]
         )
         rows = [
-            (error, len(of_error), of_error.total(), len(clear))
+            (error, len(tasks[error]), of_error.total(), len({*clear}))
             for (error, of_error), clear in zip(chosen, cleared, strict=True)
         ]
         newest = [[*of_error][: rules.TALLY_RUNS] for _, of_error in chosen]
@@ -1090,7 +1119,9 @@ def _history(
     return model.ErrorHistory(
         error=error,
         occurrences=tuple(
-            model.ErrorOccurrence(run.id, run.repo, run.task_type, own.context, steps)
+            model.ErrorOccurrence(
+                run.id, run.instance_id, run.repo, run.task_type, own.context, steps
+            )
             for run, own, steps in met
         ),
         clearances=tuple(
@@ -2025,7 +2056,7 @@ class AdminStore(_Part):
         error = _error(text)
         return {
             "family": error.family.value, "error_type": error.error_type,
-            "template": error.template, "runs": runs, "cleared_runs": cleared,
+            "template": error.template, "tasks": runs, "cleared": cleared,
         }  # fmt: skip
 
     def graph(self) -> "Graph":

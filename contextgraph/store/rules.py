@@ -336,7 +336,7 @@ def file_names(fragment: model.Fragment) -> set[str]:
 
 
 class MetError(NamedTuple):
-    """An error that a run met, at how many *steps*, and whether it *cleared* it."""
+    """An error that a run met, at how many *steps*, and whether an answer shows it *cleared*."""
 
     error: model.ErrorPattern
     steps: int
@@ -349,7 +349,7 @@ def met_errors(bundle: model.Bundle) -> list[MetError]:
     for caused in bundle.caused:
         counted[caused.error_id] += len(caused.steps)
     steps = {error.id: counted[error.id] for error in bundle.errors} | {**(bundle.met or {})}
-    cleared = {recovered.error_id for recovered in bundle.recovered}
+    cleared = {recovered.error_id for recovered in bundle.recovered if recovered.verified}
     return [MetError(error, steps[error.id], error.id in cleared) for error in bundle.errors]
 
 

@@ -122,6 +122,7 @@ FRAGMENT = Table(
 ERROR = Table(
     "error",
     "ErrorPattern",
+    # Of runs and cleared ones several of one task count once.
     {
         "family": str, "error_type": str, "fingerprint": str, "runs": int, "steps": int,
         "cleared": int, "described_by": str,

@@ -1,10 +1,12 @@
 """Sessions and figures of one period are the same on every surface."""
 
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 
+import orjson
 import pytest
 
 from contextgraph import AgentMemory
@@ -18,10 +20,11 @@ from contextgraph.model import (
     steps_text,
 )
 from contextgraph.model.values import replace
-from contextgraph.service.mcp_server import READING
+from contextgraph.service.mcp_server import READING, server_of
 from contextgraph.service.operations import TokenScope
 from tests.acceptance.command_line import call, contextgraph
 from tests.builders import NO_MODULE, run, step
+from tests.integration.test_mcp_server import connected, text_of
 from tests.served import Served, served, signed_in
 
 SLOW = [
@@ -119,3 +122,72 @@ def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
     assert "3 sessions are known" in page
     assert sum(len(one["agents"]) for one in listed) == 1
     assert {"sessions", "advice"} <= READING.keys()
+
+
+@pytest.fixture
+def met(tmp_path: Path) -> Iterator[Served]:
+    """An error that four tasks met and three cleared, in seven runs, one of a sub-agent."""
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        for number, commands, fields in (
+            (1, SLOW, {}),
+            (1, SLOW[:1], {"agent": "claude-code/subagent", "task": "Look."}),
+            (2, SLOW[:2], {}),
+            (2, [("cat a", "x", 0), *SLOW], {}),
+            (2, [("cat b", "x", 0), *SLOW], {}),
+            (3, SLOW, {}),
+            (4, SLOW[:3], {}),
+        ):
+            given = {"agent": "claude-code", "task": f"Mend the totals of {number}", **fields}
+            memory.learn(run(commands, instance_id=f"s-{number}", **given))
+        memory.consolidate()
+    with served(tmp_path) as found:
+        yield found
+
+
+def test_an_error_is_counted_alike_on_every_surface(met: Served, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    (frictions,) = call("friction", store).records
+    (friction,) = frictions["friction"]
+    assert (friction["tasks"], friction["cleared"]) == (4, 3)
+    (listed,) = contextgraph("stats", "--store", store, "--json").records
+    (mistake,) = listed["common_mistakes"]
+    assert (mistake["count"], mistake["cleared"]) == (4, 3)
+    (explained,) = call("explain", store, identity=friction["error_id"]).records
+    assert (explained["facts"]["tasks"], explained["facts"]["cleared"]) == (4, 3)
+    (taught,) = call("methodologies", store).records
+    assert {(one["support"], one["frequency"]) for one in taught["methodologies"]} == {(3, 4)}
+    assert "3 of 3 tasks that cleared it" in taught["methodologies"][0]["strategy"]
+
+    words = contextgraph("stats", "--store", store).out
+    assert "4 tasks lost" in words
+    here = contextgraph("stats", "--repo", "acme/shop", "--store", store).out
+    assert [line.split()[:2] for line in here.splitlines() if "No module" in line] == [["4", "1"]]
+
+    pages = signed_in(met, TokenScope.READ)
+    for path in ("/pages", "/pages/repositories?repo=acme/shop"):
+        assert "in 4 tasks, cleared in 3" in pages.get(path).text
+    for path in ("/pages/errors", "/pages/errors?show=frequent"):
+        page = pages.get(path).text
+        assert ('"tasks">4<' in page, '"cleared">3<' in page) == (True, True)
+    failing = pages.get("/pages/failures").text
+    assert ('met it">4<' in failing, 'cleared it">1<' in failing) == (True, True)
+    assert "<dd>4; 3 cleared it" in pages.get(f"/pages/errors/{friction['error_id']}").text
+
+    asked = contextgraph("query", NO_MODULE, "--repo", "acme/shop", "--store", store).out
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for command in (["init", "-q"], ["remote", "add", "origin", "git@github.com:acme/shop.git"]):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    event = {
+        "session_id": "5f0c",
+        "cwd": str(folder),
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": {"command": "python reproduce.py"},
+        "error": f"Exit code 1\n{NO_MODULE}",
+    }
+    hooked = contextgraph("hook", "--store", store, stdin=orjson.dumps(event)).out
+    with AgentMemory.open(store) as memory, connected(server_of(lambda: memory)) as (_, tool):
+        told = text_of(tool("query_memory", repo="acme/shop", current_error=NO_MODULE))
+    for text in (asked, hooked, told):
+        assert "3 of 3 tasks" in text

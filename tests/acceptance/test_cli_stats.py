@@ -24,7 +24,7 @@ def test_people_see_the_failures_of_a_repository_and_what_prevented_them(store: 
 
     assert "Common mistakes in acme/shop" in result.out
     assert "No module named <name>" in result.out
-    assert "nothing that two runs did; 1 run cleared it" in result.out
+    assert "nothing that two tasks did; 1 task cleared it" in result.out
 
 
 def test_programs_get_the_common_mistakes_of_a_situation(store: Path) -> None:

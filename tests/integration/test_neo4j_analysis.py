@@ -129,8 +129,8 @@ def test_figures_are_those_of_the_runs(memory: AgentMemory, driver: Driver) -> N
     tallies = {one.error.name: one for one in memory.store.recoveries.errors(Scope(), 1_000)}
     for row in answer(driver, "costly_errors", tenant="default", repo=""):
         tally = tallies[row["error"]]
-        counts = (tally.steps, tally.runs, tally.cleared_runs)
-        assert (row["steps"], row["runs"], row["cleared_runs"]) == counts
+        counts = (tally.steps, tally.tasks, tally.cleared)
+        assert (row["steps"], row["tasks"], row["cleared"]) == counts
     (agent,) = answer(driver, "agents", tenant="default")
     assert (agent["runs"], agent["solved"]) == (len(runs), sum(bool(run.success) for run in runs))
 
@@ -157,7 +157,7 @@ def test_queries_of_the_design_find_errors_by_type_and_frequency(
     ).records
     tallies = memory.store.recoveries.errors(Scope(), 1_000)
     assert {row["id"]: row["frequency"] for row in counted} == {
-        tally.error.id: tally.runs for tally in tallies
+        tally.error.id: tally.tasks for tally in tallies
     }
     assert all(row["typed"] for row in counted)
     resolved = driver.execute_query(

@@ -73,7 +73,7 @@ def test_a_remedy_of_three_runs_becomes_advice_with_placeholders(memory):
     assert known.situation == (
         "in acme/shop, when `ModuleNotFoundError: No module named <name>`, mostly while reproducing"
     )
-    assert "provides `<the missing module>`; its name may differ (3 of 3 runs" in known.strategy
+    assert "provides `<the missing module>`; its name may differ (3 of 3 tasks" in known.strategy
     assert known.support == 3
     assert known.repo == "acme/shop"
     assert [(one.kind, one.target) for one in known.remedies] == [

@@ -41,11 +41,11 @@ def test_a_failure_pattern_has_condition_error_and_prevention(memory: AgentMemor
     assert pattern.condition == f"while {Phase.REPRODUCING}"
     assert pattern.what == "ModuleNotFoundError: No module named <name>"
     assert pattern.runs == 3
-    assert pattern.prevented.startswith("nothing that two runs did")
+    assert pattern.prevented.startswith("nothing that two tasks did")
     memory.learn(recovering_run(4))
     (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
-    assert pattern.prevented.endswith("(2 runs)")
+    assert pattern.prevented.endswith("(2 tasks)")
 
 
 def test_a_message_that_begins_as_its_type_is_not_said_twice(memory: AgentMemory) -> None:
@@ -65,7 +65,7 @@ def test_the_most_frequent_remedy_is_named(memory: AgentMemory) -> None:
         memory.learn(failing_run(number))
     (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
-    assert pattern.prevented.endswith("(2 runs)")
+    assert pattern.prevented.endswith("(2 tasks)")
 
 
 def test_a_methodology_is_preferred_as_the_prevention(memory: AgentMemory) -> None:
@@ -77,14 +77,14 @@ def test_a_methodology_is_preferred_as_the_prevention(memory: AgentMemory) -> No
         memory.learn(replace(edit.raw(), repo=repo, instance_id=f"zoo__cage{number}-1"))
     memory.consolidate()
     (pattern,) = memory.stats.get_failure_patterns()
-    assert "(4 of 4 runs that cleared it" in pattern.prevented
+    assert "(4 of 4 tasks that cleared it" in pattern.prevented
 
 
 def test_a_failure_pattern_without_prevention_is_marked(memory: AgentMemory) -> None:
     for number in range(3):
         memory.learn(failing_run(number))
     (pattern,) = memory.stats.get_failure_patterns()
-    assert pattern.prevented == "nothing yet: none of 3 runs resolved it"
+    assert pattern.prevented == "nothing yet: none of 3 tasks resolved it"
 
 
 def test_an_error_that_most_runs_clear_is_not_a_failure_pattern(memory: AgentMemory) -> None:

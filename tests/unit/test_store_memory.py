@@ -31,7 +31,7 @@ from contextgraph.model.values import replace
 from contextgraph.store.graph import GraphFormat, export_graph
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.store.tables import NOTE, SHOWN, context_rows
-from tests.builders import run
+from tests.builders import NO_MODULE, run
 from tests.made_bundles import REPO, SIGNATURE, made_bundle
 
 ONE_RUN = {"Trajectory": 1, "Fragment": 2, "ErrorPattern": 1, "Methodology": 0}
@@ -80,14 +80,14 @@ def test_runs_share_the_pattern_of_an_error(store: SqliteStore) -> None:
         store.runs.add([made_bundle(number)])
     assert store.admin.counts().nodes["ErrorPattern"] == 1
     [tally] = store.recoveries.errors(Scope(), 2)
-    assert (tally.runs, tally.trajectories) == (2, ("run0003", "run0000"))
+    assert (tally.tasks, tally.trajectories) == (2, ("run0003", "run0000"))
 
 
 def test_at_most_ten_runs_are_named(store: SqliteStore) -> None:
     for number in range(0, 36, 3):
         store.runs.add([made_bundle(number)])
     [tally] = store.recoveries.errors(Scope(), 2)
-    assert tally.runs == 12
+    assert tally.tasks == 12
     assert tally.trajectories == tuple(f"run{number:04}" for number in range(33, 3, -3))
 
 
@@ -437,3 +437,26 @@ def test_the_graph_of_a_memory_without_a_file_has_its_notes() -> None:
     store.notes.delete(["note_1"])
     assert "note_1" not in store.admin.graph()
     store.close()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_several_runs_of_one_task_count_once(at_once: bool) -> None:
+    met = [("python reproduce.py", NO_MODULE, 1)]
+    cleared = [*met, ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0)]
+    first, second = (run([(f"cat {name}", "x", 0), *cleared], instance_id="s-1") for name in "ab")
+    runs = [run(met, instance_id="s-1"), first, second, run(met, instance_id="s-2")]
+    with AgentMemory.open(":memory:") as memory:
+        for some in [runs] if at_once else [[one] for one in runs]:
+            memory.learn(some)
+
+        def counted() -> set[tuple[int, int, int]]:
+            scopes = (Scope(), Scope("acme/shop"))
+            (general,), (own,) = (memory.store.recoveries.errors(scope, 5) for scope in scopes)
+            return {(one.tasks, one.steps, one.cleared) for one in (general, own)}
+
+        assert counted() == {(2, 4, 1)}
+        ids = [*memory.store.runs.ids(instance="s-1")]
+        for one, left in zip(ids, (3, 2, 1), strict=True):
+            memory.forget([one])
+            assert {(tasks, steps) for tasks, steps, _ in counted()} == {(1 + (left > 1), left)}
+        assert counted() == {(1, 1, 0)}
