@@ -879,8 +879,6 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
         if agreed:
             commands[repo] = agreed[:_COMMANDS]
     costly = [error for error in friction if error.remedies and error.remedies[0].tasks > 1]
-    # What its remedy cleared, not all that has the same message, is what a person could have saved.
-    costly.sort(key=lambda one: -one.remedies[0].tasks * (one.steps_lost or 0))
     return _Card(
         sessions=repositories.total(),
         helpers=helpers,
@@ -943,8 +941,8 @@ def _show_card(card: _Card) -> None:
         lines.append(Padding(styled((" ".join(text.split()), "green"), more), (0, 0, 0, 2)))
 
     for error in card.errors[:1]:
-        steps = number_of(round(error.steps_lost or 0), "step")
-        lost = f"Costliest: {number_of(error.tasks, 'task')} lost {steps} each to "
+        steps = number_of(round(error.cost), "step")
+        lost = f"Costliest: {number_of(error.tasks, 'task')} lost {steps} to "
         lines.append(styled(lost, (one_line(error.error, _WIDTH), "yellow")))
         add(error.remedies[0].text, f" ({number_of(error.remedies[0].tasks, 'task')})")
     if card.decided:

@@ -277,7 +277,7 @@ def test_a_person_sees_the_first_minute_and_each_advice_in_claude_code(
         unescape((tmp_path / name).read_text()).replace("\xa0", " ")
         for name in ("first_minute.svg", "claude_code.svg")
     )
-    assert "3 tasks lost 2 steps each to" in first
+    assert "3 tasks lost 6 steps to" in first
     assert "SessionStart:startup says: ContextGraph: " in session
     assert "PostToolUseFailure:Bash says: ContextGraph: set `PYTHONPATH=lib`" in session
 
