@@ -58,8 +58,9 @@ _UNRELATED = 0.3
 # A file that is named is meant.
 _NAMED = 0.5
 _OF_A_TIME = 1_000
-# So many sessions are compared with each other; from here on two say nearly the same.
-_COMPARED, _SAME, _SAME_SUBJECT = 5, 0.5, 0.25
+# So many sessions are compared with each other; from here on two say nearly the same. At half of
+# the words newer reviews of the same code displaced the session that answers.
+_COMPARED, _SAME, _SAME_SUBJECT = 3, 0.6, 0.25
 # What answers much worse than another does not displace it.
 _RIVAL = 0.5
 _AT_STEP = " --step "

@@ -357,6 +357,22 @@ def test_a_later_session_that_changes_an_earlier_one_comes_first(memory: AgentMe
     assert [*dict.fromkeys(one.session for one in found if one.run)][:2] == ["later", "rule"]
 
 
+def test_a_later_session_on_the_same_code_does_not_displace_the_answer(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    rule = (
+        "The validation of flags refuses both cloud flags together, and a table of cases tests"
+        " that."
+    )
+    review = (
+        "The validation of the cloud flags has a long table of cases, and the print flag gets two"
+        " of them."
+    )
+    memory.learn(discussed("rule", now - timedelta(days=60), rule, "Both are checked."))
+    memory.learn(discussed("review", now - timedelta(days=9), review, "I extend it."))
+    found = memory.search("which cloud flags does the validation refuse together", repo=SHOP)
+    assert [*dict.fromkeys(one.session for one in found if one.run)] == ["rule", "review"]
+
+
 def test_hits_of_one_session_stand_together_and_leave_room_for_others(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
     for number in range(6):
