@@ -1,7 +1,7 @@
 """Settings: options precede environment variables, ``contextgraph.toml`` and defaults.
 
 There are two such files: the user's own, and one in the current folder. The latter may come with a
-clone: until the user trusts it (`trust`), it sets nothing.
+clone: until the user trusts it (`trust`), it sets nothing, and never what is kept of sessions.
 """
 
 import os
@@ -257,6 +257,10 @@ _TEXTS = tuple(
 NUMBERS = tuple(name for name, kind in _KINDS.items() if kind in (float, float | None))
 # Texts with commas in an environment variable, also lists in a file.
 _LISTS = frozenset({"http_hosts", "never_learn"})
+# What is kept of sessions, also of those that end elsewhere: for the owner's own file alone.
+_OF_THE_OWNER = frozenset(
+    {"max_run_size", "conversations", "never_learn", "max_said", "said_retention"}
+)
 # A limit below its floor would drop runs without a trace.
 _FLOORS = {name: offered.min for name, offered in OFFERED.items() if offered.min}
 _KNOWN = (*_TEXTS, *NUMBERS, _CONFIGURATIONS)
@@ -431,7 +435,10 @@ def _from_project(folder: "Path | str") -> "tuple[dict[str, str | float], dict[s
     if file is None:
         return {}, {}
     if file.is_trusted:
-        return _parsed(SETTINGS_FILE, file.content)
+        table, configurations = file.parsed()
+        if left := sorted(_OF_THE_OWNER & table.keys()):
+            _warn_once(f"{path}: ignored {', '.join(left)}; set this in {user_settings_file()}")
+        return {key: table[key] for key in table if key not in _OF_THE_OWNER}, configurations
     import tomllib
 
     try:
@@ -497,8 +504,13 @@ class ProjectFile(Struct, frozen=True):
 
     def settings(self) -> dict[str, str | float]:
         """Return what it sets once it is trusted; raises `SettingsError` where it is wrong."""
-        table, configurations = _parsed(os.path.basename(self.path), self.content)
+        found, configurations = self.parsed()
+        table = {key: value for key, value in found.items() if key not in _OF_THE_OWNER}
         return table | ({_CONFIGURATIONS: ", ".join(configurations)} if configurations else {})
+
+    def parsed(self) -> "tuple[dict[str, str | float], dict[str, Any]]":
+        """Return its settings and its configurations; raises `SettingsError` where it is wrong."""
+        return _parsed(os.path.basename(self.path), self.content)
 
     @property
     def is_trusted(self) -> bool:

@@ -635,13 +635,13 @@ def _learn_histories(memory: "AgentMemory", intake: Intake) -> None:
 
     A warning names untrusted ones.
     """
-    from contextgraph.readers import GitFolder
+    from contextgraph.readers import GitFolder, own_origins
 
     named = sorted({*(os.fspath(path) for path in intake.paths), *intake.folders})
     found = (GitFolder.around(folder) for folder in named)
-    trusted = [Path(folder) for folder in HISTORIES.all()]
+    origins = own_origins(HISTORIES.all())
     for root in dict.fromkeys(one.root for one in found if one):
-        if any(Path(root).resolve().is_relative_to(folder) for folder in trusted):
+        if origins.is_trusted(Path(root, ".git")):
             count = memory.learn_history(root)
             intake.reasons += count
             warn(f"{number_of(count, 'lesson')} in the history of {root}")
@@ -694,6 +694,7 @@ class _Results:
     broken: set[str] = field(default_factory=set)
     helpers: int = 0
     is_quiet: bool = False
+    clones: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __enter__(self) -> Self:
         return self
@@ -708,6 +709,8 @@ class _Results:
         """Count a run that is stored, and report it."""
         self.counts[receipt.status] += 1
         self.helpers += receipt.status == "created" and is_subagent(raw.agent)
+        if raw.origin:
+            self.clones[raw.repo, raw.folder] += 1
         self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
         if raw.outcome not in ("unknown", receipt.outcome):
             self.intake.report_conflict(
@@ -751,7 +754,12 @@ class _Results:
             emit(record_of(*given))
 
     def warn_about(self, memory: "AgentMemory") -> None:
-        """Report consolidation, missing vectors and an embedder that is not that of the memory."""
+        """Report clones, consolidation, missing vectors and an embedder of another memory."""
+        for (repo, folder), count in self.clones.items():
+            warn(
+                f"{number_of(count, 'run')} in {folder} count for {repo} alone; if yours:"
+                f" contextgraph trust --histories {shlex.quote(folder)}, and learn them again"
+            )
         for report in self.reports:
             if not self.is_quiet and (report.changed or not report.started):
                 warn(_consolidation_line(report))

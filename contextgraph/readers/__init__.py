@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ReadFiles as ReadFiles,
         discover as discover,
         is_kept as is_kept,
+        own_origins as own_origins,
         read as read,
         read_file as read_file,
     )
@@ -61,6 +62,7 @@ _HOMES = {
     "from_record": "contextgraph.readers.exchange",
     "is_kept": "contextgraph.readers.reading",
     "is_stream": "contextgraph.readers.sources",
+    "own_origins": "contextgraph.readers.reading",
     "read": "contextgraph.readers.reading",
     "read_file": "contextgraph.readers.reading",
     "GitFolder": "contextgraph.readers.repository",

@@ -11,9 +11,6 @@ from contextgraph.model.values import replace
 from contextgraph.readers.repository import GitFolder, local_name, remote_name
 from contextgraph.text import is_id, regex
 
-# Formats of the clients that people use, whose histories projects are known to commit. What a
-# benchmark wrote into a checkout is data that the caller names.
-_BENCHMARKS = frozenset({"openhands", "mini-swe-agent"})
 # At the top of a working tree; in a worktree or submodule of git `.git` is a file.
 _TOPS = (".git", ".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", "_darcs", "CVS")
 _TOPS_OF_FOSSIL = (".fslckout", "_FOSSIL_")
@@ -72,27 +69,30 @@ def _inner(root: str, file: str) -> str:
         folder = os.path.dirname(folder)
     if len(folder) <= len(root):
         return ""
-    outer, inner = GitFolder.around(root), GitFolder.around(folder)
-    return "" if outer and inner and outer.common == inner.common else folder
+    return "" if _shared(root) == _shared(folder) else folder
+
+
+def _shared(top: str) -> str:
+    """Return the folder that all working trees of the repository at *top* share."""
+    found = GitFolder.around(top)
+    return os.path.realpath(found.common) if found and found.root == top else top
 
 
 class Origins:
     """Finds out whose words a history is; those in the *trusted* folders are the owner's.
 
-    So are those in a checkout that holds one of the folders *own*. *clients* names the formats of
-    clients that people use, and *has_session* says whether one of this machine has a session.
+    So are those in a checkout that holds one of the folders *own*. *has_session* says whether a
+    client of this machine has a session.
     """
 
     def __init__(
         self,
         trusted: Iterable[str],
         own: Iterable[Path],
-        clients: Iterable[str] = (),
         has_session: Callable[[str], bool] = lambda session: False,
     ) -> None:
         self._trusted = [Path(folder).resolve() for folder in trusted]
         self._own = [place for folder in own for place in (folder.absolute(), folder.resolve())]
-        self._clients = frozenset(clients) - _BENCHMARKS
         self._has_session = has_session
 
     def clone(self, file: "os.PathLike[str] | str") -> str:
@@ -110,9 +110,23 @@ class Origins:
         return ""
 
     def is_trusted(self, file: "os.PathLike[str] | str") -> bool:
-        """Return whether *file* is in a folder whose histories are the owner's."""
+        """Return whether *file* is in a folder whose histories are the owner's.
+
+        A repository in another one, such as a submodule, has to be named itself.
+        """
         real = Path(file).resolve()
-        return any(real.is_relative_to(folder) for folder in self._trusted)
+        above = [folder for folder in self._trusted if real.is_relative_to(folder)]
+        if not above:
+            return False
+        of_file = self._repositories(real.parents)
+        return len(set(of_file)) < 2 or any(
+            of_file[0] in self._repositories((folder, *folder.parents)) for folder in above
+        )
+
+    def _repositories(self, folders: Iterable[Path]) -> list[str]:
+        """Return the repositories that *folders* are the tops of, each by what its trees share."""
+        tops = (one for one in folders if _is_checkout(str(one)) and not self._holds_own(one))
+        return [_shared(str(top)) for top in tops]
 
     def _holds_own(self, folder: Path) -> bool:
         return any(place.is_relative_to(folder) for place in self._own)
@@ -124,10 +138,6 @@ class Origins:
         """
         root = self.clone(file)
         if not root:
-            return run
-        below = os.path.relpath(os.path.abspath(file), root).split(os.sep)
-        is_hidden = any(part.startswith(".") for part in below)
-        if not is_hidden and run.source_format not in self._clients:
             return run
         if run.session and self._has_session(run.session):
             return None

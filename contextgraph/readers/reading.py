@@ -174,7 +174,7 @@ class Reader:
         follow_links: bool,
         trusted: Sequence[str] | None = None,
     ) -> None:
-        self._origins = None if trusted is None else _own_origins(trusted)
+        self._origins = None if trusted is None else own_origins(trusted)
         self._judge = _Judge(given, follow_links=follow_links)
         self._max_run_size = max_run_size
         self._follow_links = follow_links
@@ -552,9 +552,8 @@ def _fixed_folder(folder: Path, pattern: str) -> Path:
     return folder.joinpath(*takewhile(lambda part: not glob.has_magic(part), parts))
 
 
-def _own_origins(trusted: Sequence[str]) -> Origins:
+def own_origins(trusted: Sequence[str]) -> Origins:
     """Return the origins of histories here; those in *trusted* folders are the owner's."""
-    clients = {place.agent or form.name for form, place in _places()}
 
     @cache
     def sessions() -> frozenset[str]:
@@ -564,7 +563,6 @@ def _own_origins(trusted: Sequence[str]) -> Origins:
     return Origins(
         trusted,
         _own_folders(Path.home()),
-        clients,
         lambda session: session[-_ID_CHARS:] in sessions(),
     )
 

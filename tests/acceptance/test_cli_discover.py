@@ -179,6 +179,24 @@ def test_a_clone_speaks_for_its_own_repository_whatever_it_says(
     }
 
 
+def test_logs_of_any_format_in_a_clone_are_of_its_repository_alone(
+    clones: list[Path], store: Path
+) -> None:
+    git(clones[0], "remote", "set-url", "origin", "https://evil.example/mallory/tool")
+    file = write_runs(clones[0] / "runs.jsonl", [recovering_run(1), recovering_run(2)])
+    for path in (file, clones[0]):
+        result = contextgraph("learn", path, "--store", store)
+        assert f"trust --histories {clones[0]}" in result.err
+        runs = contextgraph("runs", "--store", store, "--json").records
+        assert {(run["contributor"], run["repo"]) for run in runs} == {
+            ("clone:evil.example/mallory/tool", "evil.example/mallory/tool")
+        }
+    contextgraph("trust", "--histories", clones[0], "--yes")
+    assert "alone" not in contextgraph("learn", file, "--store", store).err
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert (None, "acme/shop") in {(run["contributor"], run["repo"]) for run in runs}
+
+
 def test_a_submodule_is_neither_its_outer_repository_nor_the_one_that_its_remote_names(
     clones: list[Path], store: Path
 ) -> None:
@@ -225,10 +243,17 @@ def test_histories_in_a_trusted_folder_are_of_the_owner(
     assert trusted == [{"histories": [str(home / "work")], "trusted": True}]
     (listed,) = contextgraph("trust", "--histories", "--list", "--json").records
     assert listed["folder"] == str(home / "work")
+    # A repository in another one, which brought it, is named itself.
+    inner = clones[2] / ".specstory" / "history"
+    found = contextgraph("learn", "--discover", "--yes", "--store", store)
+    assert "left out: 3 files of histories in projects" in found.err
+    assert f"--histories {inner}\n" in found.err
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert len(runs) > 1
+    assert {run["contributor"] for run in runs} == {None}
+    contextgraph("trust", "--histories", clones[2], "--yes")
     result = contextgraph("learn", "--discover", "--yes", "--store", store)
     assert "left out" not in result.err
-    runs = contextgraph("runs", "--store", store, "--json").records
-    assert {run["contributor"] for run in runs} == {None}
     contextgraph("trust", "--histories", home / "work", "--revoke")
     assert "left out" in contextgraph("learn", "--discover", "--yes", "--store", store).err
 

@@ -81,8 +81,13 @@ def test_a_module_of_a_clone_is_not_run_when_a_hook_starts_to_learn(
     assert not ran.exists()
 
 
-def test_a_clone_does_not_change_what_hooks_keep(clone: Path, tmp_path: Path) -> None:
-    (clone / SETTINGS_FILE).write_text('max_run_size = 0\nnever_learn = "*"\n')
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_folder_does_not_change_what_hooks_keep(
+    clone: Path, tmp_path: Path, trusted: bool
+) -> None:
+    (clone / SETTINGS_FILE).write_text('max_run_size = 1\nnever_learn = "*"\n')
+    if trusted:
+        assert contextgraph("trust", clone, "--yes").code == 0
     log = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     store = ("--store", str(tmp_path / "memory.db"))
     event = {"hook_event_name": "SessionEnd", "cwd": str(clone), "transcript_path": str(log)}

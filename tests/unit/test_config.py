@@ -70,7 +70,9 @@ def test_settings_in_force_name_their_origin_and_mask_secrets(tmp_path):
 
 
 def test_a_list_in_a_file_is_a_text_with_commas_elsewhere(tmp_path):
-    _write(tmp_path, 'never_learn = ["acme/secret", "/srv/old"]')
+    file = Path(user_settings_file())
+    file.parent.mkdir(parents=True)
+    file.write_text('never_learn = ["acme/secret", "/srv/old"]')
     assert load_settings({}, tmp_path).never_learned == ("acme/secret", "/srv/old")
 
 
@@ -266,6 +268,13 @@ def test_a_file_that_came_with_a_clone_sets_nothing(tmp_path, caplog):
     _write(tmp_path, "max_cost = 1\nmax_run_size = 1\n", trusted=False)
     assert load_settings({}, tmp_path) == Settings()
     assert "ignored max_cost, max_run_size" in caplog.text
+
+
+def test_a_trusted_folder_does_not_set_what_is_kept_of_sessions(tmp_path, caplog):
+    kept = 'max_run_size = 1\nconversations = "off"\nnever_learn = "*"\nsaid_retention = 1\n'
+    _write(tmp_path, f'{kept}max_said = 1\ntenant = "team"\n')
+    assert load_settings({}, tmp_path) == Settings(tenant="team")
+    assert "ignored conversations, max_run_size, max_said, never_learn, said_ret" in caplog.text
 
 
 def test_a_limit_has_a_floor_below_which_runs_would_be_dropped(tmp_path):
