@@ -140,7 +140,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         return
     if paths and (learn or judge):
         raise click.BadParameter("give PATH, or --learn and --judge, not both")
-    read = partial(Intake, settings=common.settings(), follow_links=follow_links)
+    read = partial(Intake, settings=common.settings(), follow_links=follow_links, is_shown=True)
     intakes = read(paths or []), read(learn or []), read(judge or [])
     taught, judged_by = _parts(intakes, 0.0 if online else share)
     judging = _selected(judged_by, min_runs, max_runs, seed)

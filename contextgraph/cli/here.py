@@ -13,7 +13,7 @@ from pydantic import Field
 from contextgraph.cli.learn import Intake
 from contextgraph.cli.output import PARTLY_DONE
 from contextgraph.cli.service import CLIENTS, server_command, token_file
-from contextgraph.config import Settings, settings_in_force
+from contextgraph.config import IN_MEMORY, Settings, settings_in_force
 from contextgraph.errors import NotFoundError
 from contextgraph.model.values import replace
 from contextgraph.service.operations import Operation, Record, TokenScope
@@ -67,7 +67,7 @@ def loops(
     """Yield the loops of each recorded run: repeated attempts without progress; learns nothing."""
     from contextgraph.memory.agent_memory import AgentMemory
 
-    intake = Intake(paths, settings)
+    intake = Intake(paths, settings, is_shown=True)
     with ExitStack() as stack:
         opened = None
         if memory:
@@ -96,7 +96,7 @@ def replay(
     from contextgraph.evaluation.measures import Replay, ReplayMoment
     from contextgraph.memory.agent_memory import AgentMemory
 
-    intake = Intake(paths, settings)
+    intake = Intake(paths, settings, is_shown=memory in IN_MEMORY)
     runs = [*intake]
     with AgentMemory.of_settings(replace(settings, store=memory)) as opened:
         replayed = Replay(opened, runs)

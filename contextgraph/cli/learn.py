@@ -143,7 +143,8 @@ class Intake:
     left out. *on_bytes* is called with the number of bytes of each read. Iterating raises
     `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are no
     trajectories are skipped, as those in a folder are; where it *is_quiet*, what is left out is
-    counted and not printed. With *git*, git repositories on this machine
+    counted and not printed. Of what *is_shown* only, nothing is learned, and it does not matter
+    in whose checkout it lies. With *git*, git repositories on this machine
     say whether the change of each run is still there; *folders* are those that runs worked in,
     and *reasons* counts what was learned of their histories.
     """
@@ -159,6 +160,7 @@ class Intake:
     is_quiet: bool = False
     git: bool = False
     follow_links: bool = False
+    is_shown: bool = False
     counts: "ReadCounts" = field(init=False)
     conflicts: int = field(default=0, init=False)
     folders: set[str] = field(default_factory=set, init=False)
@@ -240,7 +242,7 @@ class Intake:
             on_conflict=self.report_conflict,
             max_run_size=int(self.settings.max_run_size * _MIB),
             follow_links=self.follow_links,
-            trusted=HISTORIES.all(),
+            trusted=None if self.is_shown else HISTORIES.all(),
         )
 
     def report_conflict(self, message: str) -> None:

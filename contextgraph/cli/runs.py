@@ -73,7 +73,7 @@ def inspect(
 
     ids = [path for path in paths if path.startswith(_RUN) and not Path(path).exists()]
     files = [path for path in paths if path not in ids]
-    intake = Intake(files, common.settings(), git=git, follow_links=follow_links)
+    intake = Intake(files, common.settings(), git=git, follow_links=follow_links, is_shown=True)
     stored = _stored_runs(common, ids) if ids else []
     if html:
         from contextgraph.console.page import run_view, write_page

@@ -183,22 +183,19 @@ class Conversation(NamedTuple):
         """*known*, with the steps and what the first request and *place* say of task and origin.
 
         *folder* is where the run worked, *remote* the URL of its repository, *session* an id that
-        names it where there is no instance. Raises EmptyRunError where no tool was called and
-        nobody answered a person.
+        names it where there is no instance. Where a client here keeps the log, no text in it names
+        another repository than that of the folder. Raises EmptyRunError where no tool was called
+        and nobody answered a person.
         """
         if not any(step.action.text for step in self.steps) and not self._is_talk(known.agent):
             raise EmptyRunError(place.file, place.position, "nobody spoke, nothing to learn")
         folder = folder_worked_in(folder, [_visited(step, folder) for step in self.steps])
-        instance_id = (
-            known.instance_id
-            or place.instance
-            or instance_in(self.task)
-            or place.instance_in_name()
-            or session
-            or place.instance_id()
-        )
+        is_placed = place.is_kept and bool(folder)
+        named = "" if is_placed else instance_in(self.task) or place.instance_in_name()
+        instance_id = known.instance_id or place.instance or named or session or place.instance_id()
+        task = "" if is_placed else self.task
         repo = known.repo or repository_name(
-            folder, task=self.task, instance_id=instance_id, remote=remote
+            folder, task=task, instance_id=instance_id, remote=remote
         )
         return replace(
             known,

@@ -58,7 +58,8 @@ class Place(Struct, frozen=True):
 
     *unit* is what is counted: "line" or "record". *parts* are the numbers, or names, of the parts
     of a record that is spread over lines or files; *instance* the id that a wrapper row gives it.
-    *is_sent*: the name is of a file elsewhere, which somebody sent.
+    *is_sent*: the name is of a file elsewhere, which somebody sent. *is_kept*: a client of this
+    machine keeps the file, and knows the folder that it worked in.
     """
 
     file: str
@@ -67,6 +68,7 @@ class Place(Struct, frozen=True):
     parts: tuple[int | str, ...] = ()
     instance: str = ""
     is_sent: bool = False
+    is_kept: bool = False
 
     def beside(self, path: "os.PathLike[str] | str", above: int = 1) -> IO[bytes]:
         """Open a file below a folder *above* that of this one; raises `OSError` for any other.

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 from contextgraph.model import CLONE, RawTrajectory
@@ -12,27 +13,35 @@ from contextgraph.readers.repository import GitFolder, local_name, remote_name
 from contextgraph.text import is_id, regex
 
 # At the top of a working tree; in a worktree or submodule of git `.git` is a file.
-_TOPS = (".git", ".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", "_darcs", "CVS")
-_TOPS_OF_FOSSIL = (".fslckout", "_FOSSIL_")
+_TOPS_OF_GIT = (".git", ".jj")
+_TOPS = (".hg", ".svn", ".sl", ".bzr", ".pijul", "_darcs", "CVS", ".fslckout", "_FOSSIL_")
 _BARE = ("HEAD", "objects", "refs")  # of git; it can hold other files, too
 _NOT_IN_IDS = regex(r"[^\w.:/-]+", re.ASCII)
-_NAME_CHARS = 100
+_NAME_CHARS = 80
+_ID_CHARS = 120
+_DIGEST_BYTES = 4
 
 
 def clone_name(root: str, inner: str = "") -> str:
-    """Return the repository of the checkout at *root*, with its host where it has a remote.
+    """Return the repository of the checkout at *root*, with its host where git knows a remote.
 
+    Else its name is of its place, so that no other folder is named alike. What another program
+    checked out may hold settings of git as files.
     A repository *inner* in it, such as a submodule, is neither this one nor the one that its own
     remote names, which the outer one chose: its name is that of the outer one and its folder.
     """
     found = GitFolder.around(root)
     is_its_own = found and found.root == os.path.abspath(root)
-    named = remote_name(found.remote(), with_host=True) if found and is_its_own else ""
-    # Working trees of one repository are one source.
-    named = named or (local_name(root) if is_its_own else f"local/{Path(root).name}")
+    is_of_git = is_its_own and not _has_any(root, _TOPS)
+    named = remote_name(found.remote(), with_host=True) if found and is_of_git else ""
+    if not named:
+        # Working trees of one repository are one source.
+        name = local_name(root) if is_its_own else f"local/{Path(root).name}"
+        place = blake2b(os.fsencode(_shared(root)), digest_size=_DIGEST_BYTES).hexdigest()
+        named = f"{name[:_NAME_CHARS]}:{place}"
     if inner:
         named += ":" + os.path.relpath(inner, root).replace(os.sep, ".")
-    return _NOT_IN_IDS.sub("-", named)[:_NAME_CHARS]
+    return _NOT_IN_IDS.sub("-", named)[:_ID_CHARS]
 
 
 def confined(run: RawTrajectory) -> RawTrajectory:
@@ -52,9 +61,12 @@ def confined(run: RawTrajectory) -> RawTrajectory:
 @cache
 def _is_checkout(folder: str) -> bool:
     """Return True for the top of what a program for versions checked out, or a bare repository."""
-    tops = (os.path.join(folder, name) for name in (*_TOPS, *_TOPS_OF_FOSSIL))
     bare = (os.path.join(folder, name) for name in _BARE)
-    return any(map(os.path.lexists, tops)) or all(map(os.path.lexists, bare))
+    return _has_any(folder, (*_TOPS_OF_GIT, *_TOPS)) or all(map(os.path.lexists, bare))
+
+
+def _has_any(folder: str, names: Iterable[str]) -> bool:
+    return any(os.path.lexists(os.path.join(folder, name)) for name in names)
 
 
 def _inner(root: str, file: str) -> str:
@@ -75,7 +87,7 @@ def _inner(root: str, file: str) -> str:
 def _shared(top: str) -> str:
     """Return the folder that all working trees of the repository at *top* share."""
     found = GitFolder.around(top)
-    return os.path.realpath(found.common) if found and found.root == top else top
+    return found.shared if found and found.root == top else top
 
 
 class Origins:

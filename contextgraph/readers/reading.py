@@ -252,6 +252,12 @@ def _sent(record: Record | ReadError) -> Record | ReadError:
     return record._replace(place=replace(record.place, is_sent=True))
 
 
+def _kept(record: Record | ReadError) -> Record | ReadError:
+    if isinstance(record, ReadError):
+        return record
+    return record._replace(place=replace(record.place, is_kept=True))
+
+
 def _ignore(_value: object) -> None:
     """Do nothing."""
 
@@ -318,8 +324,10 @@ def _in_source(
         left -= taken
         on_bytes(taken)
 
-    runs = (run for record in _records_in(source, count, max_size) for run in _runs_of(record))
-    yield from _while_fruitful(runs)
+    records_in = _records_in(source, count, max_size)
+    if not source.is_remote and _is_of_client(source.name):
+        records_in = map(_kept, records_in)
+    yield from _while_fruitful(run for record in records_in for run in _runs_of(record))
     count(left)
 
 
@@ -538,12 +546,23 @@ def is_kept(form: str, source: str) -> bool:
     file = source
     while file and not os.path.isfile(file):
         file = file.rpartition(":")[0]  # of a session in a database
-    folders = (
-        Path(os.environ.get(place.variable) or Path.home() / place.folder)
-        for kind, place in _places()
-        if kind.name == form
-    )
+    folders = (_root_of(place) for kind, place in _places() if kind.name == form)
     return bool(file) and any(Path(file).absolute().is_relative_to(one) for one in folders)
+
+
+def _is_of_client(file: str) -> bool:
+    """Return whether *file* is where a client of this machine keeps its sessions."""
+    path = Path(file).absolute()
+    return any(
+        path.is_relative_to(_fixed_folder(_root_of(place), pattern))
+        for _, place in _places()
+        if place.folder  # not in projects
+        for pattern in place.patterns
+    )
+
+
+def _root_of(place: Kept) -> Path:
+    return Path(os.environ.get(place.variable) or Path.home() / place.folder)
 
 
 def _fixed_folder(folder: Path, pattern: str) -> Path:

@@ -21,7 +21,7 @@ from contextgraph.text import regex
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host. A
 # server of one's own may have repositories without owners.
 _REMOTE = regex(
-    r"(?:[\w+]+://(?:[^@/?#\\\s]+@)?(?P<url>[\w.-]+)(?::\d+)?/"
+    r"(?:[\w+]+://(?:[^@/?#\\\s]+@)?(?P<url>[\w.-]+)(?::(?P<port>\d+))?/"
     r"|(?:[^@/?#\\:\s]+@)?(?P<ssh>[\w.-]{2,}):(?:\d+/)?/?(?!/)"
     r"|(?P<bare>[\w.-]+\.\w+)/(?=[^/\s]+/))(?P<path>[^/\s]+(?:/[^/\s]+)*)"
 )
@@ -29,6 +29,7 @@ _LOCAL = "local"  # the owner in the name of a folder that has no remote
 _GITHUB = ("github.com", "www.github.com", "ssh.github.com")
 _AZURE, _AZURE_HOSTS = "dev.azure.com", regex(r"(?:ssh\.)?dev\.azure\.com|.+\.visualstudio\.com")
 _OTHER_PORT = "altssh."  # of GitLab and Bitbucket, for ssh through port 443
+_PORTS = ("80", "443")
 _SSH_SETTINGS, _MOST_INCLUDED = ".ssh/config", 4
 _SSH_SETTING = regex(r"\s*(?P<key>[A-Za-z]+)(?:\s*=\s*|\s+)(?P<value>[^#\s].*?)\s*$")
 _ALIAS = regex(r"(?<=\.(?:com|org|net))-[\w-]+$")
@@ -58,6 +59,7 @@ _GIT_FILE_BYTES = 1 << 22
 _GIT_FILE = regex(r"gitdir: (?P<path>[^\n]+)")
 _REMOTE_SECTION = regex(r'\s*\[\s*remote\s*[". ](?P<name>[^"\]]+)"?\s*\]')
 _REMOTE_URL = regex(r"\s*url\s*=\s*(?P<url>\S+)\s*$")
+_WORKING_TREE = regex(r"^\s*worktree\s*=\s*(?P<path>.+?)\s*$", re.MULTILINE)
 _SHA256_CHARS = 64
 _NOBODY = ("ContextGraph", "contextgraph@localhost")
 _NOT_IN_NAMES = regex(r"[<>\x00-\x1f]+")
@@ -100,6 +102,7 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     The host is left out of GitHub's names, as in instance ids, unless *with_host* or where a folder
     without a remote has that name. Names of other hosts have it, and all owners. One of a single
     label ends in the dot of the root where no owner follows: it is not taken for an owner.
+    Another port of http is another server: it is part of the host, which ssh has one of.
     The three forms of a URL that Azure DevOps has for one repository give one name. A host of ssh
     may be an alias, of this user's settings or such as github.com-work.
     """
@@ -110,6 +113,8 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     if match["ssh"] or "ssh" in url.partition("://")[0]:
         host = _host_named(host, str(Path.home())) or host
     host = _ALIAS.sub("", host).removeprefix(_OTHER_PORT)
+    if match["port"] not in (None, *_PORTS) and "ssh" not in url.partition("://")[0]:
+        host = f"{host}_{match['port']}"  # no name of a host has this character
     *owners, name = unquote(match["path"]).split("/")
     if not owners:
         return f"{host.casefold()}{'' if '.' in host else '.'}/{name}"
@@ -258,9 +263,31 @@ class GitFolder(Struct, frozen=True):
         is_there = git and os.path.isdir(os.path.join(common, "objects"))
         return cls(root, git, common) if is_there and _text_of(f"{git}/HEAD") else None
 
+    @property
+    def is_own(self) -> bool:
+        """True where its folder says that it is of this tree, as git writes it.
+
+        What another program checked out may hold a file, or a link, that leads to any repository.
+        """
+        place = os.path.join(self.root, ".git")
+        if os.path.isdir(place):
+            return not os.path.islink(place)
+        if back := _text_of(f"{self.git}/gitdir").strip():  # of a linked working tree
+            return os.path.realpath(os.path.join(self.git, back)) == os.path.realpath(place)
+        tree = _WORKING_TREE.search(_text_of(f"{self.git}/config"))  # of a submodule
+        path = tree["path"].strip('"') if tree else ""
+        return os.path.realpath(os.path.join(self.git, path)) == os.path.realpath(self.root)
+
+    @property
+    def shared(self) -> str:
+        """The folder that all working trees of the repository share; its top where none does."""
+        return os.path.realpath(self.common) if self.is_own else self.root
+
     def remote(self) -> str:
         """Return the URL of the remote "origin", else of the first; empty without one."""
         urls, name = dict[str, str](), ""
+        if not self.is_own:
+            return ""
         for line in _text_of(f"{self.common}/config").splitlines():
             if line.lstrip().startswith("["):
                 section = _REMOTE_SECTION.match(line)
@@ -444,5 +471,7 @@ def _main_folder(folder: str) -> str:
     found = GitFolder.around(folder)
     if not found:
         return ""
+    if not found.is_own:
+        return found.root
     path = PurePath(found.common)
     return str(path.parent if path.name == ".git" else path.with_suffix(""))

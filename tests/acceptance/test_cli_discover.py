@@ -1,5 +1,7 @@
 """``contextgraph learn --discover``, ``--filter``, ``--limit`` and ``--outcomes``."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import orjson
 import pytest
 
 from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.readers import repository_name
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -159,8 +162,10 @@ def test_histories_in_checkouts_are_named_and_not_learned(
     assert len(runs) > 1
     planted = {(run["contributor"], run["repo"]) for run in runs if run["agent"] != "claude-code"}
     # Of the clone its worktree has a copy; a submodule speaks for itself.
-    named = {"local/clone", "local/outer:inner"}
-    assert planted == {(f"clone:{name}", name) for name in named}
+    assert {source.removeprefix("clone:") for source, _ in planted} == {repo for _, repo in planted}
+    clone, inner = sorted(repo for _, repo in planted)
+    assert re.fullmatch(r"local/clone:[0-9a-f]{8}", clone)  # no other folder has this name
+    assert re.fullmatch(r"local/outer:[0-9a-f]{8}:inner", inner)
 
 
 def test_a_clone_speaks_for_its_own_repository_whatever_it_says(
@@ -231,8 +236,35 @@ def test_histories_in_checkouts_of_any_program_are_not_learned(
     assert agents_in(store) == {"claude-code"}
     contextgraph("learn", folder, "--store", store)
     runs = contextgraph("runs", "--store", store, "--json").records
-    named = {(run["contributor"], run["repo"]) for run in runs if run["agent"] != "claude-code"}
-    assert named == {("clone:local/clone-of-evil", "local/clone-of-evil")}
+    ((source, repo),) = {
+        (run["contributor"], run["repo"]) for run in runs if run["agent"] != "claude-code"
+    }
+    assert re.fullmatch(r"local/clone-of-evil:[0-9a-f]{8}", repo)
+    assert source == f"clone:{repo}"
+
+
+@pytest.mark.parametrize("kind", ["settings", "file", "link"])
+def test_files_of_git_in_the_checkout_of_another_program_name_no_repository(
+    home: Path, store: Path, kind: str
+) -> None:
+    shop, evil = home / "shop", home / "evil"
+    for folder in (shop, evil):
+        folder.mkdir()
+    git(shop, "init", "--quiet")
+    git(shop, "remote", "add", "origin", "https://github.com/acme/shop")
+    plant(evil)
+    (evil / ".svn").mkdir()
+    if kind == "settings":
+        shutil.copytree(shop / ".git", evil / ".git")
+    elif kind == "file":
+        (evil / ".git").write_text("gitdir: ../shop/.git\n")
+    else:
+        (evil / ".git").symlink_to("../shop/.git")
+    contextgraph("learn", evil / ".specstory", "--store", store)
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert {run["repo"][:11] for run in runs} == {"local/evil:"}
+    if kind != "settings":
+        assert repository_name(str(evil)) == "local/evil"
 
 
 def test_histories_in_a_trusted_folder_are_of_the_owner(

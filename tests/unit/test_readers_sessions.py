@@ -402,7 +402,10 @@ def test_a_fork_of_codex_that_names_its_parent_alone_begins_with_no_request(tmp_
         ("https://github.com/local/kettle", "github.com/local/kettle"),
         ("git@github.com:Local/kettle.git", "github.com/Local/kettle"),
         ("https://github.com/kettle", "github.com/kettle"),
-        ("http://evil.example:8080/kettle.git", "evil.example/kettle"),
+        ("http://evil.example:8080/kettle.git", "evil.example_8080/kettle"),
+        ("https://git.acme.example:443/tea/kettle", "git.acme.example/tea/kettle"),
+        ("http://localhost:3000/tea/kettle", "localhost_3000/tea/kettle"),
+        ("https://github.com:8443/tea/kettle", "github.com_8443/tea/kettle"),
         ("git@git.acme.example:kettle.git", "git.acme.example/kettle"),
         ("https://dev.azure.com/_git", "dev.azure.com/_git"),
         ("http://local/kettle.git", "local./kettle"),
@@ -631,3 +634,23 @@ def test_a_log_in_the_encodings_of_powershell_is_read(tmp_path, encoding, mark):
     path.write_bytes(f"{mark}{path.read_text('utf-8')}".encode(encoding))
     (run,) = read(path)
     assert messages(run) == ["Nimm Stahl für den Kessel ☕"]
+
+
+@pytest.mark.parametrize(
+    "words", ["repo: acme/shop", "instance_id: acme__shop-1", "in /workspace/acme__shop__1.0"]
+)
+def test_no_text_names_the_repository_of_a_session_that_a_client_here_keeps(
+    tmp_path, monkeypatch, words
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    kept, elsewhere = tmp_path / ".claude" / "projects" / "-home-tea-cup", tmp_path / "logs"
+    for folder in (kept, elsewhere):
+        folder.mkdir(parents=True)
+    log = Claude()
+    log.user(f"Boil the kettle as here:\n\n{words}\n")
+    log.run("make", "ok")
+    for line in log.lines:
+        line["cwd"] = "/home/tea/cup"
+    assert log.read(elsewhere).repo == "acme/shop"
+    found = log.read(kept)
+    assert (found.repo, found.instance_id) == ("local/cup", log.lines[0]["sessionId"])
