@@ -504,6 +504,8 @@ _TOKENS = (
     Token("mandrill-key", ("md-",), r"md-[\w-]{22}"),
     Token("sourcegraph-token", ("sgp_",), "sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
     Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
+    Token("1password-token", ("ops_eyj",), r"ops_eyJ[\w-]{100,}+"),
+    Token("cursor-key", ("key_",), "key_[0-9a-f]{64}"),
 )
 
 # Prefixes that vendors document for what is secret, before at least so many letters and digits.

@@ -36,6 +36,7 @@ TOKENS = {
     "pypi-token": ["pyp" + "i-AgEI" + "cHlwaS5vcmc" + RANDOM],
     "huggingface-token": ["h" + "f_" + RANDOM[:34]],
     "jwt": [JWT],
+    "cursor-key": ["ke" + "y_" + HEX * 2],
 }
 
 
