@@ -33,6 +33,7 @@ from contextgraph.text import (
     mask_secrets,
     neutral,
     regex,
+    visible,
     without_private,
 )
 
@@ -40,6 +41,7 @@ MAX_KEY_BYTES = 1_024
 # File systems allow 255 bytes; the hash and the suffix need some of them.
 _MAX_NAME_BYTES = 120
 # Control characters, line ends, and halves of surrogate pairs, which no file name can hold.
+_AGENT = "agent:"  # before the name of a source that is no person
 _FORBIDDEN = regex("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSAFE = regex(r"\A\.|[^\w.,+=-]")
 
@@ -48,12 +50,12 @@ def normalised_key(key: str) -> str:
     """Return *key* as it is stored: NFC, single slashes, none at the end, secrets masked.
 
     Raises `InvalidEntryError` for a key that does not start with ``/``, that is empty or too long,
-    or that has a ``.`` or ``..`` segment or control characters.
+    or that has a ``.`` or ``..`` segment, control characters or those that cannot be seen.
     """
     if not key.startswith("/"):
         raise InvalidEntryError(f"key {key!r} must start with /, as in /user/preference/style")
-    if _FORBIDDEN.search(key):
-        raise InvalidEntryError(f"key {key!r} has control characters or a line end")
+    if _FORBIDDEN.search(key) or visible(key) != key:
+        raise InvalidEntryError(f"key {key!a} has control characters, a line end or hidden ones")
     # First as a whole: some secrets have a slash.
     whole = mask_secrets(normalize("NFC", key))
     segments = [mask_secrets(segment) for segment in whole.split("/") if segment]
@@ -744,7 +746,9 @@ def _tag_overlap(value: Json, wanted: frozenset[str]) -> float:
 def _brief_line(record: Mapping[str, Json]) -> str:
     content = record["content"]
     kind = content.get("type") if isinstance(content, dict) else None
-    parts = (str(record["key"]), kind if isinstance(kind, str) else "", _summary(content))
+    writer = _writer(record["source"])
+    of_agent = f"[{writer}]" if isinstance(writer, str) and writer.startswith(_AGENT) else ""
+    parts = (str(record["key"]), kind if isinstance(kind, str) else "", _summary(content), of_agent)
     return "- " + " ".join(" ".join(neutral(part).split()) for part in parts if part)
 
 
@@ -935,7 +939,7 @@ class KeyedMemory:
     def forget_sources(self, sources: Collection[str]) -> int:
         """Erase the keys that agents of *sources* have set; returns how many calls had set them."""
         with self._files.writing() as position:
-            keys = self._files.set_by([f"agent:{source}" for source in sources])
+            keys = self._files.set_by([f"{_AGENT}{source}" for source in sources])
             return self._files.erase(position, keys) if keys else 0
 
     def check(self) -> list[str]:

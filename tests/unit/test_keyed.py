@@ -255,13 +255,19 @@ def test_a_key_may_be_below_another_one(memory: KeyedMemory) -> None:
 def test_a_brief_shows_key_type_and_summary(memory: KeyedMemory) -> None:
     memory.set_memory(PREFERENCE, {"type": "preference", "summary": "short  answers"}, "user")
     memory.set_memory("/user/todo", {"text": "run the\ntests"}, "user")
-    memory.set_memory("/agent/x", {"a": 1}, "user")
+    memory.set_memory("/agent/x", {"a": 1}, "agent:kim")
     assert memory.brief().text.splitlines() == [
         "[Agent Memory]",
-        '- /agent/x {"a":1}',
+        '- /agent/x {"a":1} [agent:kim]',
         "- /user/todo run the tests",
         "- /user/preference/style preference short answers",
     ]
+
+
+@pytest.mark.parametrize("key", ["/agent/x\u200b", "/agent/\u202ex", "/agent/x\x00"])
+def test_a_key_that_looks_like_another_is_refused(memory: KeyedMemory, key: str) -> None:
+    with pytest.raises(InvalidEntryError, match="hidden"):
+        memory.set_memory(key, 1, "agent:kim")
 
 
 def test_importance_tags_and_age_decide_together(memory: KeyedMemory, clock: Clock) -> None:
