@@ -2,12 +2,13 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from shutil import copy
+from typing import Any, NamedTuple
 
 import pytest
 from fastapi.testclient import TestClient
@@ -20,6 +21,7 @@ from contextgraph.console.routes import add_pages
 from contextgraph.model import (
     Exposure,
     LessonStatus,
+    Link,
     Note,
     NoteKind,
     RunFilter,
@@ -29,7 +31,6 @@ from contextgraph.model import (
 )
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
-from contextgraph.store.sqlite import SqliteStore
 
 # So many that an error was met by more runs than a page looks at.
 _RUNS = 500
@@ -52,6 +53,22 @@ def filled(store: Path, count: int) -> None:
         )
         # Else the service would consolidate meanwhile.
         memory.store.admin.mark_consolidated(memory.store.admin.unconsolidated().revision)
+
+
+class Stores(NamedTuple):
+    """Files of a memory, and of one with three times as many runs."""
+
+    small: Path
+    large: Path
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    folder = tmp_path_factory.mktemp("stores")
+    made = Stores(folder / "small.db", folder / "large.db")
+    for store, count in zip(made, (_RUNS, 3 * _RUNS), strict=True):
+        filled(store, count)
+    return made
 
 
 @contextmanager
@@ -92,11 +109,9 @@ def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
 
 
 def test_a_page_costs_as_much_in_a_memory_of_three_times_as_many_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(tmp_path / "small.db", _RUNS)
-    filled(tmp_path / "large.db", 3 * _RUNS)
-    small, large = (work(tmp_path / f"{n}.db", monkeypatch) for n in ("small", "large"))
+    small, large = (work(store, monkeypatch) for store in stores)
 
     assert len(small) > 15
     costs = {
@@ -107,83 +122,79 @@ def test_a_page_costs_as_much_in_a_memory_of_three_times_as_many_runs(
     assert {path: cost for path, cost in costs.items() if cost[1] > 1.5 * cost[0] + 50} == {}
 
 
-def test_an_agent_without_runs_is_recognised_without_reading_all_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    costs = []
-    for count in (100, 400):
-        filled(tmp_path / f"{count}.db", count)
-        with (
-            counted(monkeypatch) as executed,
-            closing(SqliteStore(str(tmp_path / f"{count}.db"))) as store,
-        ):
-            store.runs.for_task(None, Scope(), 1, "other")
-            executed.clear()
-            assert not store.runs.for_task(None, Scope(), 1, "other")
-            costs.append(executed["now"])
-    assert costs[1] <= costs[0] + 5
-
-
-def test_lessons_and_notes_are_listed_without_reading_entities(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    costs = []
-    for count in (100, 400):
-        with (
-            counted(monkeypatch) as executed,
-            AgentMemory.open(str(tmp_path / f"{count}.db")) as memory,
-        ):
-            kept = memory.notes.remember("Case 7 needs fixture 5", repo="acme/shop0").id
-            now = datetime.now(UTC)
-            memory.store.notes.change(
-                new=[
-                    Note(f"ent_{n}", "", "acme/shop0", "", now, kind=NoteKind.ENTITY)
-                    for n in range(count)
-                ]
+def entities(memory: AgentMemory) -> None:
+    """Add an entity for each run, which links to the one before it."""
+    now, count = datetime.now(UTC), len(memory.store.runs.ids())
+    memory.store.notes.change(
+        new=[
+            Note(
+                f"ent_{n:05}", "", "acme/shop0", "", now, kind=NoteKind.ENTITY,
+                links=(Link("related", f"ent_{n - 1:05}"),),
             )
-            executed.clear()
-            assert [note.id for note in memory.notes.of()] == [kept]
-            assert not memory.notes.of(archived=True)
-            assert not memory.lessons.of(status=[*LessonStatus])
-            costs.append(executed["now"])
-    assert costs[1] <= costs[0] + 5
+            for n in range(count)
+        ]
+    )  # fmt: skip
 
 
-def test_a_node_is_explained_without_reading_the_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def agent_without_runs(memory: AgentMemory) -> Callable[[], bool]:
+    return lambda: memory.store.runs.for_task(None, Scope(), 1, "other") == []
+
+
+def lessons_and_notes(memory: AgentMemory) -> Callable[[], bool]:
+    entities(memory)
+    kept = memory.notes.remember("Case 7 needs fixture 5", repo="acme/shop0").id
+    return lambda: (
+        [note.id for note in memory.notes.of()] == [kept]
+        and not memory.notes.of(archived=True)
+        and not memory.lessons.of(status=[*LessonStatus])
+    )
+
+
+def what_links_to_a_note(memory: AgentMemory) -> Callable[[], bool]:
+    entities(memory)
+    return lambda: [note.id for note in memory.store.notes.linking(["ent_00007"])] == ["ent_00008"]
+
+
+def nodes(memory: AgentMemory) -> Callable[[], bool]:
+    (tally,) = memory.store.recoveries.errors(Scope(), 1)
+    (run,) = memory.store.runs.ids(limit=1)
+    explain = memory.store.admin.explain
+    return lambda: all(
+        (found := explain(node)) and found.relations for node in (run, tally.error.id)
+    )
+
+
+def sessions_of_a_period(memory: AgentMemory) -> Callable[[], bool]:
+    lately = SessionFilter(since=memory.store.runs.listed(RunFilter(), 10)[-1].seen_at)
+    return lambda: memory.store.runs.facets(lately).total == 10
+
+
+@pytest.mark.parametrize(
+    ("asked", "more"),
+    [
+        (agent_without_runs, 5),
+        (lessons_and_notes, 5),
+        (what_links_to_a_note, 5),
+        (nodes, 50),
+        (sessions_of_a_period, 5),
+    ],
+)
+def test_an_answer_costs_as_much_in_a_memory_of_three_times_as_many_runs(
+    stores: Stores,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: Callable[[AgentMemory], Callable[[], bool]],
+    more: int,
 ) -> None:
     costs = []
-    for count in (_RUNS, 3 * _RUNS):
-        filled(tmp_path / f"{count}.db", count)
+    for store in stores:
         with (
             counted(monkeypatch) as executed,
-            AgentMemory.open(str(tmp_path / f"{count}.db"), read_only=True) as memory,
+            AgentMemory.open(str(copy(store, tmp_path))) as memory,
         ):
-            (tally,) = memory.store.recoveries.errors(Scope(), 1)
-            (run,) = memory.store.runs.ids(limit=1)
+            question = asked(memory)
+            assert question()
             executed.clear()
-            for node in (run, tally.error.id):
-                explained = memory.store.admin.explain(node)
-                assert explained is not None
-                assert explained.relations
+            assert question()
             costs.append(executed["now"])
-    assert costs[1] <= costs[0] + 50
-
-
-def test_sessions_of_a_period_are_counted_without_reading_older_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    costs = []
-    for count in (100, 400):
-        filled(tmp_path / f"{count}.db", count)
-        with (
-            counted(monkeypatch) as executed,
-            closing(SqliteStore(str(tmp_path / f"{count}.db"))) as store,
-        ):
-            newest = store.runs.listed(RunFilter(), 10)[-1].seen_at
-            lately = SessionFilter(since=newest)
-            store.runs.facets(lately)
-            executed.clear()
-            assert store.runs.facets(lately).total == 10
-            costs.append(executed["now"])
-    assert costs[1] <= costs[0] + 5
+    assert costs[1] <= costs[0] + more

@@ -96,12 +96,19 @@ def _index(table: Table, where: Form, order: tuple[str, ...]) -> str | None:
         return f"{table.name}_by_key"
     if best := serving(table, where, order):
         return index_name(table, best.columns)
-    several = any(table.columns.get(column) is tuple for column, _ in where)
-    return (
-        None
-        if several or (order and order not in ((KEY,), (f"-{KEY}",)))
-        else f"{table.name}_by_key"
-    )
+    is_other = order and order not in ((KEY,), (f"-{KEY}",))
+    return None if _has_several(table, where) or is_other else f"{table.name}_by_key"
+
+
+def _has_several(table: Table, where: Form) -> bool:
+    return any(table.columns.get(column) is tuple for column, _ in where)
+
+
+def _hint(table: Table, where: Form, index: str | None) -> str:
+    if index:
+        return f" INDEXED BY {index}"
+    # The rows of a text are few: SQLite would read all rows where an index has them in order.
+    return " NOT INDEXED" if _has_several(table, where) else ""
 
 
 @lru_cache(1_000)
@@ -135,8 +142,8 @@ def _select(
     wanted: tuple[str, ...],
 ) -> str:
     index = _index(table, where, order)
-    hint = f" INDEXED BY {index}" if index else ""
     columns = ", ".join(f'n."{column}"' for column in wanted)
+    hint = _hint(table, where, index)
     sql = f"SELECT {columns} FROM {table.name} n{hint} WHERE {_condition(table, where, index)}"
     return f"{sql} ORDER BY {_order(order)} LIMIT :most"
 
@@ -250,7 +257,7 @@ class _Rows:
         is_ranged = any(how in RANGES for _, how in where)
         order = () if is_ranged else tuple(asked.by)
         index = _index(asked.table, where, order) if where else None
-        hint = f" INDEXED BY {index}" if index else ""
+        hint = _hint(asked.table, where, index)
         sql = (
             f"SELECT {', '.join([*by, 'count(*)', *sums])} FROM {asked.table.name} n{hint} "
             f"WHERE {_condition(asked.table, where, index)}"
@@ -392,7 +399,7 @@ class _Rows:
             return [{} for _ in vectors]
         form = form_of(where)
         index = _index(table, form, ()) if where else None
-        hint = f" INDEXED BY {index}" if index else ""
+        hint = _hint(table, form, index)
         owners = None
         if where:
             ((listed,),) = self._execute(
