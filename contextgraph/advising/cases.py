@@ -55,7 +55,6 @@ from contextgraph.model import (
     SimilarCase,
     Trajectory,
     Why,
-    most_informative,
     vouches,
 )
 from contextgraph.model.values import replace
@@ -386,9 +385,10 @@ def _case_of(run: Trajectory, repo: str, probability: float, title: str) -> Simi
 
 
 def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
-    fragments = store.runs.fragments(case.trajectory_id for case in cases if not case.fragments)
+    others = [case.trajectory_id for case in cases if not case.fragments]
+    fragments = store.runs.fragments(others, FRAGMENTS_SHOWN)
     return tuple(
-        replace(case, fragments=most_informative(fragments[case.trajectory_id], FRAGMENTS_SHOWN))
+        replace(case, fragments=tuple(fragments[case.trajectory_id]))
         if case.trajectory_id in fragments
         else case
         for case in cases

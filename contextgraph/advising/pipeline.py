@@ -84,7 +84,6 @@ from contextgraph.model import (
     State,
     TaskType,
     Vector,
-    most_informative,
     new_context_id,
     vouches,
 )
@@ -417,8 +416,7 @@ class MemoryRetriever:
         """
         runs = self._store.runs.for_task(TaskType(task_type), Scope(repo_context or None), top_k)
         solved = [run.id for run in runs if run.success]
-        by_run = self._store.runs.fragments(solved)
-        ranked = [most_informative(by_run[run], len(by_run[run])) for run in solved]
+        ranked = self._store.runs.fragments(solved, top_k).values()
         return tuple(filter(None, chain.from_iterable(zip_longest(*ranked))))[:top_k]
 
     def by_state(self, state: State, top_k: int = 5) -> tuple[Methodology, ...]:

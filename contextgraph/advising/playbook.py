@@ -311,9 +311,12 @@ class Playbooks:
 
     def _lost(self, runs: Iterable[Trajectory]) -> list["RunLosses"]:
         """*runs* with the steps that they lost by causes of their machine."""
+        given = [*runs]
+        known = self._store.runs.machines(run.id for run in given)
         return [
-            RunLosses(run.instance_id, run.repo, facts.losses, facts.environment, run.contributor)
-            for run, facts in self._known(runs)
+            RunLosses(run.instance_id, run.repo, one.losses, one.environment, run.contributor)
+            for run in given
+            if (one := known.get(run.id))
         ]
 
 

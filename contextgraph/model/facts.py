@@ -82,6 +82,13 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     pattern: RemedyPattern
 
 
+class RunMachine(Struct, frozen=True):
+    """The part of `RunFacts` about the machine: its *environment*, and the steps that it cost."""
+
+    environment: Environment = Environment()
+    losses: tuple[Loss, ...] = ()
+
+
 class RunFacts(Struct, frozen=True, omit_defaults=True):
     """Facts that one run shows of its project, and of its machine.
 

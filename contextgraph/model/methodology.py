@@ -214,12 +214,6 @@ INFORMATIVE_FIRST = (
 )
 
 
-def most_informative(fragments: Sequence[Fragment], count: int) -> tuple[Fragment, ...]:
-    """Return at most *count* of *fragments*: those that another run learns most from, first."""
-    ranked = sorted(fragments, key=lambda f: (INFORMATIVE_FIRST.index(f.fragment_type), f.order))
-    return tuple(ranked[:count])
-
-
 class Usage(Struct, frozen=True, omit_defaults=True):
     """Calls of a model: *requests*, *tokens*, *cost* in US dollars, and how many texts were *cut*.
 

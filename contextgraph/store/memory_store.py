@@ -79,6 +79,7 @@ _EDGES = (tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tabl
 # each took 31 MB.
 RUNS_AT_ONCE = 256
 NOTES_AT_ONCE = 1_000
+_INFORMATIVE = {kind.value: place for place, kind in enumerate(model.INFORMATIVE_FIRST)}
 _CONSOLIDATED, _GATE, _LEASE, _NAMES = "consolidated", "gate", "lease", "names"
 _ORDERS = {
     model.RunOrder.NEWEST: "-seen_at",
@@ -663,26 +664,41 @@ class RunStore(_Part):
 
     def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
         """Return by run id the facts about project and machine; they are stored with the run."""
-        named = [_keyed(trajectory_ids)]
-        runs, facts = self._port.find(
-            [
-                Question(tables.RUN, named, (KEY,), wanted=(KEY,)),
-                Question(tables.FACTS, named, wanted=(KEY, VALUE)),
-            ]
-        )
-        texts = dict(facts)
-        return {run: rules.facts_from(texts.get(run), run) for (run,) in runs}
+        return self._facts(model.RunFacts, trajectory_ids)
 
-    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[model.Fragment]]:
-        """Return the fragments of runs in their order, by run id, without unknown runs."""
+    def machines(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunMachine]:
+        """Return by run id the facts about its machine alone: most of them are of the project."""
+        return self._facts(model.RunMachine, trajectory_ids)
+
+    @_of_one_state
+    def _facts(self, kind: type[Kind], trajectory_ids: Iterable[str]) -> dict[str, Kind]:
+        named = [*trajectory_ids]
+        known = _values(self._port, tables.FACTS, named, partial(tables.value_of, kind))
+        others = [_keyed(run for run in named if run not in known)]
+        for (run,) in self._find(Question(tables.RUN, others, limit=1, wanted=(KEY,))):
+            raise StoreError(f"run {run} has no facts: contextgraph call rebuild makes them")
+        return known
+
+    def fragments(
+        self, trajectory_ids: Iterable[str], most: int | None = None
+    ) -> Mapping[str, Sequence[model.Fragment]]:
+        """Return the fragments of runs in their order, by run id, without unknown runs.
+
+        With *most* only so many of each run: the most informative ones first.
+        """
         ids = [*trajectory_ids]
+        wanted = ("run", "kind", VALUE)
         found = self._find(
-            Question(tables.FRAGMENT, [_keyed(ids, "run")], ("run", "place"), wanted=("run", VALUE))
+            Question(tables.FRAGMENT, [_keyed(ids, "run")], ("run", "place"), wanted=wanted)
         )
-        by_run: dict[str, list[model.Fragment]] = {one: [] for one in ids}
-        for run, text in found:
-            by_run[run].append(_fragment(text))
-        return by_run
+        by_run: dict[str, list[tuple[str, str]]] = {one: [] for one in ids}
+        for run, kind, text in found:
+            by_run[run].append((kind, text))
+        if most is not None:
+            for known in by_run.values():
+                known.sort(key=lambda one: _INFORMATIVE[one[0]])
+                del known[max(0, most) :]
+        return {run: [_fragment(text) for _, text in known] for run, known in by_run.items()}
 
     @_of_one_state
     def find_fragments(

@@ -66,13 +66,6 @@ def packed(raw: model.RawTrajectory) -> bytes:
     return compressed
 
 
-def facts_from(data: str | None, identity: str) -> model.RunFacts:
-    """Return the facts of the run *identity*, decoded from *data*; raises `StoreError`."""
-    if data is None:
-        raise StoreError(f"run {identity} has no facts: contextgraph call rebuild makes them")
-    return from_json(model.RunFacts, data)
-
-
 def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
     """Return the run *identity*, read from the *data* of `packed`; raises `DamagedRunError`."""
     load("zstandard")
