@@ -5,6 +5,7 @@ SWE-Gym, R2E-Gym), answered by ``tool`` or ``user`` messages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from contextgraph.errors import ReadError
@@ -23,6 +24,7 @@ from contextgraph.readers.conversation import (
     has_blocks,
     time_in,
 )
+from contextgraph.readers.envelopes import thought_and_command
 from contextgraph.readers.format import (
     Format,
     Place,
@@ -152,14 +154,16 @@ def _model(row: Row) -> str:
 
 def turns_of(messages: Iterable[Row]) -> Iterator[Turn]:
     """Yield turns of chat *messages*; a user message after calls in the text is a result."""
-    unanswered = 0
-    for message in messages:
+    unanswered, rest = 0, [*messages, {}]
+    for message, following in pairwise(rest):
         role = message.get("role")
         if has_blocks(message.get("content")):
             is_agent = role == "assistant"
             yield from block_turns(rows_at(message, "content"), is_agent=is_agent)
         elif role == "assistant":
             turns = list(_reply(message))
+            if not any(isinstance(turn, Call) for turn in turns) and _is_answer(following):
+                turns = [*_reply_in_text(message)]
             unanswered = sum(isinstance(turn, Call) and not turn.id for turn in turns)
             yield from turns
         elif role in ("tool", "function"):
@@ -173,6 +177,18 @@ def turns_of(messages: Iterable[Row]) -> Iterator[Turn]:
                 yield Result(words)
             else:
                 yield UserMessage(words)
+
+
+def _is_answer(message: Row) -> bool:
+    return message.get("role") == "user" and bool(_ANSWER.match(content_text(message)))
+
+
+def _reply_in_text(message: Row) -> Iterator[Turn]:
+    """The command in the last block of a reply that was answered, as SWE-agent asks for it."""
+    thought, command = thought_and_command(content_text(message))
+    yield Thought(thought)
+    if command:
+        yield Call("bash", {"command": command})
 
 
 def _answered_call(message: Row) -> str:

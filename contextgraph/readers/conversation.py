@@ -567,13 +567,13 @@ class _Builder:
         self._end_reply()
         text = said(clean(message.text).strip())
         if not self._drafts:
-            self._task += [text] if text else []
+            self._task += [text] if text and text not in self._task else []
             self._asked_at = self._asked_at or (message.time if text else None)
             self._asked_as = self._asked_as or _client_id(message.message if text else "")
             return
         last = self._drafts[-1]
         last.interrupted |= message.interrupted
-        if text:
+        if text and text not in last.messages:  # else it was interrupted, and sent again
             last.messages.append(text)
             last.messaged_at = last.messaged_at or message.time
             last.message_id = last.message_id or _client_id(message.message)

@@ -1,6 +1,7 @@
 """Chats of GitHub Copilot in VS Code, which keeps each in a file of its workspace."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -87,25 +88,30 @@ def _built(lines: Sequence[Row]) -> Json:
     """The chat after all changes: 0 is the whole, 1 sets a path, 2 adds to a list, 3 deletes."""
     state: Any = {}
     for line in lines:
-        path, value = line.get("k") or [], line.get("v")
+        path = line.get("k") or []
         if not path:
-            state = value
+            state = line.get("v")
             continue
-        inner = state
-        for key in path[:-1]:
-            inner = inner[key]
-        last = path[-1]
-        if line["kind"] == _PUSH:
-            kept = inner[last] if isinstance(inner, list) else inner.get(last) or []
-            if "i" in line:  # from there on the list is replaced
-                kept = kept[: line["i"]]
-            inner[last] = [*kept, *(value or [])]
-        elif line["kind"] == _DELETE:
-            del inner[last]
-        else:
-            inner[last] = value
+        with suppress(LookupError, TypeError):  # of a place that is not there, as after a lost line
+            _change(state, path, line)
     built: Json = state
     return built
+
+
+def _change(state: Any, path: Sequence[Any], line: Row) -> None:
+    inner, value = state, line.get("v")
+    for key in path[:-1]:
+        inner = inner.setdefault(key, {}) if isinstance(inner, dict) else inner[key]
+    last = path[-1]
+    if line["kind"] == _PUSH:
+        kept = inner[last] if isinstance(inner, list) else inner.get(last) or []
+        if "i" in line:  # from there on the list is replaced
+            kept = kept[: line["i"]]
+        inner[last] = [*kept, *(value or [])]
+    elif line["kind"] == _DELETE:
+        del inner[last]
+    else:
+        inner[last] = value
 
 
 def _folder(place: Place) -> str:

@@ -245,7 +245,11 @@ def _cursor(database: Database) -> Iterator[dict[str, Any]]:
             header.get("bubbleId") for header in listed or () if isinstance(header, dict)
         ] or list(by_id)
         bubbles = [by_id[bubble] for bubble in order if bubble in by_id]
-        yield {"composerId": id_, "bubbles": [b for b in bubbles if isinstance(b, dict)]}
+        yield {
+            "composerId": id_,
+            "createdAt": facts.get("createdAt") if isinstance(facts, dict) else None,
+            "bubbles": [b for b in bubbles if isinstance(b, dict)],
+        }
 
 
 class _Kind(NamedTuple):

@@ -231,7 +231,7 @@ _HEADERS = (
     regex(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),
 )
 # Written by Codex before what a script printed, which may be the JSON of a command's result.
-_SCRIPT = regex(r"\AScript [a-z]+\n(?:Wall time.*\n)?Output:(?:\n+|\Z)")
+_SCRIPT = regex(r"\AScript [a-z]+(?: with cell ID \d+)?\n(?:Wall time.*\n)?Output:(?:\n+|\Z)")
 _TRAILERS = (
     regex(
         r"\n?\[(?:The command completed|Command(?: -?\d+)? finished) with exit code "

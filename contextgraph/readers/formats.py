@@ -114,7 +114,8 @@ def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | Read
             yield from _wrapped(value, place, depth)
     elif depth and depth < _DEEPEST and isinstance(value, list):
         for item in value if value and isinstance(value[0], dict) else ():
-            yield from _runs(item, place, depth + 1)
+            is_paged = isinstance(item, dict) and item.keys() >= {"row_idx", "row"}
+            yield from _runs(item["row"] if is_paged else item, place, depth + 1)
 
 
 def _parsed(form: Format, value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:

@@ -88,6 +88,8 @@ _CLAUDE_SILENT = frozenset(
 )
 _CLAUDE_LEARNED = (*_CLAUDE_MESSAGES, "system", "result", "attachment", "queue-operation")
 _CLAUDE_ITSELF = "<synthetic>"  # in the place of a model: the program wrote this
+# Agents that begin with all of a session and say one thing to the program.
+_CLAUDE_ASIDE = ("acompact-", "aprompt_suggestion-")
 _CLAUDE_KIND = regex(r"[a-z]+(?:-[a-z]+)*")
 _CLAUDE_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
 # Claude Code's own words to the model at the end of what a tool returned.
@@ -151,6 +153,7 @@ class _ClaudeSession(Struct):
 
     *queued* are prompts that were typed while the agent worked, and of which no line says yet how
     they reached it. *usages* are the tokens of each reply. *origin* is the session that it forks.
+    *below* counts the lines of other folders in a repository, as its branch says.
     *tools* are the names of the called tools by the ids of their calls.
     """
 
@@ -162,8 +165,10 @@ class _ClaudeSession(Struct):
     tools: dict[str, str] = field(default_factory=dict)
     model: str = ""
     folder: str = ""
+    below: Counter[str] = field(default_factory=Counter)
     ending: str = ""
     origin: "_ClaudeSession | None" = None
+    is_in_repository: bool = False
 
     def add(self, kind: str, row: Row, message: Row, turns: Sequence[Turn]) -> None:
         """Take in a line of a *kind*, its *message* and its *turns*."""
@@ -181,9 +186,21 @@ class _ClaudeSession(Struct):
             self.usages[loose_text(message, "id") or f"{len(self.usages)}"] = usage
         if by_model and not self.model:
             self.model = text(message, "model")
-        self.folder = self.folder or text(row, "cwd")
+        folder = text(row, "cwd")
+        self.folder = self.folder or folder
+        if folder != self.folder and row.get("gitBranch"):
+            self.below[folder] += 1
+        elif row.get("gitBranch"):
+            self.is_in_repository = True
         if kind == "result":
             self.ending = text(row, "subtype")
+
+    def worked_in(self) -> str:
+        """Return where it began; where that is in no repository, the one that most lines are of."""
+        if self.is_in_repository or not self.below:
+            return self.folder
+        most = PurePath(max(self.below, key=lambda folder: self.below[folder]))
+        return str([above for above in (most, *most.parents) if str(above) in self.below][-1])
 
     def forget_repeated_request(self) -> None:
         """Remove a request at the end that was made before: what follows it is a copy."""
@@ -259,7 +276,8 @@ def claude_runs(
     for session in sessions.values():
         if (tree := trees.get(session.agent)) and (rewound := tree.rewound()):
             session.turns = without(rewound, session.turns)
-    begun = [session for session in sessions.values() if session.turns]
+    own = (one for one in sessions.values() if not one.agent.startswith(_CLAUDE_ASIDE))
+    begun = [session for session in own if session.turns]
     if not begun and unknown:
         version = next(filter(None, versions), "")
         yield not_understood(name, unknown, place, version)
@@ -346,7 +364,7 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
     facts = {
         "agent": f"{name}/subagent" if session.agent else name,
         "model": session.model,
-        "folder": session.folder,
+        "folder": session.worked_in(),
         "session": session.id,
         "exit_status": session.ending,
     }
@@ -535,7 +553,9 @@ _CODEX_CONTEXT = regex(
     r"\s*(?:<(?:environment_context|user_instructions|permissions|skill|turn_aborted)|# AGENTS)"
 )
 _CODEX_FOLDER = regex(r"\s*<environment_context>\s*(?:<cwd>|Current working directory: )([^<\n]+)")
-_CODEX_RUNNING = regex(r"^Process running with session ID (\d+)", re.MULTILINE)
+_CODEX_RUNNING = regex(r"^(?:Process|Script) running with ((?:session|cell) ID \d+)", re.MULTILINE)
+# The tools that ask for what runs in the background, with the argument that names it.
+_CODEX_POLLS = {"write_stdin": "session", "wait": "cell"}
 # The folder of a rollout: those of all days lie three above it.
 _CODEX_DAY = regex(r"/\d{4}/\d\d/\d\d\Z")
 # How long copying the history of another rollout takes at most, at the start of a fork.
@@ -704,8 +724,8 @@ class _CodexSession(Struct):
     """Makes turns of the lines of a rollout.
 
     *scripts* are calls of the tool that runs JavaScript, by id, with the commands that it started.
-    *running* are the calls of commands in the background, by the number of their process. *asked*
-    are the numbers of the lines with requests, in a thread whose history has pages.
+    *running* are calls of what runs in the background, by what names it. *asked* are the
+    numbers of the lines with requests, in a thread whose history has pages.
     """
 
     scripts: dict[str, list[Result]] = field(default_factory=dict)
@@ -757,10 +777,11 @@ class _CodexSession(Struct):
     def _call(self, called: str, item: Row, time: datetime | None) -> Iterator[Turn]:
         tool, id_ = text(item, "name") or "local_shell", _codex_id(item)
         arguments = _codex_arguments(called, item)
-        process = str(arguments.get("session_id", ""))
-        if tool == "write_stdin" and process in self.running and not arguments.get("chars"):
-            self.polls[id_] = self.running[process]
-            return
+        if (kind := _CODEX_POLLS.get(tool)) and not arguments.get("chars"):
+            running = self.running.get(f"{kind} ID {arguments.get(f'{kind}_id')}")
+            if running:
+                self.polls[id_] = running
+                return
         script = text(item, "input") if called == "custom_tool_call" and tool == "exec" else ""
         if not (calls := calls_in_script(script)):
             yield Call(tool, arguments, id_, time)
@@ -783,11 +804,10 @@ class _CodexSession(Struct):
     def _answer(self, item: Row) -> Iterator[Turn]:
         result = _codex_result(item)
         if result.id in self.polls:
-            yield replace(result, id=self.polls.pop(result.id), continues=True)
-            return
+            result = replace(result, id=self.polls.pop(result.id), continues=True)
         if started := _CODEX_RUNNING.search(result.text):
             self.running[started[1]] = result.id
-        if executed := self.scripts.pop(result.id, []):
+        elif executed := self.scripts.pop(result.id, []):
             last = next((one for one in executed if one.exit_code), executed[-1])
             words = result.text if output_in(result.text).text.strip() else last.text
             result = replace(result, text=words, exit_code=last.exit_code, cwd=last.cwd)
@@ -1172,8 +1192,11 @@ def cursor_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]
         facts = _cursor_facts(place)
         yield from lines_run(CURSOR, _cursor_turns, lambda _: facts, value, place)
         return
-    bubbles = rows_at(value, "bubbles")
-    yield from lines_run(CURSOR, _bubble_turns, _bubble_facts, [value, *bubbles], place)
+    lines, created = [value, *rows_at(value, "bubbles")], time_in(value, "createdAt")
+    for run in lines_run(CURSOR, _bubble_turns, _bubble_facts, lines, place):
+        if isinstance(run, RawTrajectory) and created:
+            run = replace(run, started_at=created)  # noqa: PLW2901
+        yield run
 
 
 def _cursor_facts(place: Place) -> dict[str, str]:
@@ -1207,9 +1230,10 @@ def _bubble_turns(row: Row) -> Iterator[Turn]:
     if "bubbles" in row:
         return
     words, tool = text(row, "text") or text(row, "rawText"), row.get("toolFormerData")
-    yield UserMessage(words) if row.get("type") == 1 else Thought(words, time_in(row))
+    time = time_in(row, "createdAt")
+    yield UserMessage(words, time=time) if row.get("type") == 1 else Thought(words, time)
     if isinstance(tool, dict) and tool.get("name"):
-        yield call_in(tool, time_in(row))
+        yield call_in(tool, time)
         if tool.get("result") is not None:
             status, facts = tool.get("status"), json_arguments(tool["result"])
             yield Result(

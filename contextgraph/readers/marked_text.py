@@ -49,15 +49,18 @@ from contextgraph.text import regex
 from contextgraph.trace.actions import SHELL_TOOLS
 
 CLINE = "cline"
-ROO = "roo-code"
 AIDER = "aider"
 
 # The SDK of Cline keeps a session in ``ID.messages.json``, with its manifest in ``ID.json``.
 _LONGEST_MANIFEST = 1 << 20
 _MESSAGES = ".messages.json"
 _HISTORY_ITEM = "history_item.json"
-# Roo Code keeps tasks as Cline does, in a folder of its own extension of VS Code.
-ROO_EXTENSION = "rooveterinaryinc.roo-cline"
+# Others keep tasks as Cline does, each in the folder of its own extension of VS Code.
+_EXTENSIONS = {
+    "saoudrizwan.claude-dev": CLINE,
+    "rooveterinaryinc.roo-cline": "roo-code",
+    "kilocode.kilo-code": "kilo-code",
+}
 AIDER_START = "# aider chat started at "
 
 _CLINE_RESULT = regex(r"\A\[(?P<tool>\w+)(?: for '.*?')?\] Result:\s*", re.DOTALL)
@@ -101,17 +104,15 @@ def is_cline(value: object) -> bool:
 def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """Yield the run of one task; the folder of the extension says whose it is."""
     messages = rows_at(value, "messages") if isinstance(value, dict) else value
-    facts, is_roo = _cline_facts(place), ROO_EXTENSION in PurePath(place.file).parts
+    facts, parts = _cline_facts(place), PurePath(place.file).parts
+    agent = next((_EXTENSIONS[part] for part in parts if part in _EXTENSIONS), CLINE)
 
     def facts_of(message: Row) -> dict[str, str]:
         named = _CLINE_FOLDER.search(shown(message.get("content")))
         return {**({"folder": named[1]} if named else {}), **facts}
 
     for run in lines_run(CLINE, _cline_turns, facts_of, messages, place):
-        if is_roo and isinstance(run, RawTrajectory):
-            yield replace(run, agent=ROO)
-        else:
-            yield run
+        yield replace(run, agent=agent) if isinstance(run, RawTrajectory) else run
 
 
 def _cline_facts(place: Place) -> dict[str, str]:
@@ -609,7 +610,7 @@ def _block(head: str) -> str | None:
 FORMATS = (
     history(
         CLINE,
-        "messages, the first with <task> or <environment_details> (Cline, Roo Code)",
+        "messages, the first with <task> or <environment_details> (Cline, Roo Code, Kilo Code)",
         recognises=is_cline,
         runs=cline_runs,
         omits="images, ui_messages.json, checkpoints, details of the environment",
@@ -625,7 +626,7 @@ FORMATS = (
                     (f"{user}/globalStorage/{extension}/tasks/*/{TASK_FILE}",),
                     agent=agent,
                 )
-                for agent, extension in ((CLINE, "saoudrizwan.claude-dev"), (ROO, ROO_EXTENSION))
+                for extension, agent in _EXTENSIONS.items()
                 for folder, user in VS_CODE
             ),
         ),

@@ -68,7 +68,10 @@ def is_opencode_tree(value: object) -> bool:
 
 
 def _is_tree_session(row: object) -> bool:
-    return isinstance(row, dict) and row.keys() >= {"id", "projectID", "directory"}
+    if not isinstance(row, dict):
+        return False
+    is_first = row.keys() >= {"id", "version", "time"} and str(row["id"]).startswith("ses_")
+    return is_first or row.keys() >= {"id", "projectID", "directory"}
 
 
 def _of_tree(value: Row) -> Row:
@@ -93,7 +96,7 @@ def opencode_runs(value: Row, place: Place) -> Iterator[RawTrajectory]:
     is_subagent = info.get("parentID") or info.get("parent_id")
     facts = {
         "agent": f"{OPENCODE}/subagent" if is_subagent else OPENCODE,
-        "folder": _folder(info),
+        "folder": _folder(info) or next(filter(None, map(_folder_of, messages)), ""),
         "session": text(info, "id"),
         "model": next(filter(None, map(_model, messages)), ""),
     }
@@ -131,6 +134,11 @@ def _folder(info: Row) -> str:
     folder, project = text(info, "directory"), loose_text(info, "worktree")
     is_made = "/opencode/worktree/" in folder and not os.path.isdir(folder)
     return project if is_made and project.strip("/") else folder
+
+
+def _folder_of(reply: Row) -> str:
+    """The folder in which a reply was made; in the first tree of files the session names none."""
+    return loose_text(row_at(row_at(reply, "info"), "path"), "cwd")
 
 
 def _model(message: Row) -> str:
@@ -220,7 +228,11 @@ FORMATS = (
         kept=(
             Kept(
                 ".local/share",
-                ("opencode/opencode*.db", "opencode/storage/session/*/ses_*.json"),
+                (
+                    "opencode/opencode*.db",
+                    "opencode/storage/session/*/ses_*.json",
+                    "opencode/project/*/storage/session/info/ses_*.json",
+                ),
                 "XDG_DATA_HOME",
             ),
         ),

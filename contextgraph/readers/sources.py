@@ -281,14 +281,17 @@ def _tree(file: str) -> tuple[str, ...]:
     """Return the files of a session of OpenCode before 1.2, which kept a tree of JSON files.
 
     They are that of the session, of its messages, and of their parts, in order; none where *file*
-    is not that of a session.
+    is not that of a session. The first of these trees had all below the folder "session".
     """
     path = Path(file)
-    tree = path.parents[2] if len(path.parents) > 2 else path
-    if path.parent.parent != tree / "session" or not _TREE_SESSION.fullmatch(path.name):
+    sessions = path.parent.parent
+    if sessions.name != "session" or not _TREE_SESSION.fullmatch(path.name):
         return ()
+    is_first = path.parent.name == "info"
+    tree = sessions if is_first else sessions.parent
     messages = sorted((tree / "message" / path.stem).glob("*.json"))
-    folders = [tree / "part" / message.stem for message in messages]
+    parts_of = tree / "part" / path.stem if is_first else tree / "part"
+    folders = [parts_of / message.stem for message in messages]
     parts = [part for folder in folders for part in sorted(folder.glob("*.json"))]
     files = (path, *messages, *parts)
     return tuple(str(file) for file in files if file.is_file() and not file.is_symlink())

@@ -17,6 +17,7 @@ from contextgraph.readers.format import Format, Place, Row, row_at, rows_at
 NAME = "openinference"
 _KIND = "openinference.span.kind"
 _LISTS = ("data", "spans")
+_EXPORT = "resourceSpans"  # of OTLP in JSON
 _MODEL_CALL = "LLM"
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -27,8 +28,10 @@ def recognises(value: object) -> bool:
 
 
 def is_span(value: object) -> bool:
-    """Return True if *value* is one span, in its own form or as the row of a table."""
-    return isinstance(value, dict) and "resourceSpans" not in value and bool(_kind_of(value))
+    """Return True if *value* is one span, as the row of a table too, or one export of OTLP."""
+    if not isinstance(value, dict):
+        return False
+    return any(map(_kind_of, _spans(value))) if _EXPORT in value else bool(_kind_of(value))
 
 
 def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
@@ -49,21 +52,27 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
 
 def _spans(value: Any) -> Sequence[Row]:
     if isinstance(value, list):
-        return [span for span in value if isinstance(span, dict)]
+        return [span for one in value if isinstance(one, dict) for span in _exported(one)]
     if not isinstance(value, dict):
         return ()
-    resources = value.get("resourceSpans")
-    if isinstance(resources, list):
-        return [
-            span
-            for resource in rows_at(value, "resourceSpans")
-            for scope in rows_at(resource, "scopeSpans")
-            for span in rows_at(scope, "spans")
-        ]
+    if _EXPORT in value:
+        return _exported(value)
     for name in _LISTS:
         if isinstance(value.get(name), list):
             return _spans(value[name])
     return [value]
+
+
+def _exported(value: Row) -> Sequence[Row]:
+    """The spans of an export of OTLP; *value* itself where it is none."""
+    if not isinstance(value.get(_EXPORT), list):
+        return [value]
+    return [
+        span
+        for resource in rows_at(value, _EXPORT)
+        for scope in rows_at(resource, "scopeSpans")
+        for span in rows_at(scope, "spans")
+    ]
 
 
 def _kind_of(span: Row) -> str:

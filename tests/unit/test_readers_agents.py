@@ -986,11 +986,36 @@ def test_spans_are_read_in_each_form_in_which_they_are_exported(form, tmp_path):
     assert run.steps == EXPECTED["openinference"][0].steps
 
 
+def test_a_trace_that_is_exported_span_by_span_is_one_run(tmp_path):
+    lines = (SAMPLES / "openinference" / "spans.jsonl").read_bytes().splitlines()
+    spans = otlp([orjson.loads(line) for line in lines])["resourceSpans"][0]["scopeSpans"][0]
+    exports = [{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]} for span in spans["spans"]]
+    (run,) = read(as_jsonl(tmp_path / "spans.jsonl", *exports))
+    assert run.steps == EXPECTED["openinference"][0].steps
+
+
 def test_traces_in_one_file_are_runs_of_their_own(tmp_path):
     lines = (SAMPLES / "openinference" / "spans.jsonl").read_text()
     path = tmp_path / "spans.jsonl"
     path.write_text(lines + lines.replace('"t1"', '"t2"'))
     assert [(run.session, run.instance_id) for run in read(path)] == [("t1", "t1"), ("t2", "t2")]
+
+
+def test_commands_in_blocks_are_calls_where_an_observation_follows(tmp_path):
+    messages = [
+        {"role": "user", "content": "Mend the kettle."},
+        {"role": "assistant", "content": "DISCUSSION\nI look.\n\n```\nls\n```"},
+        {"role": "user", "content": "OBSERVATION:\nboil.py"},
+        {"role": "assistant", "content": "It is:\n```\nboil()\n```"},
+    ]
+    row = {"row_idx": 1, "row": {"messages": orjson.dumps(messages).decode()}}
+    path = tmp_path / "rows.json"
+    path.write_bytes(orjson.dumps({"features": [{"name": "messages"}], "rows": [row]}))
+    (run,) = read(path)
+    assert [(step.action.text, step.observation) for step in run.steps] == [
+        ("ls", "boil.py"),
+        ("", None),
+    ]
 
 
 def test_a_result_that_names_its_call_in_a_list_is_the_result_of_that_call(tmp_path):

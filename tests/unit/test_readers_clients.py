@@ -828,17 +828,77 @@ def test_a_chat_of_vs_code_has_the_folder_of_its_workspace(tmp_path, workspace, 
     assert run.folder == folder
 
 
-def test_tasks_of_the_command_line_of_cline_are_discovered(tmp_path):
+@pytest.mark.parametrize(
+    ("agent", "folder"),
+    [
+        ("cline", ".cline/data/tasks/t1"),
+        ("kilo-code", ".config/Code/User/globalStorage/kilocode.kilo-code/tasks/t1"),
+    ],
+)
+def test_tasks_of_other_relatives_of_cline_are_discovered(tmp_path, agent, folder):
     conversation: list[Line] = [
         {"role": "user", "content": "<task>\nBoil the kettle\n</task>"},
         {"role": "assistant", "content": "It boils."},
     ]
-    task = tmp_path / ".cline/data/tasks/t1"
+    task = tmp_path / folder
     task.mkdir(parents=True)
     (task / "api_conversation_history.json").write_bytes(orjson.dumps(conversation))
     (history,) = discover(tmp_path, {}).histories
     (run,) = read(*history.files)
-    assert (run.agent, run.task) == ("cline", "Boil the kettle")
+    assert (history.agent, run.agent, run.task) == (agent, agent, "Boil the kettle")
+
+
+def test_a_change_to_a_chat_of_vs_code_that_fits_nowhere_costs_no_other(tmp_path):
+    """vshulcz/deja-vu #3061: a line of the log of changes may be lost."""
+    said: Line = {"message": "Boil the kettle", "response": []}
+    ran = {"toolCallId": "t1", "toolId": "run_in_terminal", "toolSpecificData": {}}
+    chat = {"version": 3, "sessionId": "v-1", "requests": [{**said, "requestId": "r1"}]}
+    changes: list[tuple[int, list[Any], Any]] = [
+        (1, ["inputState", "attachments"], []),
+        (2, ["requests", 0, "response"], [ran]),
+        (1, ["requests", 4, "response"], []),
+        (
+            1,
+            ["requests", 0, "response", 0, "toolSpecificData", "terminalCommandState"],
+            {"exitCode": 2},
+        ),
+    ]
+    lines = [{"kind": kind, "k": path, "v": value} for kind, path, value in changes]
+    (run,) = read(written(tmp_path / "chatSessions/v-1.jsonl", [{"kind": 0, "v": chat}, *lines]))
+    assert [step.exit_code for step in run.steps] == [2]
+
+
+def test_the_first_tree_of_files_of_opencode_is_read(tmp_path):
+    """Pilan-AI/mnemo #2: all lay below the folder of sessions."""
+    tree = tmp_path / ".local/share/opencode/project/home-tea-kettle/storage/session"
+    path = {"cwd": "/home/tea/kettle", "root": "/home/tea/kettle"}
+    state = {"status": "completed", "input": {"command": "make"}, "output": "no lid"}
+    files: dict[str, Line] = {
+        "info/ses_1": {"id": "ses_1", "version": "0.3.1", "title": "", "time": {"created": 1}},
+        "message/ses_1/msg_1": {"id": "msg_1", "role": "user", "time": {"created": 1}},
+        "message/ses_1/msg_2": {"id": "msg_2", "role": "assistant", "path": path},
+        "part/ses_1/msg_1/prt_1": {"messageID": "msg_1", "type": "text", "text": "Boil"},
+        "part/ses_1/msg_2/prt_2": {"messageID": "msg_2", "type": "tool", "tool": "bash"},
+    }
+    files["part/ses_1/msg_2/prt_2"]["state"] = {**state, "metadata": {"exit": 2}}
+    for name, content in files.items():
+        written(tree / f"{name}.json", [content])
+    (history,) = discover(tmp_path, {}).histories
+    runs, failed, _ = read_all(*history.files)
+    assert (failed, [run.task for run in runs]) == ([], ["Boil"])
+    assert (runs[0].repo, runs[0].steps[0].exit_code) == ("local/kettle", 2)
+
+
+def test_a_chat_of_cursor_has_times(tmp_path):
+    bubbles = [
+        {"type": 1, "text": "Boil the kettle", "createdAt": "2026-10-05T09:00:00.123Z"},
+        {"type": 2, "text": "It boils.", "createdAt": "2026-10-05T09:00:04.123Z"},
+    ]
+    chat = {"composerId": "c-1", "createdAt": 1_790_000_000_000, "bubbles": bubbles}
+    (run,) = read(written(tmp_path / "chat.json", [chat]))
+    assert run.started_at is not None
+    assert run.started_at.timestamp() == 1_790_000_000
+    assert [str(step.timestamp) for step in run.steps] == ["2026-10-05 09:00:04.123000+00:00"]
 
 
 def test_what_a_person_in_the_loop_of_mini_swe_agent_types_was_said(tmp_path):

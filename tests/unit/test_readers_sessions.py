@@ -342,6 +342,22 @@ def test_a_command_in_the_background_ends_where_it_is_asked_for(tmp_path):
     assert "case 2 failed" in str(step.observation)
 
 
+def test_a_script_in_the_background_ends_where_it_is_waited_for(tmp_path):
+    log = Codex("c0de")
+    log.user("Boil the kettle")
+    log.script("c1", 'text(await tools.exec_command({cmd: "make test"}));', "")
+    head = "Script running with cell ID 7\nWall time 10.0 seconds\nOutput:\n"
+    log.lines[-1]["payload"]["output"] = f"{head}case 1 ok"
+    log.call("c2", "wait", cell_id="7")
+    log.output(
+        "c2", 'Script completed\nWall time 1.0 seconds\nOutput:\n{"exit_code":1,"output":"no"}'
+    )
+    (run,) = read(log.file(tmp_path))
+    (step,) = run.steps
+    assert (step.action.text, step.exit_code) == ("make test", 1)
+    assert step.observation == "case 1 ok\nno"
+
+
 @pytest.mark.parametrize("stamped", ["with its own time", "as they were"])
 def test_a_fork_of_codex_is_a_run_of_what_is_its_own(tmp_path, stamped):
     parent = Codex("0001")
@@ -528,6 +544,46 @@ def test_an_answer_of_iflow_may_have_several_parts(tmp_path, is_list):
     block["content"] = {"responseParts": parts, "resultDisplay": "1 failed"}
     (step,) = log.read(tmp_path).steps
     assert step.observation == "no lid"
+
+
+def test_a_request_that_was_interrupted_and_sent_again_is_said_once(tmp_path):
+    log = Claude()
+    log.user("Boil the kettle")
+    log.user("[Request interrupted by user]")
+    log.user("Boil the kettle")
+    log.run("make test", "ok")
+    for _ in range(2):
+        log.user("From now on always use glass")
+        log.user("[Request interrupted by user]")
+    log.reply("Yes.")
+    run = log.read(tmp_path)
+    assert (run.task, messages(run)) == ("Boil the kettle", ["From now on always use glass"])
+
+
+@pytest.mark.parametrize("agent", ["acompact-1f", "aprompt_suggestion-2e"])
+def test_what_the_program_asks_an_agent_of_its_own_is_no_session(tmp_path, agent):
+    log = begun()
+    log.user("Write a summary of all that was said.")
+    log.reply("They want tea.")
+    for line in log.lines:
+        line |= {"isSidechain": True, "agentId": agent}
+    skipped = list[SkippedError]()
+    assert list(read(written(tmp_path / "a.jsonl", log.lines), on_skip=skipped.append)) == []
+    assert len(skipped) == 1
+
+
+@pytest.mark.parametrize(("branch", "repo"), [("", "local/kettle"), ("main", "local/all")])
+def test_a_session_that_began_in_no_repository_is_of_the_one_below(tmp_path, branch, repo):
+    log = begun()
+    for line in log.lines:
+        line |= {"cwd": "/srv/tea/all", "gitBranch": branch}
+    before = len(log.lines)
+    log.run("ls", "lid")
+    log.run("ls lid", "")
+    for line in log.lines[before:]:
+        line |= {"cwd": "/srv/tea/all/kettle/lid", "gitBranch": "main"}
+    log.lines[before]["cwd"] = "/srv/tea/all/kettle"
+    assert log.read(tmp_path).repo == repo
 
 
 def test_what_lies_beside_sessions_is_skipped_with_its_reason(tmp_path):
