@@ -277,9 +277,10 @@ def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> M
 
 def _open_run(caller: Caller, identity: str) -> OpenRun:
     run = caller.tenant.live.get(identity)
-    if run is None:
+    token = caller.token
+    if run is None or not (run.source == token.source or token.allows(TokenScope.ADMIN)):
         raise HTTPException(
-            404, f"no live run {identity}: it is finished, or was not used for long"
+            404, f"no live run {identity} of this token: it is finished, or was not used for long"
         )
     return run
 

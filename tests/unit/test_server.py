@@ -316,6 +316,8 @@ def test_a_live_run_is_advised_and_learned(service: Served, client: TestClient) 
     live = f"/v1/runs/live/{client.post('/v1/runs/live', json=RUN).json()['id']}"
     step = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 
+    for act in ("start", "finish"):
+        assert service.client(source="ann").post(f"{live}/{act}", json={}).status_code == 404
     assert "(3 of 3)" in client.post(f"{live}/start").json()["text"]
     before = client.post(f"{live}/before", json={"action": step["action"]}).json()
     assert "did not run in any of 3 earlier tasks" in before["text"]
