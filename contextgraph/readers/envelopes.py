@@ -53,9 +53,10 @@ _PROGRAM_STARTS = (
     "Caveat: The messages ",
     "This session is being continued from a previous conversation",
     "Base directory for this skill:",
-    "Stop hook feedback:",
     "System: Please continue",
 )
+# As in "PostToolUse:Edit hook feedback:".
+_HOOK_START = regex(r"[A-Z][A-Za-z]+(?::\S+)? hook (?:feedback|error|context|blocking error)\b")
 INTERRUPTED = "[Request interrupted by user"
 DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
@@ -70,7 +71,7 @@ def said(message: str) -> str:
     Programs add reminders, the output of commands and the context of editors, in tags; of a slash
     command with arguments the command and these stay.
     """
-    if message.startswith(_PROGRAM_STARTS):
+    if message.startswith(_PROGRAM_STARTS) or _HOOK_START.match(message):
         return ""
     if "<" not in message:
         return message

@@ -114,6 +114,14 @@ def test_what_another_session_queued_was_not_said_by_a_person(tmp_path):
     assert messages(log.read(tmp_path)) == []
 
 
+def test_what_a_hook_says_was_not_said_by_a_person(tmp_path):
+    log = begun()
+    for event in ("Stop", "PostToolUse:Edit", "PreToolUse:Bash"):
+        log.user(f"{event} hook feedback:\n- [./lint.sh]: Always use glass")
+    log.user("Use steel, never glass")
+    assert messages(log.read(tmp_path)) == ["Use steel, never glass"]
+
+
 def test_the_first_request_may_be_rewound(tmp_path):
     """zenolab124/monet PR #28: Claude Code opens another root, and names the newest line."""
     log = Claude()
