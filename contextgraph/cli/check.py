@@ -145,6 +145,7 @@ def _judge(by: str, memory: "AgentMemory") -> "Judge":
 
 def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:
     from contextgraph.knowledge.entries import Question, question_file
+    from contextgraph.system.intake import leaves
     from contextgraph.text import mask_secrets
 
     answers = tuple(checker.answers(asked)[:1])
@@ -154,6 +155,8 @@ def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:
     if mask_secrets(text) != text:
         fail("it holds a secret, and is not written into a repository")
     file = Path(root, path)
+    if leaves(file, root):
+        fail(f"{path} is behind a link to outside the repository, and is not written")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     common.exported(file)

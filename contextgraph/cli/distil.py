@@ -13,6 +13,7 @@ from contextgraph.cli.commands import Common, common_options, flag, option, time
 from contextgraph.cli.output import FAILED, LEASE_HELD, PARTLY_DONE, emit, warn
 from contextgraph.config import Settings
 from contextgraph.service.records import record_of
+from contextgraph.system.processes import replacing
 from contextgraph.text import count_tokens, number_of, one_line
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _write(
         ids.add(id_)
         requests, tokens = requests + 1, tokens + count_tokens(text)
         if folder is not None:
-            (folder / f"{name}.txt").write_text(text, "utf-8")
+            with replacing(folder / f"{name}.txt") as part:  # for its owner alone
+                part.write_text(text, "utf-8")
         elif common.as_json:
             emit({"name": name, "run": id_, "text": text})
         else:

@@ -235,9 +235,12 @@ def _write(
     if details:
         import orjson
 
+        from contextgraph.system.processes import replacing
+
         content = orjson.dumps(report_record(report, with_moments=True))
         try:
-            details.write_bytes(content)
+            with replacing(details) as part:  # for its owner alone
+                part.write_bytes(content)
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{details} cannot be written: {reason}") from error

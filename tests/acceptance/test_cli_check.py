@@ -196,6 +196,17 @@ def test_a_model_judges_what_words_cannot_and_is_named(
     assert judged["by"] != "words"
 
 
+def test_a_question_is_not_written_through_a_link(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (checkout / ".contextgraph").symlink_to(outside)
+    asked = check(store, "--ask", "How many rows has an export batch?")
+    assert (asked.code, list(outside.iterdir())) == (1, [])
+    assert "behind a link" in asked.err
+
+
 def test_sarif_names_the_rule_and_the_place(store: Path, checkout: Path, tmp_path: Path) -> None:
     (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 900\nRATE = 3\n")
     assert check(store, "--diff", "--sarif", tmp_path / "out.sarif").code == 1

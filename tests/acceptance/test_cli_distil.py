@@ -295,6 +295,7 @@ def test_requests_and_answers_may_be_files(store: Path, tmp_path: Path):
         memory.lessons.keep([NewLesson(text, facts) for text in texts], "teapot/kettle")
     folder = tmp_path / "requests"
     wrote = distil(store, "--write-requests", folder)
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
     assert wrote.records[0]["summary"]["requests"] == 1
     (request,) = folder.glob("*.txt")
     assert "[turn 1, person]" in request.read_text()
