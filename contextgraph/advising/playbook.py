@@ -133,6 +133,16 @@ class Playbooks:
             ),
         )
 
+    def commands(self, repo: str) -> list[tuple[ActionKind, CommandRecord]]:
+        """Return the commands of the root of *repo* that its tasks agree on, with their kind."""
+        runs = self.runs(current_name(self._store.runs, masked_name(repo)), frozenset())
+        return [
+            (kind, record)
+            for kind in (ActionKind.TEST, ActionKind.INSTALL, ActionKind.RUN, ActionKind.OTHER)
+            for record in _records(runs, kind)
+            if record.is_agreed
+        ]
+
     def facts(
         self,
         repo: str,

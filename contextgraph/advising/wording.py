@@ -11,6 +11,7 @@ from contextgraph.advising.cases import files_shown
 from contextgraph.advising.freshness import names_of_test, paths_of_command
 from contextgraph.knowledge.ranking import fitting, quote_of
 from contextgraph.model import (
+    ActionKind,
     Cause,
     CommandHistory,
     CommandRecord,
@@ -429,6 +430,12 @@ def _record(record: CommandRecord) -> PlaybookPart:
     names = tuple((path, "") for path in paths_of_command(record))
     alone = "" if record.source is None else ", one source"
     return PlaybookPart(f"`{record.line}` ({record.worked} of {record.tried}{alone})", names)
+
+
+def command_text(kind: ActionKind, record: CommandRecord) -> str:
+    """Return the line that says how often a command of this *kind* worked in a repository."""
+    title = "tests run with" if kind is ActionKind.TEST else "command that works:"
+    return f"{title} {_record(record).text}"
 
 
 def _failing(test: FailingTest) -> PlaybookPart:

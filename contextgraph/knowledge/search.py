@@ -66,6 +66,19 @@ _RIVAL = 0.5
 _AT_STEP = " --step "
 
 
+class Listed(NamedTuple):
+    """What is searched though it is not stored as a note: its *note*, and how it is listed.
+
+    That so many *tasks* show it counts as if a session said it so often.
+    """
+
+    note: Note
+    kind: str
+    text: str
+    command: str
+    tasks: int = 1
+
+
 class Within(NamedTuple):
     """Where is searched: in one repository, agent or file (None and "": in all), in a time."""
 
@@ -102,8 +115,12 @@ def search(
     *,
     limit: int = 10,
     strategy: Strategy = Strategy.HYBRID,
+    facts: Iterable[Listed] = (),
 ) -> tuple[Found, ...]:
-    """Return what *store* has about *question*, best first: see `AgentMemory.search`."""
+    """Return what *store* has about *question*, best first: see `AgentMemory.search`.
+
+    *facts* are those of a playbook, which are not stored; one is found by a word that it shares.
+    """
     asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
     counts = store.passages.word_counts(asked)
     space = store.vectors.active_space()
@@ -112,9 +129,11 @@ def search(
     hidden = notes.distrusted()
     vector = notes.vector_of(question) if has_model else None
     is_graph = strategy is Strategy.GRAPH
-    remedies = {} if is_graph else _remedies(store, question, within, hidden)
+    named = (one for one in facts if not {*stems_in(one.note.content)}.isdisjoint(asked))
+    others = () if is_graph else (*_remedies(store, question, within, hidden), *named)
+    listed_as = {one.note.id: one for one in others}
     scope = NoteScope(places_of(within.repo), strategy.kinds)
-    candidates = [note for note, _ in remedies.values()]
+    candidates = [one.note for one in others]
     recalled = {
         one.note.id: one
         for one in notes.answers(
@@ -139,9 +158,9 @@ def search(
     }
     near |= {id_: one.why["meaning"] for id_, one in recalled.items()}
     known = ratings(weights, {id_: stems_in(text) for id_, text in texts.items()}, near)
-    if named := files_in(question):
+    if files := files_in(question):
         known = {
-            id_: _raised(one) if any(name in texts[id_] for name in named) else one
+            id_: _raised(one) if any(name in texts[id_] for name in files) else one
             for id_, one in known.items()
         }
     hits = [
@@ -152,7 +171,11 @@ def search(
     sessions = _sessions(store, hits, fused({id_: [one] for id_, one in known.items()}))
     entries = [one for one in recalled.values() if not one.note.targets(LinkType.SAID_IN)]
     scores = fused(
-        {one.note.id: [known[one.note.id]] for one in entries if one.note.id in known}
+        {
+            id_: [known[id_]] * (listed_as[id_].tasks if id_ in listed_as else 1)
+            for id_ in (one.note.id for one in entries)
+            if id_ in known
+        }
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
@@ -160,7 +183,7 @@ def search(
     shown = [_shown(sessions[id_], scores[id_], weights, cosines) for id_ in ordered]
     found = [*_newer_first([group for group in shown if group])]
     listed = [
-        _entry(one, _score(one, scores.get(one.note.id, 0.0), best), remedies) for one in entries
+        _entry(one, _score(one, scores.get(one.note.id, 0.0), best), listed_as) for one in entries
     ]
     found += ([entry] for entry in _distinct(listed))
     found.sort(key=lambda group: -group[0].score)
@@ -441,22 +464,18 @@ def _session_of(store: Store, runs: Iterable[Trajectory]) -> dict[str, Trajector
     return sessions
 
 
-def _remedies(
-    store: Store, question: str, within: Within, hidden: frozenset[str]
-) -> dict[str, tuple[Note, str]]:
-    """Id -> remedies in the form of notes, with their titles, found by whole words.
-
-    None is of the *hidden* sources.
-    """
+def _remedies(store: Store, question: str, within: Within, hidden: frozenset[str]) -> list[Listed]:
+    """Return remedies, found by whole words, none of the *hidden* sources."""
     terms = [*dict.fromkeys(words_of(question))][:MOST_WORDS]
-    remedies = {}
+    remedies = []
     for recovery in store.recoveries.for_text(terms, Scope(within.repo), _REMEDIES):
         if recovery.contributor in hidden:
             continue
         id_, repo = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
         note = Note(id_, f"{recovery.message} {title}", repo, "", recovery.seen_at)
-        remedies[id_] = note, title
+        command = f"contextgraph call explain identity={recovery.fragment_id}"
+        remedies.append(Listed(note, "remedy", title, command))
     return remedies
 
 
@@ -472,14 +491,13 @@ def _score(one: Recollection, score: float, best: float) -> float:
     return score * (1 + why.get("reason", 0.0)) + best * why.get("graph", 0.0)
 
 
-def _entry(one: Recollection, score: float, remedies: Mapping[str, tuple[Note, str]]) -> Found:
+def _entry(one: Recollection, score: float, listed_as: Mapping[str, Listed]) -> Found:
     """Return a recalled note as it is listed, with the command that opens it."""
     note = one.note
     kind, text = note.kind.value, " ".join(note.content.split())[:_TEXT]
     command = f"contextgraph call explain identity={note.id}"
-    if note.id in remedies:
-        kind, text = "remedy", remedies[note.id][1]
-        command = f"contextgraph call explain identity={note.id.partition('#')[0]}"
+    if note.id in listed_as:
+        _, kind, text, command, _ = listed_as[note.id]
     elif note.security.is_secret:
         text = "[confidential]"
     elif note.kind is NoteKind.KEYED:

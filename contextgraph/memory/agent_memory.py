@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
+from shlex import join
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 from uuid import uuid4
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
     from contextgraph.knowledge.notes import MaintenancePolicy, NoteProperties, Notes
     from contextgraph.knowledge.pages import Entities, Pages
+    from contextgraph.knowledge.search import Listed
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
     from contextgraph.knowledge.team import Taken
     from contextgraph.knowledge.why import FileHistory
@@ -566,20 +568,42 @@ class AgentMemory:
         2026-02") limits the results; where nothing is of it, those of any time have probability 0.
         *strategy* is as for `Notes.recall`.
         """
-        from contextgraph.knowledge.asked import asks_for_anything, period_in
+        from contextgraph.knowledge.asked import ALWAYS, asks_for_anything, period_in
         from contextgraph.knowledge.search import Within, search
 
         if not isinstance(question, str):  # a function less on the path of each search
             raise TypeError(f"search takes a question, not {type(question).__name__}")
         repo = self._named(repo) if repo else None
-        where = partial(search, self.store, self.notes, limit=limit, strategy=Strategy(strategy))
         rest, period = period_in(question, self._now())
+        facts = self._commands(repo) if repo and not (agent or file) and period == ALWAYS else ()
+        where = partial(
+            search, self.store, self.notes, limit=limit, strategy=Strategy(strategy), facts=facts
+        )
         found = where(rest, Within(repo, agent, file, period))
         if not found and not asks_for_anything(rest):
             # The question may be about the time; what is not of it hardly answers.
             of_any_time = where(rest, Within(repo, agent, file))
             found = tuple(replace(one, probability=0.0) for one in of_any_time)
         return found
+
+    def _commands(self, repo: str) -> "list[Listed]":
+        """Return the commands that the runs of *repo* agree on, as a search lists them."""
+        from contextgraph.advising.wording import command_text
+        from contextgraph.knowledge.notes import repo_name
+        from contextgraph.knowledge.search import Listed
+
+        name, now = repo_name(repo), self._now()
+        return [
+            Listed(
+                Note(f"command:{name}:{record.line}", text, name, "", now),
+                "command",
+                text,
+                join(("contextgraph", "call", "how", f"repo={repo}", f"command={record.command}")),
+                record.worked,
+            )
+            for kind, record in self.retriever.playbooks.commands(repo)
+            if (text := command_text(kind, record))
+        ]
 
     def decided(
         self,

@@ -225,13 +225,14 @@ class NoteReceipt(Struct, frozen=True, omit_defaults=True):
 class Found(Struct, frozen=True):
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
-    *kind* is note, page, entity, remedy, keyed (an entry of a keyed file), or of a session: task
-    (how it began, if it opened or changed files), session (how any other began), said, reply and
-    commit (what a person, an agent and a commit said in it), lesson (of what was said in it).
-    Hits of one *session* stand together, the best first; *title* is how it began, *run* the id of
-    its run, *source* the file that it was read from, *step* the step of this run in which it was
-    said, -1 where it is of none, or of a sub-agent. *score*, *why* and *probability* are those of
-    a `Recollection`; what was asked for because it is new has the probability 1.
+    *kind* is note, page, entity, remedy, command (one that tasks of the repository agree on), keyed
+    (an entry of a keyed file), or of a session: task (how it began, if it opened or changed files),
+    session (how any other began), said, reply and commit (what a person, an agent and a commit said
+    in it), lesson (of what was said in it). Hits of one *session* stand together, the best first;
+    *title* is how it began, *run* the id of its run, *source* the file that it was read from,
+    *step* the step of this run in which it was said, -1 where it is of none, or of a sub-agent.
+    *score*, *why* and *probability* are those of a `Recollection`; what was asked for because it is
+    new has the probability 1.
     """
 
     kind: str

@@ -387,6 +387,27 @@ def test_hits_of_one_session_stand_together_and_leave_room_for_others(memory: Ag
     assert all(one.score >= other.score for one, other in pairwise(found[2:]))
 
 
+def test_a_question_about_tests_brings_the_command_that_tasks_agree_on(memory: AgentMemory) -> None:
+    def run(task: str, *lines: str) -> RawTrajectory:
+        steps = tuple(
+            Step(at, "", Action("bash", line), "1 passed") for at, line in enumerate(lines)
+        )
+        return RawTrajectory("generic", task, SHOP, f"Mend {task}", steps)
+
+    memory.learn(run("cart", "pytest -q tests/test_cart.py", "flake8 lib"))
+    memory.learn(run("ledger", "pytest -q tests/test_ledger.py", "flake8 lib"))
+    memory.learn(run("mail", "tox -e mail"))
+
+    def commands(question: str, repo: str | None = SHOP, file: str = "") -> list[str]:
+        found = memory.search(question, repo, file=file)
+        return [one.text for one in found if one.kind == "command"]
+
+    assert commands("how are tests run here") == ["tests run with `pytest <tests>` (2 of 2)"]
+    assert commands("do we use flake8") == ["command that works: `flake8 lib` (2 of 2)"]
+    assert commands("what happened recently") == commands("how are the mails sorted") == []
+    assert commands("do we use flake8", None) == commands("do we use flake8", file="cart.py") == []
+
+
 def test_an_agent_or_a_file_limits_what_is_found(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
     reply = "The ledger rounds each of the lines."
