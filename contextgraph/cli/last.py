@@ -62,7 +62,7 @@ def last(
 
 def _print(session: "LastSession") -> None:
     outcome = f"{session.outcome}{'?' if session.is_guess else ''}"
-    steps = number_of(session.steps, "step")
+    steps = number_of(session.all_steps, "step")
     time = "" if session.seconds is None else f" in {duration_text(session.seconds)}"
     changed = ", ".join(session.changed) or "no file changed"
     tests = "none ran"

@@ -694,7 +694,7 @@ class _Results:
     waiting: "list[Record]" = field(default_factory=list)
     runs: dict[str, set[str]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
-    helpers: int = 0
+    helpers: Counter[str] = field(default_factory=Counter)
     is_quiet: bool = False
     clones: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -710,7 +710,7 @@ class _Results:
     def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
         """Count a run that is stored, and report it."""
         self.counts[receipt.status] += 1
-        self.helpers += receipt.status == "created" and is_subagent(raw.agent)
+        self.helpers[receipt.status] += is_subagent(raw.agent)
         if raw.origin:
             self.clones[raw.repo, raw.folder] += 1
         self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
@@ -787,9 +787,8 @@ class _Results:
         if self.is_quiet:
             new = self.counts[LearnStatus.CREATED]
             others = f"; {learned - new:,} more were known, or are copies" if learned > new else ""
-            helpers = f" with {number_of(self.helpers, 'sub-agent')}" if self.helpers else ""
-            sessions = number_of(new - self.helpers, "session")
-            warn(f"{sessions}{helpers} learned in {seconds:.0f} s{others}")
+            sessions = _sessions(new, self.helpers[LearnStatus.CREATED])
+            warn(f"{sessions} learned in {seconds:.0f} s{others}")
             if left := unread.failed + unread.not_understood + unread.skipped:
                 parts = {"without sessions": unread.skipped, "damaged": unread.failed}
                 parts["of an unknown version"] = unread.not_understood
@@ -802,8 +801,15 @@ class _Results:
         elif learned or counts["skipped"]:  # each failure is printed where it is met
             rate = f"{learned / max(seconds, 0.001):.0f}/s"
             print(f"Memory: {self.address}")
-            title = f"{number_of(learned, 'trajectory')} in {seconds:.1f} s, {rate}"
+            sessions = _sessions(learned, self.helpers.total())
+            title = f"{sessions} in {seconds:.1f} s, {rate}"
             print_table(title, [*counts], [[f"{count:,}" for count in counts.values()]], [*counts])
+
+
+def _sessions(runs: int, helpers: int) -> str:
+    """Return so many *runs* as sessions with their sub-agents, in words."""
+    inside = f" with {number_of(helpers, 'sub-agent')}" if helpers else ""
+    return f"{number_of(runs - helpers, 'session')}{inside}"
 
 
 def _consolidation_line(report: "ConsolidationReport") -> str:

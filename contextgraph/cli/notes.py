@@ -40,7 +40,9 @@ _HIDDEN = "an instruction to the reader, never shown"
 @common_options()
 def search(
     common: Common,
-    question: Annotated[str, argument("QUESTION", "What you want to know.")],
+    question: Annotated[
+        str, argument("[QUESTION]", "What you want to know; a terminal asks for it.")
+    ] = "",
     *,
     repo: Repo = None,
     agent: Annotated[str, option("NAME", "Only sessions of this agent.")] = "",
@@ -76,6 +78,12 @@ def search(
       contextgraph search "what do we know about export.py" --file export.py
     """
     is_terminal = _in_terminal(common)
+    if not question:
+        if not is_terminal:
+            raise click.UsageError(
+                'say what you want to know: contextgraph search "why is the batch limited"'
+            )
+        question = click.prompt("Search for")
     with common.open(read_only=True) as memory:
         found = [
             replace(one, command=command_with_store(common, one.command))

@@ -440,15 +440,16 @@ def _reading(memory: AgentMemory, *identities: str) -> Values:
         *memory.store.runs.listed(model.RunFilter(raw.repo or None), _FEW),
     ]
     is_alone = len(views) == 1
+    session = memory.session(identities[0]) if is_alone else None
     return {
         "title": run.title,
         "views": views,
         "repo": raw.repo,
         "identity": identities[0],
         "comparing": not is_alone,
-        "session": memory.session(identities[0]) if is_alone else None,
+        "session": session,
         "few": _NEWEST,
-        "summary": summary_of(run, raw, memory.lessons.of(raw.repo)) if is_alone else None,
+        "summary": summary_of(session, run, raw, memory.lessons.of(raw.repo)) if session else None,
         "others": {one.id: one for one in others if one.id not in identities}.values(),
     }
 

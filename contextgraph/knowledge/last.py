@@ -11,6 +11,7 @@ from contextgraph.model import (
     LessonStatus,
     Outcome,
     RawTrajectory,
+    Session,
     SessionFilter,
     Trajectory,
 )
@@ -41,7 +42,8 @@ class LastTests(Struct, frozen=True):
 class LastSession(Struct, frozen=True):
     """A session: its *task*, what was *changed*, how tests ended, and what is *open*.
 
-    It took so many *seconds*, None where the log has no times.
+    It took so many *seconds*, None where the log has no times. *steps* are its own, *all_steps*
+    those of its sub-agents, too.
 
     *open* is the message of the error that still stood in the way, else why the *outcome* is not
     solved; *words* are those with which it ended, of the *speaker* ("user" or "agent"). *decided*
@@ -66,6 +68,7 @@ class LastSession(Struct, frozen=True):
     outcome: Outcome
     reason: str
     is_guess: bool
+    all_steps: int
 
 
 def last_session(
@@ -75,12 +78,14 @@ def last_session(
     for session in runs.sessions(SessionFilter(repo), 1):
         run, raw = runs.trajectories([session.id]).get(session.id), runs.raw(session.id)
         if run and raw:
-            return summary_of(run, raw, lessons)
+            return summary_of(session, run, raw, lessons)
     return None
 
 
-def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -> LastSession:
-    """Return what was done in the session of *run*, what is open, and which *lessons* it has."""
+def summary_of(
+    session: Session, run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]
+) -> LastSession:
+    """Return what was done in *run* of a *session*, what is open, and which *lessons* it has."""
     steps = [*read_steps(raw)]
     errors = OpenErrors()
     for step in steps:
@@ -124,6 +129,7 @@ def summary_of(run: Trajectory, raw: RawTrajectory, lessons: Sequence[Lesson]) -
         outcome=run.ending.outcome,
         reason=run.ending.reason,
         is_guess=run.ending.is_guess,
+        all_steps=session.all_steps,
     )
 
 

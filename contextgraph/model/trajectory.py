@@ -432,7 +432,7 @@ class Trajectory:
     @property
     def name(self) -> str:
         """Return the caption of the node in a graph browser: the task and the outcome."""
-        return f"{self.title[:CAPTION] or self.instance_id} ({self.outcome})"
+        return f"{self.title[:CAPTION] or self.instance_id} ({self.ending.text})"
 
     @property
     def ending(self) -> Ending:

@@ -2181,8 +2181,8 @@ def _lease(text: str) -> rules.StoredLease:
 def _facts_of_run(value: model.Trajectory) -> dict[str, model.Json]:
     return {
         "instance_id": value.instance_id, "repo": value.repo,
-        "task_type": value.task_type.value, "outcome": value.outcome.value,
-        "outcome_source": value.outcome_source.value, "exit_status": value.exit_status,
+        "task_type": value.task_type.value, "outcome": value.ending.outcome.value,
+        "outcome_source": value.ending.basis.value, "exit_status": value.exit_status,
         "total_steps": value.total_steps, "summary": value.summary, "agent": value.agent,
         "model": value.model, "source": value.source,
         "contributor": value.contributor or None,

@@ -76,6 +76,15 @@ def test_what_no_client_here_can_continue_is_opened_to_read(home: Path, missing:
     assert "The importer of the bank refuses more than 500 rows." in page
 
 
+def test_without_words_a_terminal_asks_for_them(home: Path) -> None:
+    store = learned(home, home / ".claude" / "projects" / "shop")
+    shown = in_terminal("search", "--store", store, answer=f"{ASKED}\n1\n")
+    assert "Search for" in shown
+    assert (home / "called").exists()
+    refused = contextgraph("search", "--store", store)
+    assert (refused.code, "say what you want to know" in refused.err) == (2, True)
+
+
 def test_nothing_is_opened_unless_it_is_chosen(home: Path) -> None:
     store = learned(home, home / ".claude" / "projects" / "shop")
 
@@ -140,5 +149,7 @@ def test_every_surface_says_alike_how_a_session_ended(home: Path) -> None:
         assert "solved?" in contextgraph(*command, "--store", store).out
     assert contextgraph("runs", "--outcome", "unknown", "--store", store, "--json").records == []
     with served(home) as service:
-        page = signed_in(service, TokenScope.READ).get(f"/pages/runs/{listed['id']}").text
-    assert ("solved?" in page, "unknown" in page) == (True, False)
+        reader = signed_in(service, TokenScope.READ)
+        for part in ("runs", "graph"):
+            page = reader.get(f"/pages/{part}/{listed['id']}").text
+            assert ("solved?" in page, "unknown" in page) == (True, False)
