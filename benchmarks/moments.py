@@ -16,7 +16,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from math import log
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,6 +27,7 @@ from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
 from contextgraph.knowledge.headings import headings
 from contextgraph.knowledge.lessons import lesson_of
+from contextgraph.knowledge.ranking import closeness, request_words
 from contextgraph.model import Note, Origin, is_subagent
 from contextgraph.model.values import replace
 
@@ -195,7 +195,7 @@ class Counts:
         self.right: list[tuple[Moment, bool, bool]] = []
         self.searched: list[bool] = []
         self.indexed = 0
-        self.rated: list[tuple[float, bool]] = []
+        self.rated: list[tuple[dict[str, float], bool]] = []
         self.lines, self.texts = Counter[str](), Counter[str]()
         self.prompts, self.controls = 0, 0
         self.sheet: list[str] = []
@@ -260,13 +260,13 @@ class Counts:
             ]
             for one in memory.lessons.for_request(prompt, repo=run.repo)[:_SHOWN]:
                 applies = any(lesson.is_said_by(one.note, steps) for lesson in meant)
-                self.rated.append((log(one.score), applies))
+                self.rated.append((closeness(one.score, len(request_words(prompt))), applies))
 
     def fitted(self) -> str:
         """Return the model of the probability that a lesson applies to a prompt."""
-        scores, applies = zip(*self.rated, strict=True)
-        model = LogisticRegression().fit([[score] for score in scores], applies)
-        weights = {"score": round(float(model.coef_[0][0]), 2)}
+        features, applies = zip(*self.rated, strict=True)
+        model = LogisticRegression().fit([[*one.values()] for one in features], applies)
+        weights = dict(zip(features[0], map(float, model.coef_[0].round(2)), strict=True))
         return model_line("lessons about", float(model.intercept_[0]), weights)
 
     def report(self) -> str:

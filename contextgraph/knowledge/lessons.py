@@ -102,8 +102,6 @@ _STAYS = regex(
 )
 _CHANGES, _SAME_REST = 0.5, 0.6
 # Two conversations are nearly as close to a request from this share of the score on.
-# From this probability on a person's own statement is quoted at a request on its subject.
-_QUOTED = 0.4
 _NEARLY = 0.8
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
 _FOLLOWED = 0.75
@@ -455,10 +453,10 @@ class Lessons:
         found = list[Recollection]()
         for listed in of_source.values():
             best, close = _newest_of(listed)
-            talk = [(note, close) for note in self._talk(words, best, as_of)]
+            talk = [(note, close, close.probability) for note in self._talk(words, best, as_of)]
             # Of what people said, one conversation: another one was about something else.
             alone = [
-                (note, one)
+                (note, one, one.probability * _wanted(note))
                 for note, one in listed
                 if _may_be_quoted(note)
                 and not (_is_said(note) and _session_of(note) != _session_of(best))
@@ -468,9 +466,9 @@ class Lessons:
                     note,
                     one.score,
                     {"words": one.words, "share": one.share},
-                    _FOLLOWED if _is_for(note, request) else one.probability,
+                    _FOLLOWED if _is_for(note, request) else probability,
                 )
-                for note, one in talk or alone
+                for note, one, probability in talk or alone
             ]
         found.sort(key=lambda one: one.probability != _FOLLOWED)
         return tuple(in_turns(found, lambda one: one.note.contributor))
@@ -1010,16 +1008,23 @@ def _is_said(note: Note) -> bool:
 def _may_be_quoted(note: Note) -> bool:
     """Return whether *note* may be shown at a request on its subject before any review.
 
-    A person's own statement may, which a reader would likely want, though it does not stand alone:
-    it is about what is asked, and has its date.
+    A person's own statement may, though it does not stand alone: it is about what is asked, and
+    has its date.
     """
     facts = note.lesson
     if facts is None or not waits(note):
         return True
     said = facts.evidence[0]
     is_statement = said.quote == note.content and not said.context and "?" not in note.content
-    is_own = facts.origin is Origin.SAID and said.speaker == "user"
-    return is_own and is_statement and facts.probability >= _QUOTED
+    return _is_said(note) and said.speaker == "user" and is_statement
+
+
+def _wanted(note: Note) -> float:
+    """Return how likely a reader wants *note*: what was reviewed, repeated or checked is wanted."""
+    facts = note.lesson
+    assert facts is not None
+    is_bare = _is_said(note) and facts.sessions == 1 and note.credibility != REVIEWED
+    return facts.probability if is_bare else 1.0
 
 
 def _said_again(notes: Collection[Note]) -> set[str]:

@@ -259,18 +259,29 @@ class Worded(NamedTuple):
 class Close(NamedTuple):
     """A lesson by how near it is to a request: its *score*, from the *words* that they share.
 
-    *words* is the sum of their rarities, *share* that of the lesson's words that is in the request.
+    *words* is the sum of their rarities, *share* that of the lesson's words that is in the request,
+    which has *asked* words.
     """
 
     id: str
     score: float
     words: float
     share: float
+    asked: int
 
     @property
     def probability(self) -> float:
-        """The probability that the lesson is of use to the request."""
-        return fitted("lessons about").probability({"score": log(self.score)})
+        """The probability that the lesson is of use to the request.
+
+        A long request shares words with many lessons.
+        """
+        features = closeness(self.score, self.asked)
+        return fitted("lessons about").probability(features)
+
+
+def closeness(score: float, asked: int) -> dict[str, float]:
+    """Return the features by which the *score* of a lesson at a request of *asked* words counts."""
+    return {"score": log(score), "request": log(1 + asked)}
 
 
 def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close]:
@@ -291,7 +302,7 @@ def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close
         shared = sum([part * weight(own & asked) for own, part in parts])
         if shared:
             share = shared / sum([part * weight(own) for own, part in parts])
-            ranked.append(Close(id_, shared * share**_WHOLE, shared, share))
+            ranked.append(Close(id_, shared * share**_WHOLE, shared, share, len(asked)))
     return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 

@@ -176,6 +176,20 @@ def test_a_lesson_about_a_file_that_is_gone_is_silent(memory: AgentMemory, tmp_p
     assert "No file shop/sums.py" in (shown("Put the sums into shop/sums.py") or "")
 
 
+def test_a_long_request_that_shares_words_with_a_lesson_in_passing_brings_none(
+    memory: AgentMemory,
+) -> None:
+    keep(memory, "Totals in shop/totals.py are rounded up.", "totals", paths=("shop/totals.py",))
+    request = "The totals of the shop are off by a cent."
+    plan = (
+        "The importer of the warehouse reads prices from the catalogue and writes a ledger. "
+        "The courier takes labels from the printer and a manifest from dispatch. "
+        "The cashier puts vouchers into the safe of the kiosk and keeps a journal."
+    )
+    assert "rounded up" in (memory.live(repo=SHOP, task="").prompt(request) or "")
+    assert memory.live(repo=SHOP, task="").prompt(f"{request} {plan}") is None
+
+
 def test_a_rule_to_check_all_is_said_before_a_command_that_checks_a_part(
     memory: AgentMemory,
 ) -> None:

@@ -957,6 +957,17 @@ def test_a_search_does_not_find_what_was_superseded(memory: AgentMemory) -> None
     assert not any("at most 640 rows" in text for text in said)
 
 
+def test_what_hardly_anybody_wants_to_hear_again_is_said_once_somebody_accepted_it(
+    memory: AgentMemory,
+) -> None:
+    said = "OK, let's proceed to phase 2 and push the events of the export."
+    memory.learn(talk("events", "Look at the events of the export.", ("It is done.", said)))
+    request = "Which events does the export push?"
+    assert memory.live(repo=SHOP, task="").prompt(request) is None
+    memory.lessons.accept([one.id for one in memory.lessons.of(SHOP)])
+    assert said in (memory.live(repo=SHOP, task="").prompt(request) or "")
+
+
 def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> None:
     with AgentMemory.open(":memory:") as memory:
         memory.learn(export_talk(), source="ann")
