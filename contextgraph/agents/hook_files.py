@@ -114,7 +114,7 @@ class HookFiles:
         paths = dict.fromkeys(
             path for transcript in transcripts for path in (transcript, transcript.with_suffix(""))
         )
-        there = tuple(str(path) for path in paths if path.exists())
+        there = tuple(str(path) for path in paths if path.is_file() or path.is_dir())  # no pipe
         return Queue(self, there, tuple(map(Path, taken)))
 
 

@@ -6,6 +6,7 @@ from contextgraph.learning.bundle import (
     fragment_id as fragment_id,
     inspect_run as inspect_run,
     masked as masked,
+    run_ids as run_ids,
     trajectory_id as trajectory_id,
     unmasked_values as unmasked_values,
     without_private_words as without_private_words,

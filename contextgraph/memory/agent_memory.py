@@ -1347,9 +1347,12 @@ class AgentMemory:
         """Import an archive that `export` wrote into this memory; see docs/store.md.
 
         Its runs are learned from their logs and its notes remembered with the source *source*, by
-        default named after the file. *as_owner* imports everything, including verdicts, pins and
-        *vectors*: use it for your own memory. Raises `ReadError` before anything is stored.
+        default named after the file. A run that the memory has of any source is left as it is: an
+        archive that comes twice says nothing twice. *as_owner* imports everything, including
+        verdicts, pins and *vectors*: use it for your own memory. Raises `ReadError` before anything
+        is stored.
         """
+        from contextgraph.learning import run_ids
         from contextgraph.store import archive
 
         if as_owner:
@@ -1358,11 +1361,15 @@ class AgentMemory:
             pass
         name, total = source or archive.source_of(path), archive.read_header(path).runs
         done, notes = archive.Imported(), list[Note]()
+        others = [known.name for known in self.sources() if known.name != name]
 
         def runs() -> Iterator[RawTrajectory]:
             for one in archive.contributions(path):
                 if isinstance(one, RawTrajectory):
-                    yield one
+                    if self.store.runs.learned([run_ids(one, other).id for other in others]):
+                        done.unchanged += 1
+                    else:
+                        yield one
                 elif one is None:
                     done.left_out += 1
                 else:
@@ -1383,7 +1390,7 @@ class AgentMemory:
             )
         done.created, done.notes = statuses[LearnStatus.CREATED], len(notes)
         done.updated = statuses[LearnStatus.UPDATED]
-        done.unchanged = statuses[LearnStatus.UNCHANGED]
+        done.unchanged += statuses[LearnStatus.UNCHANGED]
         return done
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:

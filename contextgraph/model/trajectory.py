@@ -16,6 +16,8 @@ Value = TypeVar("Value")
 
 # With which the name of a source begins that is a history in a checkout, which anybody wrote.
 CLONE = "clone:"
+# That of an archive whose source nobody named.
+ARCHIVE = "archive:"
 
 
 def vouches(contributor: str, repo: str, wanted: str) -> bool:
@@ -29,9 +31,10 @@ def vouches(contributor: str, repo: str, wanted: str) -> bool:
 def independent(sources: Iterable[str]) -> int:
     """Return how many of *sources* count.
 
-    All clones are one, and none beside a named source, which may have sent them.
+    All clones are one, and none beside a named source, which may have sent them. So are all
+    archives whose source nobody named: one may have several names.
     """
-    given = {*sources}
+    given = {ARCHIVE if source.startswith(ARCHIVE) else source for source in sources}
     others = {source for source in given if not source.startswith(CLONE)}
     return len(others) + (given != others and others <= {""})
 

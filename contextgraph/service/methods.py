@@ -134,15 +134,16 @@ def json_of(value: Any) -> model.Json:
     """Return an argument as JSON, its texts cut after 200,000 characters."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         return [*map(json_of, value)]
-    return _clipped(encoded(value))
+    return clipped(encoded(value))
 
 
-def _clipped(record: model.Json) -> model.Json:
+def clipped(record: model.Json) -> model.Json:
+    """Return *record* with its texts cut after 200,000 characters, as each client cuts them."""
     if isinstance(record, str):
         return clip(record, LONGEST)
     if isinstance(record, dict):
-        return {name: _clipped(value) for name, value in record.items()}
-    return [*map(_clipped, record)] if isinstance(record, list | tuple) else record
+        return {name: clipped(value) for name, value in record.items()}
+    return [*map(clipped, record)] if isinstance(record, list | tuple) else record
 
 
 METHODS: dict[str, Method] = {}

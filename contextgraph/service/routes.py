@@ -31,7 +31,7 @@ from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
-from contextgraph.service.methods import METHODS, Method
+from contextgraph.service.methods import METHODS, Method, clipped
 from contextgraph.service.monitoring import METRICS, MOST_ERRORS, TooBusyError
 from contextgraph.service.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
 from contextgraph.service.operations.arguments import Arguments, LongText, Name, Names, Text
@@ -205,7 +205,8 @@ async def _token(service: Service, text: str) -> Token:
     token = service.tokens.verified(text)
     if token is None and text:
         guessed = text.split("_")[1:2]
-        if guessed and (wait := service.guesses.left(guessed[0])):
+        is_guess = guessed and not service.tokens.may_be(text)  # never its holder's
+        if is_guess and (wait := service.guesses.left(guessed[0])):
             retry = {"Retry-After": f"{int(wait) + 1}"}
             raise HTTPException(429, "too many wrong secrets of this token", retry)
         token = await service.answer(service.tokens.find, text)
@@ -247,7 +248,7 @@ async def _answer(
 
 def _valued(method: Method, caller: Caller, body: Mapping[str, Any]) -> Mapping[str, Json]:
     """Return the value of a method in the JSON form of the library, without confidential texts."""
-    given = asdict(decoded(method.arguments, {**body}))
+    given = asdict(decoded(method.arguments, clipped({**body})))
     if "exposures" in given:  # as they were shown: what helped is reported by another request
         given["exposures"] = tuple(
             replace(

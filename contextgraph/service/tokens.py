@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "cg"
+_CHECK_CHARS = 6
 
 
 class Token(Struct, frozen=True, omit_defaults=True):
     """A token as it is kept: its secret only as an argon2 *hash*.
 
-    What is learned with it belongs to *tenant*, and names *source* as where it comes from.
+    *check* is a small part of another one, by which most wrong secrets are known. What is learned
+    with it belongs to *tenant*, and names *source* as where it comes from.
     """
 
     id: str
@@ -38,6 +40,7 @@ class Token(Struct, frozen=True, omit_defaults=True):
     tenant: str
     source: str
     created_at: datetime
+    check: str = ""
 
     def allows(self, scope: TokenScope) -> bool:
         """Return True where it may be used for what needs *scope*."""
@@ -76,7 +79,8 @@ class TokenFile:
         identity = secrets.token_hex(6)
         hashed = _hasher().hash(secret)
         token = Token(
-            identity, hashed, tuple(dict.fromkeys(scopes)), tenant, source, datetime.now(UTC)
+            *(identity, hashed, tuple(dict.fromkeys(scopes)), tenant, source, datetime.now(UTC)),
+            check=_check(secret),
         )
         with self._changing() as tokens:
             tokens.append(token)
@@ -116,6 +120,14 @@ class TokenFile:
             if self._tokens.get(token.id) == token:
                 self._verified[_digest(text)] = token
         return token
+
+    def may_be(self, text: str) -> bool:
+        """Return True where *text* may be a token, as nothing that is guessed is."""
+        _, _, rest = text.partition("_")
+        identity, _, secret = rest.partition("_")
+        with self._lock:
+            token = self._tokens.get(identity)
+        return token is not None and token.check == _check(secret)
 
     def has(self, identity: str) -> bool:
         """Return True where there is a token of this id."""
@@ -160,6 +172,10 @@ class TokenFile:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
+
+
+def _check(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()[:_CHECK_CHARS]
 
 
 def _private(path: str, flags: int) -> int:

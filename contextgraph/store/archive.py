@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.model import (
+    ARCHIVE,
     Bundle,
     ChangeStatus,
     Exposure,
@@ -405,7 +406,7 @@ def contributions(path: Path) -> Iterator[RawTrajectory | Note | None]:
 def source_of(path: Path) -> str:
     """Return the source that an archive is by default: it is named after its file."""
     name = "".join(one if one.isalnum() and one.isascii() else "-" for one in path.stem)
-    return f"archive:{name.removesuffix('-jsonl')[:100]}"
+    return f"{ARCHIVE}{name.removesuffix('-jsonl')[:100]}"
 
 
 def import_memory(

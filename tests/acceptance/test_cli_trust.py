@@ -81,6 +81,14 @@ def test_a_module_of_a_clone_is_not_run_when_a_hook_starts_to_learn(
     assert not ran.exists()
 
 
+def test_a_pipe_in_the_queue_of_hooks_is_not_waited_for(clone: Path, tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "session.jsonl")
+    store = ("--store", str(tmp_path / "memory.db"))
+    event = {"hook_event_name": "SessionEnd", "cwd": str(clone), "transcript_path": str(pipe)}
+    assert _run(clone, "hook", *store, stdin=json.dumps(event)).returncode == 0
+    assert _run(clone, "learn", "--queued", *store).returncode == 0
+
+
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_folder_does_not_change_what_hooks_keep(
     clone: Path, tmp_path: Path, trusted: bool

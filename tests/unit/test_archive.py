@@ -295,6 +295,22 @@ def test_an_archive_of_another_is_a_contribution(tmp_path: Path) -> None:
     assert TOKEN not in (tmp_path / "all.jsonl").read_text()
 
 
+@pytest.mark.parametrize("sources", [("", ""), ("ann", "bob")])
+def test_an_archive_that_comes_twice_is_one_source(
+    tmp_path: Path, sources: tuple[str, str]
+) -> None:
+    paths = tmp_path / "team.jsonl", tmp_path / "again.jsonl"
+    with AgentMemory.open(str(tmp_path / "given.db")) as given:
+        given.learn([recovering_run(1), recovering_run(2)])
+        given.export(paths[0])
+    paths[1].write_bytes(paths[0].read_bytes())
+    with AgentMemory.open(":memory:") as own:
+        given_as = zip(paths, sources, strict=True)
+        done = [own.import_archive(path, source=source) for path, source in given_as]
+        assert [(one.created, one.unchanged) for one in done] == [(2, 0), (0, 2)]
+        assert len([source for source in own.sources() if source.runs]) == 1
+
+
 def test_a_bomb_in_place_of_an_archive_is_given_up(other: SqliteStore, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.zst"
     path.write_bytes(zstandard.compress(b" " * (300 << 20)))

@@ -232,6 +232,21 @@ def test_what_the_owner_has_is_the_owners_with_the_outcome_that_the_owner_says(
     assert outcomes(memory) == {"": Outcome.SOLVED}
 
 
+@pytest.mark.parametrize(
+    ("sources", "active"),
+    [
+        (("archive:a", "archive:b", "archive:c"), False),
+        (("ann", "ann", "archive:a"), True),
+        (("", "archive:a", "archive:b"), True),
+    ],
+)
+def test_archives_whose_source_nobody_named_are_one_source(
+    memory: AgentMemory, sources: tuple[str, ...], active: bool
+) -> None:
+    _learn(memory, HONEST, *sources)
+    assert memory.query(STATE).ranked[0].why.is_active == active
+
+
 @pytest.mark.parametrize("source", ["clone:local/shop", "archive:team"])
 def test_a_session_of_others_becomes_that_of_the_owner_who_has_it(
     memory: AgentMemory, source: str

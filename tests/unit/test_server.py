@@ -203,7 +203,7 @@ def test_a_client_that_goes_away_leaves_no_traceback(
 
 
 def test_secrets_of_a_known_token_are_not_guessed_fast(service: Served) -> None:
-    token, _ = service.tokens.create([TokenScope.READ], "default", "ann")
+    token, secret = service.tokens.create([TokenScope.READ], "default", "ann")
     known = f"cg_{token.id}"
     guessing = service.client()
     answers = [
@@ -211,6 +211,9 @@ def test_secrets_of_a_known_token_are_not_guessed_fast(service: Served) -> None:
         for n in range(20)
     ]
     assert (answers[0], answers[-1]) == (401, 429)
+    # Its holder, who was not there before, does not wait for that.
+    theirs = {"Authorization": f"Bearer {secret}"}
+    assert guessing.get("/v1/stats", headers=theirs).status_code == 200
 
 
 def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
@@ -234,6 +237,17 @@ def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
     assert ann.post("/v1/keyed", json=page).json()["status"] == "set"
     assert eve.post("/v1/keyed", json=page).status_code == 422
     assert ann.post("/v1/keyed", json={**page, "json_content": None}).json()["status"] == "removed"
+
+
+def test_a_text_of_a_method_is_cut_as_its_client_cuts_it(service: Served) -> None:
+    client = service.client()
+    client.post("/v1/notes", json={"content": "The kettle boils at ninety degrees"})
+
+    def recalled(question: str) -> int:
+        return len(client.post("/v1/notes/recall", json={"question": question}).json()["value"])
+
+    asked = "kettle boils degrees"
+    assert (recalled(asked), recalled("." * 150_000 + asked + "." * 150_000)) == (1, 0)
 
 
 def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -> None:
