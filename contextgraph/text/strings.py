@@ -48,10 +48,12 @@ _ANSI = regex(
 )
 _CONTROL = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _UNWANTED = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-# Bidi controls, characters without width, variation selectors, tags; line separators of Unicode.
+# What Unicode lets a text hold unseen: its format characters (but for signs above numbers) and
+# those that programs may ignore, such as bidi controls, variation selectors and tags; line ends.
 _INVISIBLE = regex(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+    "[\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 _PLAIN_ASCII = bytes((*b"\t\n", *range(32, 127)))
 _CONTROL_ASCII = bytes(code for code in (*range(32), 127) if code not in b"\t\n\r")
@@ -196,7 +198,8 @@ _SPEAKER = regex(
 )
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
-_LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
+_LESS = r"(?:<|&(?:lt|LT|\#0{0,6}60|\#[xX]0{0,6}3[cC]);|\\{1,8}u003[cC])"
+_MORE = r"(?:>|&(?:gt|GT|\#0{0,6}62|\#[xX]0{0,6}3[eE]);|\\{1,8}u003[eE])"
 _FENCE = regex(
     rf"{_LESS}(?:(?P<close>\\{{0,8}}/){_FENCE_NAME}\s{{0,8}}"
     rf"|{_FENCE_NAME}(?P<attributes>(?>(?:(?!{_MORE})[^\n<>\w-](?>(?:(?!{_MORE})[^\n<>]){{0,300}}))?)))"
@@ -279,19 +282,22 @@ _PRIVATE = regex(
     rf"(?>(?:=\s{{0,8}}(?:\"[^\"]{{0,300}}\"|'[^']{{0,300}}')|(?!{_MORE})[^<>]){{0,300}}){_MORE}",
     re.IGNORECASE,
 )
+_SQUARE = regex(r"\[(\s{0,8}/?\s{0,8}private(?![\w-])[^][<>\n]{0,300})\]", re.IGNORECASE)
 _HALF_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)} | {0xFE64: "<", 0xFE65: ">"}
 
 
 def without_private(text: str) -> str:
     """Return *text* without what its author put between ``<private>`` and ``</private>``.
 
-    The marks may have attributes and spaces, be escaped, nested, or of full width. What is not
-    closed reaches to the end.
+    The marks may have attributes and spaces, be escaped, nested, or of full width, and in square
+    brackets where one is closed. What is not closed reaches to the end.
     """
     shown = text if text.isascii() else visible(text)
     folded = shown.translate(_HALF_WIDTH)  # of the same length
     if "private" not in folded.lower():
         return text
+    if "[/private" in folded.lower():
+        folded = _SQUARE.sub(r"<\1>", folded)
     parts, depth, end = list[str](), 0, 0
     for mark in _PRIVATE.finditer(folded):
         if depth == 0:

@@ -2,6 +2,7 @@
 
 import html
 import json
+from unicodedata import category
 
 import pytest
 
@@ -219,3 +220,12 @@ def test_what_addresses_the_reader_is_an_instruction(text):
 def test_what_people_say_to_their_agents_is_no_instruction_but_addresses_a_reader(text):
     assert not gives_instructions(text)
     assert addresses_reader(text)
+
+
+def test_no_format_character_of_unicode_is_shown():
+    # Arabic and Kaithi signs stand above the numbers that follow: they are seen.
+    seen = {*range(0x600, 0x606), 0x6DD, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+    unseen = [c for c in map(chr, range(0x110000)) if category(c) == "Cf" and ord(c) not in seen]
+    assert len(unseen) > 100
+    assert plain("a".join(unseen)) == "a" * (len(unseen) - 1)
+    assert neutral(f"<sys{''.join(unseen)}tem>") == "< system>"
