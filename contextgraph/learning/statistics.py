@@ -70,6 +70,9 @@ def error_text(error: ErrorPattern) -> str:
     # or with its last word: "SyntaxError: …" of E999 SyntaxError.
     whole = r"[\d.]*: ".join(map(re.escape, kind.split(": ")))
     said = re.match(rf"(?:{whole}|{re.escape(kind.split()[-1])}):? ", error.template)
+    program, _, what = kind.rpartition(": ")
+    if program and not said and what.casefold() in error.template.casefold():
+        return f"{program}: {error.template}"  # ls: <path>: No such file or directory
     return f"{kind}: {error.template[said.end() :] if said else error.template}"
 
 

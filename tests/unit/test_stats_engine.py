@@ -8,8 +8,17 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
-from contextgraph.learning.statistics import outcomes_over_time
-from contextgraph.model import Exposure, Outcome, Phase, Scope, ShownItem, ShownTally
+from contextgraph.learning.statistics import error_text, outcomes_over_time
+from contextgraph.model import (
+    ErrorPattern,
+    Exposure,
+    Family,
+    Outcome,
+    Phase,
+    Scope,
+    ShownItem,
+    ShownTally,
+)
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import RunStore
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
@@ -196,6 +205,29 @@ def test_remedies_of_equal_words_count_as_one(memory: AgentMemory) -> None:
     assert "provides `<the missing module>`" in installed[0]
     assert installed[1] == 4
     assert installed[0] not in dict(others)
+
+
+@pytest.mark.parametrize(
+    ("kind", "template", "said"),
+    [
+        ("ls: No such file", "<path>: No such file", "ls: <path>: No such file"),
+        ("bash: No such file", "no such file: lib", "bash: no such file: lib"),
+        ("python -m: No module named", "No module named <name>", None),
+        ("bash: command not found", "pytest: command not found", None),
+        ("pip: exited-with-error", "exited-with-error", "pip: exited-with-error"),
+        (
+            "tool: File not found",
+            "File does not exist.",
+            "tool: File not found: File does not exist.",
+        ),
+        ("E999 SyntaxError", "SyntaxError: invalid syntax", "E999 SyntaxError: invalid syntax"),
+    ],
+)
+def test_the_name_of_an_error_says_nothing_twice(
+    kind: str, template: str, said: str | None
+) -> None:
+    error = ErrorPattern("err_1", Family.SHELL, kind, template, (), "")
+    assert error_text(error) == (said or f"{kind.partition(':')[0]}: {template}")
 
 
 def test_no_runs_have_no_history() -> None:
