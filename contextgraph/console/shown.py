@@ -54,11 +54,14 @@ def texts_of(store: Store, shown: Sequence[Exposure]) -> Mapping[str, str]:
     unknown = [id_ for id_, text in texts.items() if not text]
     runs = store.runs.trajectories(unknown).values()
     texts |= {run.id: f"a similar task: {run.title}" for run in runs}
-    for exposure in shown:
+    for exposure in sorted(shown, key=lambda one: one.shown_at):
         lines = headlines(exposure.text)
         is_line_each = len(lines) == len(exposure.items)
+        # What was read, where it is known which line an item is; the newest words of an item.
+        is_known = is_line_each and (len(lines) == 1 or exposure.moment == "start")
         for place, item in enumerate(exposure.items):
-            texts[item.id] = texts[item.id] or (lines[place] if is_line_each else exposure.text)
+            if is_known or not texts[item.id]:
+                texts[item.id] = lines[place] if is_line_each else exposure.text
     return texts
 
 
