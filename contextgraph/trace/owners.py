@@ -14,7 +14,7 @@ from hashlib import blake2b
 from itertools import takewhile
 from typing import NamedTuple
 
-from contextgraph.model import Inherited, Outcome, RawTrajectory, is_subagent
+from contextgraph.model import Inherited, Outcome, RawTrajectory, Step, is_subagent
 from contextgraph.model.values import replace
 
 # Two people may begin with the same words and the same command. A copy has a message with the same
@@ -29,16 +29,27 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 class _Message(NamedTuple):
     """A request, a reply or a command, with the thought before it and its result.
 
-    *step* is the index of its step, -1 of the task; *said*: a person wrote it. *key* is what no
-    other message has: the id that its client gave it, else the time at which it was written.
+    *step* is the index of its step, -1 of the task; *said*: a person wrote it, else *done* is the
+    step. *key* is what no other message has: the id that its client gave it, else the time at which
+    it was written.
     """
 
     text: str
     step: int
     said: bool
-    thought: str = ""
-    result: str = ""
     key: str = ""
+    done: Step | None = None
+
+    @property
+    def thought(self) -> str:
+        """The thought before it; few messages are compared so far."""
+        return _plain(self.done.thought) if self.done else ""
+
+    @property
+    def result(self) -> str:
+        """The beginning of its result."""
+        shown = (self.done.observation or "") if self.done else ""
+        return _plain(shown[: 2 * _RESULT])[:_RESULT]
 
     def is_same(self, other: "_Message") -> bool:
         """Return True for equal texts, unless the thoughts or the results differ.
@@ -51,11 +62,12 @@ class _Message(NamedTuple):
         if self.key and self.key == other.key:
             return True
         thoughts, results = (self.thought, other.thought), (self.result, other.result)
-        is_part = self.thought in other.thought or other.thought in self.thought
-        if all(thoughts) and not is_part:
-            return False
-        is_thought_again = all(thoughts) and self.thought == other.thought
-        return is_thought_again or not all(results) or self.result == other.result
+        if all(thoughts):
+            if not (thoughts[0] in thoughts[1] or thoughts[1] in thoughts[0]):
+                return False
+            if thoughts[0] == thoughts[1]:
+                return True
+        return not all(results) or results[0] == results[1]
 
 
 class Share(NamedTuple):
@@ -274,10 +286,9 @@ def _messages_of(raw: RawTrajectory) -> Iterator[_Message]:
     if not (raw.inherited and raw.inherited.with_request):
         yield _Message(_plain(raw.task), -1, said=True, key=raw.opening_id)
     for step in raw.steps:
-        thought, result = _plain(step.thought), _plain((step.observation or "")[: 2 * _RESULT])
-        text = _plain(step.action.text) or thought
+        text = _plain(step.action.text) or _plain(step.thought)
         key = step.client_id or _moment(step.timestamp, text)
-        yield _Message(text, step.index, False, thought, result[:_RESULT], key)
+        yield _Message(text, step.index, said=False, key=key, done=step)
         if step.user_message:
             words = _plain(step.user_message)
             key = step.message_id or _moment(step.messaged_at, words)
