@@ -317,19 +317,18 @@ class MemoryRetriever:
         answers = []
         for gate, cases in zip(gates, of_gates, strict=True):
             probable = [one for one in notes if one.probability >= gate.min_note_precision]
-            shown = cases
-            if not _is_any_shown(cases):
-                excluded = query.scope.exclude_instances
-                about = session_of_task(sessions, query.state.repo, excluded, gate, self._store)
-                known = {case.trajectory_id for case in about}
-                shown = (*about, *(one for one in cases if one.trajectory_id not in known))[:limit]
+            excluded = query.scope.exclude_instances
+            spoken = () if _is_any_shown(cases) else sessions
+            about = session_of_task(spoken, query.state.repo, excluded, gate, self._store)
+            known = {case.trajectory_id for case in about}
+            others = (case for case in cases if case.trajectory_id not in known)
             answers.append(
                 MemoryContext(
                     new_context_id(),
                     playbook=playbook,
                     notes=tuple(probable[:limit]),
                     lessons=fitting_lessons(lessons, gate.min_lesson_precision),
-                    similar_cases=shown,
+                    similar_cases=(*about, *others)[:limit],
                 )
             )
         return answers
