@@ -61,7 +61,7 @@ def is_calls(value: object) -> bool:
         return bool(value) and is_call_line(value[0])
     if not isinstance(value, dict) or not is_conversation(value.get("messages")):
         return False
-    return bool(_responses(value))
+    return bool(answers_in(value))
 
 
 def is_call_line(value: object) -> bool:
@@ -87,7 +87,7 @@ def call_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     if isinstance(value, list):
         yield from logged_runs(value, place)
     else:
-        messages = [*rows_at(value, "messages"), *_responses(value)]
+        messages = [*rows_at(value, "messages"), *answers_in(value)]
         yield replace(_run(value, messages, place), source_format=CALLS)
 
 
@@ -121,7 +121,7 @@ def _with_roles(messages: Sequence[Row]) -> Sequence[Row]:
     ]
 
 
-def _responses(row: Row) -> list[Row]:
+def answers_in(row: Row) -> list[Row]:
     """The message with which the model answered the call that *row* logs; none elsewhere."""
     response = row.get("response")
     choices = response.get("choices") if isinstance(response, dict) else None
@@ -232,7 +232,7 @@ def logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | 
                     yield replace(_run(pending[0], pending[1], place), source_format=CALLS)
                 pending = (line, messages)
             elif pending:
-                pending[1].extend(_responses(line))
+                pending[1].extend(answers_in(line))
         except ValueError as error:
             yield ReadError(place.file, place.part(index), f"malformed {NAME} line", str(error))
     if pending:

@@ -314,25 +314,30 @@ def lines_run(
     lines: Iterable[Any],
     place: Place,
     unknown_kind: Callable[[Row], str] = lambda _: "",
-    id_of: Callable[[Row], str] = _message_id,
+    ids_of: Callable[[Row], tuple[str, str]] = lambda row: (_message_id(row), ""),
     begun: Iterable[Turn] = (),
 ) -> Iterator[RawTrajectory | ReadError]:
     """Yield the run of a history of lines; *facts_of* returns facts of a line.
 
-    *id_of* gives the id of the message in a line. *unknown_kind* names the kind of a line that the
+    *ids_of* gives the id of the message in a line, and that of the line which it follows where a
+    person may go back to one. *unknown_kind* names the kind of a line that the
     reader does not know; where nothing else was said, they are reported, and the session is not
     taken for an empty one. *begun* are turns before those of the lines.
     """
-    turns, facts, unknown = [*begun], dict[str, str](), Counter[str]()
+    turns, facts, unknown, tree = [*begun], dict[str, str](), Counter[str](), Tree()
 
     def take(row: Row) -> None:
         facts.update({k: v for k, v in facts_of(row).items() if v and k not in facts})
-        turns.extend(of_message(turns_of(row), id_of(row)))
+        id_, parent = ids_of(row)
+        new = list(of_message(turns_of(row), id_))
+        turns.extend(new)
+        if parent:
+            tree.add(id_, parent, new)
         unknown.update(filter(None, [unknown_kind(row)]))
 
     yield from each_row(lines, take, f"{name} line", place)
     try:
-        yield finished_run(name, turns, facts, place)
+        yield finished_run(name, without(tree.rewound(), turns), facts, place)
     except EmptyRunError:
         if unknown:
             raise not_understood(name, unknown, place, facts.get("version", "")) from None

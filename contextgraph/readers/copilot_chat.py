@@ -53,8 +53,9 @@ def is_chat(value: Any) -> bool:
     """Return True if *value* is a chat: one object, or the lines that build it up."""
     if isinstance(value, list):
         return bool(value) and is_chat_line(value[0]) and "requests" in (value[0].get("v") or ())
-    is_named = isinstance(value, dict) and value.keys() >= {"requests", "sessionId", "version"}
-    return is_named and isinstance(value["requests"], list)
+    if not isinstance(value, dict) or not isinstance(value.get("requests"), list):
+        return False
+    return value.keys() >= {"sessionId", "version"} or "responderUsername" in value  # exported
 
 
 def is_chat_line(value: object) -> bool:

@@ -593,7 +593,7 @@ def codex_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | R
         for row in _rows_beside(place, thread[name]):
             begun += of_message(session.turns(row), _codex_message_id(row))
     runs = lines_run(
-        CODEX, session.turns, _codex_facts, own, place, _codex_unknown, _codex_message_id, begun
+        CODEX, session.turns, _codex_facts, own, place, _codex_unknown, _codex_ids, begun
     )
     for run in runs:
         is_read = isinstance(run, RawTrajectory)
@@ -644,6 +644,10 @@ def _rows_beside(place: Place, path: Path) -> Iterator[Row]:
 def _codex_message_id(row: Row) -> str:
     item = row.get("payload")
     return loose_text(item, "id") if isinstance(item, dict) else ""
+
+
+def _codex_ids(row: Row) -> tuple[str, str]:
+    return _codex_message_id(row), ""
 
 
 def _is_fork_of_codex(line: object) -> bool:
@@ -759,7 +763,7 @@ class _CodexSession(Struct):
                 yield from self._call(called, item, time)
 
     def _message(self, row: Row, item: Row, time: datetime | None) -> Iterator[Turn]:
-        for turn in _codex_message(text(item, "role"), content_text(item), time):
+        for turn in _codex_message(text(item, "role"), _codex_words(item), time):
             if isinstance(turn, UserMessage) and turn.text.strip():
                 self.asked.append(integer(row, "ordinal") or 0)
             yield turn
@@ -832,6 +836,15 @@ def _command_of(call: ToolCall) -> str:
     return command_line([*map(str, line)]) if isinstance(line, list) and line else str(line or "")
 
 
+def _codex_words(message: Row) -> str:
+    """The words of a message; of a user's without what Codex puts into parts of it."""
+    parts = message.get("content")
+    if not isinstance(parts, list) or len(parts) < 2 or message.get("role") != "user":
+        return content_text(message)
+    kept = [part for part in parts if not _CODEX_CONTEXT.match(content_text({"content": [part]}))]
+    return content_text({"content": kept or parts})
+
+
 def _codex_message(role: str, words: str, time: datetime | None) -> Iterator[Turn]:
     if role == "assistant":
         yield Thought(words, time)
@@ -886,6 +899,12 @@ def _codex_streamed(row: Row) -> Iterator[Turn]:
                 text(item, "id"),
                 exit_code=integer(item, "exit_code"),
             )
+        case "mcp_tool_call":
+            tool = f"{text(item, 'server')}__{text(item, 'tool')}"
+            yield Call(tool, json_arguments(item.get("arguments")), text(item, "id"))
+            failed = item.get("error") is not None
+            answer = item["error"] if failed else row_at(item, "result").get("content")
+            yield Result(shown(answer), text(item, "id"), is_error=True if failed else None)
         case "file_change":
             for change in rows_at(item, "changes"):
                 arguments: Mapping[str, Json] = {"path": text(change, "path")}
@@ -1347,7 +1366,13 @@ FORMATS = (
         QWEN,
         "lines with sessionId and message.parts",
         recognises=partial(is_list_of, is_qwen_line),
-        runs=partial(lines_run, QWEN, _qwen_turns, _session_facts),
+        runs=partial(
+            lines_run,
+            QWEN,
+            _qwen_turns,
+            _session_facts,
+            ids_of=lambda row: (loose_text(row, "uuid"), loose_text(row, "parentUuid")),
+        ),
         is_part=is_qwen_line,
         kept=(Kept(".qwen", ("projects/*/chats/*.jsonl",)),),
     ),

@@ -72,6 +72,8 @@ _CLINE_RAN = regex(
     r"(?:Command execution was not successful[^\n]*\n)?"
     r"Exit code: (?P<code>\d{1,5})[^\n]*\n(?:Output:\n)?"
 )
+# The same as Cline writes it.
+_CLINE_DONE = regex(r"\ACommand executed(?: with exit code (?P<code>\d{1,5}))?\.\n(?:Output:\n)?")
 _CLINE_DENIED = "The user denied this operation"
 _CLINE_FAILED = "The tool execution failed with the following error:"
 # Messages in the user's turn that Cline writes itself.
@@ -179,10 +181,11 @@ def _cline_answer(words: str, turn: UserMessage | Result) -> Iterator[Turn]:
         id_ = turn.id if isinstance(turn, Result) else ""
         failed = True if output.startswith(_CLINE_FAILED) else None
         ran, denied = _CLINE_RAN.match(output), output.startswith(_CLINE_DENIED)
+        done = ran or _CLINE_DONE.match(output)
         if printed := _printed(output):
             output, failed = printed
-        code = int(ran["code"]) if ran else None
-        output = output[ran.end() :] if ran else output
+        code = int(done["code"]) if done and done["code"] else None
+        output = output[done.end() :] if done else output
         cwd = ran["cwd"] if ran else None
         yield Result(output, id_, code, is_error=failed, cwd=cwd, denied=denied)
     elif words and not feedback and not words.startswith(_CLINE_AUTOMATED):

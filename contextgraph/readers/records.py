@@ -241,6 +241,8 @@ def _json_records(
     values = [_value(line.text) for line in opening]
     if not _is_json(name, opening):
         yield _foreign(name, opening)
+    elif _is_cut(name, opening, values):
+        yield ForeignError(name, "", "its only line is not complete: an agent may be writing it")
     elif _is_document(opening, values):
         yield from _document(name, chain(opening, lines), broken, max_size)
     elif len(opening) == 1:
@@ -248,6 +250,15 @@ def _json_records(
     else:
         later = (_Parsed(line, _value(line.text)) for line in lines)
         yield from _line_records(name, chain(map(_Parsed, opening, values), later), max_size)
+
+
+def _is_cut(name: str, opening: Sequence[Line], values: Sequence[Any]) -> bool:
+    """Return True for a file of lines that has nothing but the beginning of its first one."""
+    if len(opening) != 1 or not isinstance(values[0], ValueError) or opening[0].is_ended:
+        return False
+    line = opening[0].text
+    is_cut = line.startswith(b"{") and not line.endswith(b"}")
+    return is_cut and PurePath(name).suffix == ".jsonl"
 
 
 def _is_json(name: str, opening: Sequence[Line]) -> bool:

@@ -34,9 +34,10 @@ _SSH_SETTINGS, _MOST_INCLUDED = ".ssh/config", 4
 _SSH_SETTING = regex(r"\s*(?P<key>[A-Za-z]+)(?:\s*=\s*|\s+)(?P<value>[^#\s].*?)\s*$")
 _ALIAS = regex(r"(?<=\.(?:com|org|net))-[\w-]+$")
 # Working trees that clients make for their sessions, and remove: of Claude Code below the root of
-# the repository, of others below a folder of their own, where one folder is named after it.
+# the repository, of Visual Studio Code beside it, of others below a folder of their own, where one
+# folder is named after it.
 _MADE_TREE = regex(
-    r"(?P<root>.+)[/\\](?:\.(?:claude|gemini)[/\\]|\.)worktrees[/\\][^/\\]+.*"
+    r"(?P<root>.*[^/\\])(?:[/\\]\.(?:claude|gemini)[/\\]|[/\\]?\.)worktrees[/\\][^/\\]+.*"
     r"|.*[/\\]\.codex[/\\]worktrees[/\\][^/\\]+[/\\](?P<codex>[^/\\]+).*"
     r"|.*[/\\](?:\.(?:cursor|t3|superset)[/\\]worktrees|\.claude-worktrees|conductor[/\\]workspaces)"
     r"[/\\](?P<cursor>[^/\\]+)[/\\].*"

@@ -10,9 +10,10 @@ from typing import Any
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.model.values import replace
-from contextgraph.readers.chat import logged_runs
+from contextgraph.readers.chat import answers_in, logged_runs
 from contextgraph.readers.conversation import time_in
 from contextgraph.readers.format import Format, Place, Row, row_at, rows_at
+from contextgraph.readers.tool_calls import json_arguments
 
 NAME = "openinference"
 _KIND = "openinference.span.kind"
@@ -163,11 +164,22 @@ def _calls(spans: Sequence[Row]) -> list[Row]:
             [_message(row) for row in _listed(model.get(name))]
             for name in ("input_messages", "output_messages")
         )
+        sent = sent or _logged(attributes, "input")
+        answered = answered or _logged(attributes, "output")
         if sent and answered:
             parameters = {"messages": sent, "model": model.get("model_name") or ""}
             lines.append({"type": "request", "request_params": parameters})
             lines.append({"type": "response", "response": {"choices": [{"message": answered[0]}]}})
     return lines
+
+
+def _logged(attributes: Row, side: str) -> list[Row]:
+    """The messages in the JSON of what a model was sent, or answered, where none is listed."""
+    body = json_arguments(_at(attributes, f"{side}.value"))
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        return [message for message in messages if isinstance(message, dict)]
+    return answers_in({"response": body})
 
 
 def _message(row: Row) -> Row:

@@ -994,6 +994,28 @@ def test_a_trace_that_is_exported_span_by_span_is_one_run(tmp_path):
     assert run.steps == EXPECTED["openinference"][0].steps
 
 
+def test_a_span_may_hold_its_messages_in_the_json_of_its_input(tmp_path):
+    call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    sent: list[dict[str, Any]] = [{"role": "user", "content": "Mend the kettle."}]
+    answers: list[dict[str, Any]] = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "assistant", "content": "Ok"},
+    ]
+    spans = list[dict[str, Any]]()
+    for answer in answers:
+        attributes = {
+            "openinference.span.kind": "LLM",
+            "input.value": orjson.dumps({"messages": sent}).decode(),
+            "output.value": orjson.dumps({"choices": [{"message": answer}]}).decode(),
+        }
+        time = f"2026-10-05T09:00:0{len(spans)}Z"
+        context = {"trace_id": "t1"}
+        spans.append({"context": context, "start_time": time, "attributes": attributes})
+        sent = [*sent, answer, {"role": "tool", "content": "boil.py", "tool_call_id": "c1"}]
+    (run,) = read(as_jsonl(tmp_path / "spans.jsonl", *spans))
+    assert (run.steps[0].action.text, run.steps[0].observation) == ("ls", "boil.py")
+
+
 def test_traces_in_one_file_are_runs_of_their_own(tmp_path):
     lines = (SAMPLES / "openinference" / "spans.jsonl").read_text()
     path = tmp_path / "spans.jsonl"

@@ -856,6 +856,45 @@ def test_tasks_of_other_relatives_of_cline_are_discovered(tmp_path, agent, folde
     assert (history.agent, run.agent, run.task) == (agent, agent, "Boil the kettle")
 
 
+def test_a_chat_that_was_exported_from_vs_code_is_read(tmp_path):
+    said: Line = {"message": {"text": "Boil the kettle"}, "response": [{"value": "It boils."}]}
+    chat = {"responderUsername": "GitHub Copilot", "requests": [{**said, "requestId": "r1"}]}
+    (run,) = read(written(tmp_path / "chat.json", [chat]))
+    assert (run.agent, run.task) == ("copilot-chat", "Boil the kettle")
+
+
+@pytest.mark.parametrize(
+    ("head", "code"), [("Command executed.", None), ("Command executed with exit code 2.", 2)]
+)
+def test_what_cline_writes_before_an_output_is_not_the_output(tmp_path, head, code):
+    call = "<execute_command>\n<command>make test</command>\n</execute_command>"
+    conversation: list[Line] = [
+        {"role": "user", "content": "<task>\nBoil the kettle\n</task>"},
+        {"role": "assistant", "content": call},
+        {"role": "user", "content": f"[execute_command] Result:\n{head}\nOutput:\nno lid"},
+    ]
+    path = tmp_path / "api_conversation_history.json"
+    path.write_bytes(orjson.dumps(conversation))
+    ((step,),) = (run.steps for run in read(path))
+    assert (step.observation, step.exit_code) == ("no lid", code)
+
+
+def test_a_branch_that_was_left_in_qwen_was_not_said(tmp_path):
+    """QwenLM/qwen-code keeps the parent of each line, as Claude Code does."""
+    told = [("1", "", "Boil the kettle"), ("3", "2", "Use glass"), ("5", "2", "Use clay")]
+    lines = list[Line]()
+    for id_, parent, words in told:
+        line = {"sessionId": "q-1", "cwd": "/home/tea/kettle", "version": "1"}
+        message = {"role": "user", "parts": [{"text": words}]}
+        lines.append({**line, "uuid": id_, "parentUuid": parent, "type": "user"})
+        lines[-1]["message"] = message
+        reply = {"role": "model", "parts": [{"text": "Yes."}]}
+        lines.append({**line, "uuid": str(int(id_) + 1), "parentUuid": id_, "message": reply})
+        lines[-1]["type"] = "assistant"
+    (run,) = read(written(tmp_path / "chats/q-1.jsonl", lines))
+    assert [step.user_message for step in run.steps if step.user_message] == ["Use clay"]
+
+
 def test_a_change_to_a_chat_of_vs_code_that_fits_nowhere_costs_no_other(tmp_path):
     """vshulcz/deja-vu #3061: a line of the log of changes may be lost."""
     said: Line = {"message": "Boil the kettle", "response": []}

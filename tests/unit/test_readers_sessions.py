@@ -472,6 +472,7 @@ def test_aliases_of_ssh_are_those_of_its_settings(tmp_path, monkeypatch):
         "/home/tea/.cursor/worktrees/kettle/qx7",
         "/home/tea/kettle/.gemini/worktrees/brisk-cup",
         "/home/tea/kettle/.worktrees/brisk-cup",
+        "/home/tea/kettle.worktrees/brisk-cup",
         "/home/tea/.claude-worktrees/kettle/brisk-cup",
         "/home/tea/.t3/worktrees/kettle/t3code-1a2b",
         "/home/tea/conductor/workspaces/kettle/paris",
@@ -544,6 +545,42 @@ def test_an_answer_of_iflow_may_have_several_parts(tmp_path, is_list):
     block["content"] = {"responseParts": parts, "resultDisplay": "1 failed"}
     (step,) = log.read(tmp_path).steps
     assert step.observation == "no lid"
+
+
+def test_a_session_with_nothing_but_the_beginning_of_a_line_is_skipped(tmp_path):
+    (tmp_path / "begun.jsonl").write_text('{"type": "user", "mess')
+    skipped = list[SkippedError]()
+    assert list(read(tmp_path, on_skip=skipped.append)) == []
+    assert [error.kind for error in skipped] == [
+        "its only line is not complete: an agent may be writing it"
+    ]
+    with pytest.raises(ReadError):
+        next(read(tmp_path / "begun.jsonl"))
+
+
+def test_what_codex_puts_before_a_request_is_not_a_part_of_it(tmp_path):
+    log = Codex("c0de")
+    log.user("Boil the kettle")
+    parts = ("# AGENTS.md instructions for /home/tea", "<environment_context>x", "Boil the kettle")
+    log.lines[-1]["payload"]["content"] = [{"type": "input_text", "text": part} for part in parts]
+    log.agent("It boils.")
+    (run,) = read(log.file(tmp_path))
+    assert run.task == "Boil the kettle"
+
+
+def test_a_tool_of_a_server_is_a_call_in_the_stream_of_codex(tmp_path):
+    item: Line = {"id": "i1", "type": "mcp_tool_call", "server": "docs", "tool": "search"}
+    item |= {"arguments": {"query": "lid"}, "status": "completed"}
+    answer = {"content": [{"type": "text", "text": "It fits."}]}
+    lines: list[Line] = [{"type": "thread.started", "thread_id": "t1"}]
+    lines += [{"type": "item.completed", "item": item | {"result": answer}}]
+    lines += [{"type": "item.completed", "item": item | {"id": "i2", "error": {"message": "no"}}}]
+    (run,) = read(written(tmp_path / "exec.jsonl", lines))
+    called = [(step.action.text, step.observation, step.is_error) for step in run.steps]
+    assert called == [
+        ("docs__search lid", "It fits.", None),
+        ("docs__search lid", "no", True),
+    ]
 
 
 def test_a_request_that_was_interrupted_and_sent_again_is_said_once(tmp_path):
