@@ -45,7 +45,7 @@ from contextgraph.knowledge.ranking import (
     similarities,
 )
 from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
-from contextgraph.knowledge.sentences import speaks_of_absence
+from contextgraph.knowledge.sentences import SURE, speaks_of_absence
 from contextgraph.knowledge.written import gone_names, history_of, is_read_at_start, written_in
 from contextgraph.model import (
     CLONE,
@@ -342,11 +342,27 @@ class Lessons:
         return tuple(rules)
 
     def subjects(self, repo: str) -> tuple[str, ...]:
-        """Return the headings of the active lessons of *repo*, each once, the oldest first."""
+        """Return the subjects of the active lessons of *repo*, each once, the oldest first.
+
+        One that a model gave, a file, or what several lessons share: a name alone tells nobody what
+        is said of it. What is counted is said before the command itself.
+        """
         notes = [note for note in self._newest(repo) if note.lesson and not waits(note)]
         left = superseded_in(self._store, [note.id for note in notes]).keys() | _said_again(notes)
-        held = [lesson_of(note) for note in reversed(notes) if note.id not in left]
-        return tuple(dict.fromkeys(headings(held).values()))
+        held = [
+            lesson_of(note)
+            for note in reversed(notes)
+            if note.id not in left and not _is_counted(note)
+        ]
+        named = headings(held)
+        shared = Counter(named.values())
+        subjects = (
+            named[one.id]
+            for one in held
+            if one.id in named
+            and (one.about.subject or shared[named[one.id]] > 1 or named[one.id] in one.about.paths)
+        )
+        return tuple(dict.fromkeys(subjects))
 
     def about(self, subject: str, repo: str | None = None, limit: int = 5) -> tuple[Lesson, ...]:
         """Return the active lessons nearest to *subject*, closest first."""
@@ -530,7 +546,8 @@ class Lessons:
     ) -> tuple[Recollection, ...]:
         """Return lessons about one of the files or symbols *names*, the newest of a source first.
 
-        With the text that is *written* into these files only what bears on it.
+        With the text that is *written* into these files only what bears on it; of a symbol in it
+        only what a reader surely wants.
         """
         wanted = {_last_part(name) for name in names}
         words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
@@ -540,7 +557,11 @@ class Lessons:
         if written is not None:
             put_in = {*stems(written)}
             about = {
-                name: [note for note in said if bears_on(note, name, put_in)]
+                name: [
+                    note
+                    for note in said
+                    if bears_on(note, name, put_in) and ("." in name or _wanted(note) >= SURE)
+                ]
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }

@@ -968,6 +968,27 @@ def test_what_hardly_anybody_wants_to_hear_again_is_said_once_somebody_accepted_
     assert said in (memory.live(repo=SHOP, task="").prompt(request) or "")
 
 
+def test_a_symbol_that_an_edit_only_mentions_brings_no_remark_that_nobody_accepted(
+    memory: AgentMemory,
+) -> None:
+    said = (
+        "here is the issue, each time an order comes they make the OrderTotals of the entire "
+        "basket again."
+    )
+    rounds = (("Done with that.", said), ("Done.", "thanks"))
+    memory.learn(talk("orders", "Look at the orders.", *rounds))
+    text = "def order(basket):\n    return OrderTotals(basket.orders)  # each time\n"
+    given = {"file_path": "shop/basket.py", "content": text}
+    edit = Action("Write", "Write shop/basket.py", given)
+    (known,) = memory.lessons.of(SHOP, status=[LessonStatus.ACTIVE])
+    assert known.about.symbols == ("OrderTotals",)
+    # Nor is its name alone a subject to look up.
+    assert not memory.lessons.subjects(SHOP)
+    assert memory.live(repo=SHOP, task="").before(edit) is None
+    memory.lessons.accept([known.id])
+    assert said in (memory.live(repo=SHOP, task="").before(edit) or "")
+
+
 def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> None:
     with AgentMemory.open(":memory:") as memory:
         memory.learn(export_talk(), source="ann")
