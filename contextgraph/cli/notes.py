@@ -266,8 +266,9 @@ def print_found(found: "Sequence[Found]", *, has_commands: bool = True) -> None:
         hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
         title = first.title if first.title != first.text else ""
         title = f" · {_shown(title, _TITLE_WIDTH)}" if title else ""
+        by = f" · from {neutral(first.contributor)}" if first.contributor else ""
         lines.append(
-            f"{place}. {first.kind} {first.time:%Y-%m-%d} {neutral(first.repo)}{title}{hidden}"
+            f"{place}. {first.kind} {first.time:%Y-%m-%d} {neutral(first.repo)}{by}{title}{hidden}"
         )
         lines.append(f"   {_shown(first.text, _FOUND_WIDTH)}")
         if has_commands:

@@ -38,6 +38,7 @@ from contextgraph.model import (
     is_fitted,
     is_subagent,
     passages_beside,
+    vouches,
 )
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, Store
@@ -179,15 +180,23 @@ def search(
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
-    ordered = [id_ for id_ in scores if id_ in sessions][:limit]
+    ordered = sorted(
+        filter(sessions.__contains__, scores),
+        key=lambda id_: _is_foreign(sessions[id_].run, within),
+    )[:limit]
     shown = [_shown(sessions[id_], scores[id_], weights, cosines) for id_ in ordered]
     found = [*_newer_first([group for group in shown if group])]
     listed = [
         _entry(one, _score(one, scores.get(one.note.id, 0.0), best), listed_as) for one in entries
     ]
     found += ([entry] for entry in _distinct(listed))
-    found.sort(key=lambda group: -group[0].score)
+    found.sort(key=lambda group: (_is_foreign(group[0], within), -group[0].score))
     return _within_limit(found, limit)
+
+
+def _is_foreign(one: Found | Trajectory, within: Within) -> bool:
+    """Return whether a clone says it, which comes last where its repository is not asked for."""
+    return not vouches(one.contributor, one.repo, within.repo or "")
 
 
 def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found, ...]:
@@ -355,6 +364,7 @@ def _hit(hit: _Hit, run: Trajectory, session: Trajectory, score: float) -> Found
         source=session.source,
         speaker=hit.speaker,
         step=hit.step if run.id == session.id else -1,
+        contributor=session.contributor,
     )
 
 
@@ -423,6 +433,7 @@ def _newest(
             title=_title(run),
             run=run.id,
             source=run.source,
+            contributor=run.contributor,
         )
         for run in {run.id: run for run in sessions.values()}.values()
         if within.period.has(run.seen_at)
@@ -433,7 +444,7 @@ def _newest(
         for one in recalled
         if not one.note.targets(LinkType.SAID_IN)
     ]
-    found.sort(key=lambda one: (-one.time.timestamp(), one.id))
+    found.sort(key=lambda one: (_is_foreign(one, within), -one.time.timestamp(), one.id))
     return tuple(_distinct(found))[:limit]
 
 
@@ -473,7 +484,8 @@ def _remedies(store: Store, question: str, within: Within, hidden: frozenset[str
             continue
         id_, repo = f"{recovery.fragment_id}#{recovery.error_step}", repo_name(recovery.repo)
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
-        note = Note(id_, f"{recovery.message} {title}", repo, "", recovery.seen_at)
+        source = f"agent:{recovery.contributor}" if recovery.contributor else ""
+        note = Note(id_, f"{recovery.message} {title}", repo, source, recovery.seen_at)
         command = f"contextgraph call explain identity={recovery.fragment_id}"
         remedies.append(Listed(note, "remedy", title, command))
     return remedies
@@ -510,5 +522,5 @@ def _entry(one: Recollection, score: float, listed_as: Mapping[str, Listed]) -> 
     why = {name: round(value, 4) for name, value in one.why.items()}
     return Found(
         kind, note.id, text, note.repo, note.created_at, round(score, 4), command, why,
-        round(one.probability, 4),
+        round(one.probability, 4), contributor=note.contributor,
     )  # fmt: skip

@@ -231,6 +231,7 @@ class Found(Struct, frozen=True):
     in it), lesson (of what was said in it). Hits of one *session* stand together, the best first;
     *title* is how it began, *run* the id of its run, *source* the file that it was read from,
     *step* the step of this run in which it was said, -1 where it is of none, or of a sub-agent.
+    *contributor* is who vouches for it: empty for the owner.
     *score*, *why* and *probability* are those of a `Recollection`; what was asked for because it is
     new has the probability 1.
     """
@@ -250,6 +251,7 @@ class Found(Struct, frozen=True):
     source: str = ""
     speaker: str = ""
     step: int = -1
+    contributor: str = ""
 
 
 class Recollection(Struct, frozen=True):

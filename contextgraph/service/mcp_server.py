@@ -318,8 +318,8 @@ def _quoted(value: Result) -> Result:
     }
 
 
-_RUN_FIELDS = "id instance_id repo agent outcome total_steps task"
-_COMMAND = "line worked tried error_type"
+_RUN_FIELDS = "id instance_id repo agent contributor outcome total_steps task"
+_COMMAND = "line worked tried error_type source"
 
 
 def _found(run: Trajectory) -> Result:
@@ -573,7 +573,7 @@ def _notes(answer: Any) -> Result:
 
 def _safe(answer: Any) -> Result:
     safe = (found for found in answer["found"] if not gives_instructions(found["text"]))
-    names = "kind id text repo time score probability session title source command"
+    names = "kind id text repo time score probability session title source contributor command"
     return {"found": [_quoted(_fields(found, names)) for found in safe]}
 
 
@@ -614,7 +614,7 @@ def _entities(answer: Any) -> Result:
 
 def _lessons(answer: Any) -> Result:
     safe = (one for one in answer["lessons"] if not gives_instructions(one["text"]))
-    names = "id kind text repo time sessions"
+    names = "id kind text repo time speaker source sessions"
     return {"lessons": [_quoted(_fields(lesson, names)) for lesson in safe]}
 
 

@@ -18,6 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, Tool
 
 from contextgraph import AgentMemory, MemoryContext, State
+from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.readers import read, to_record
 from contextgraph.service.mcp_server import server_of
 from contextgraph.text import fence
@@ -182,6 +183,21 @@ def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
     found = answer_of(call("search", question="Redis", repo=REPO))["found"]
     quoted = fence(statement, "quote")
     assert [one["text"] for one in found if one["kind"] == "note"] == [quoted]
+
+
+def test_what_is_quoted_names_who_said_it() -> None:
+    words = "Always build the kettle with ninja"
+    steps = tuple(
+        Step(at, "I shall.", Action("bash", "ninja"), "ok", user_message=words) for at in range(2)
+    )
+    run = RawTrajectory("generic", "told-1", REPO, "Build the kettle", steps, session="told")
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(run, source="carol")
+        with connected(server_of(lambda: memory)) as (_, call):
+            found = answer_of(call("search", question=words, repo=REPO))["found"]
+            runs = answer_of(call("search_trajectories", text="kettle"))["runs"]
+    assert found
+    assert {one["contributor"] for one in (*found, *runs)} == {"carol"}
 
 
 def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:

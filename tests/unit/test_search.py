@@ -523,3 +523,21 @@ def test_the_session_about_a_task_is_named_with_what_was_said_and_changed(
     assert not cases(asked, as_of=now - timedelta(days=1))
     # A person who asks in a session has chosen the place: 13 of 13 such cases helped nobody.
     assert not memory.decided(asked, repo=SHOP).similar_cases
+
+
+def test_what_a_clone_says_comes_after_the_sessions_of_the_owner(memory: AgentMemory) -> None:
+    said = "The tariff of the kettle is seven cents"
+    steps = tuple(
+        Step(0, "Noted.", Action("", ""), None, user_message=f"{said}{more}")
+        for more in (", as the report of finance says at length", ": kettle tariff seven cents")
+    )
+    own = RawTrajectory("generic", "own", SHOP, "How much is it", steps[:1], session="own")
+    told = replace(own, instance_id="told", repo="evil/kettle", steps=steps[1:], session="told")
+    memory.learn(own)
+    memory.learn(replace(told, origin="clone:github.com/evil/kettle"))
+    question = "kettle tariff seven cents"
+    everywhere = memory.search(question)
+    assert [one.contributor for one in everywhere[:1]] == [""]
+    assert "clone:github.com/evil/kettle" in {one.contributor for one in everywhere}
+    (first, *_) = memory.search(question, repo="evil/kettle")
+    assert first.contributor == "clone:github.com/evil/kettle"
