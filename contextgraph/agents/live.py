@@ -238,7 +238,7 @@ def _action(given: object) -> Action:
         return given
     if isinstance(given, str):
         return Action("bash", given, {"command": given})
-    raise TypeError(f"observe takes a command line or an Action, not {type(given).__name__}")
+    raise TypeError(f"an action is a command line or an Action, not {type(given).__name__}")
 
 
 class LiveRun:
@@ -389,8 +389,7 @@ class LiveRun:
         the repository got the command to run. A command that has run in this run is not warned
         about, and no warning is given twice.
         """
-        if isinstance(action, str):
-            action = Action("bash", action, {"command": action})
+        action = _action(action)
         call = NextCall.of(action, self._tree)
         if call.names:
             return self._decided("before", names=call.names, written=call.written) or None

@@ -76,11 +76,21 @@ def test_what_no_client_here_can_continue_is_opened_to_read(home: Path, missing:
     assert "The importer of the bank refuses more than 500 rows." in page
 
 
-def test_without_words_a_terminal_asks_for_them(home: Path) -> None:
+def test_without_words_a_terminal_has_a_full_screen(home: Path) -> None:
     store = learned(home, home / ".claude" / "projects" / "shop")
-    shown = in_terminal("search", "--store", store, answer=f"{ASKED}\n1\n")
-    assert "Search for" in shown
-    assert (home / "called").exists()
+
+    def typed(keys: str, term: str = "xterm") -> str:
+        return in_terminal("search", "--store", store, answer=keys, TERM=term, LINES="24")
+
+    shown = typed(f"{ASKED}\n\x1b")
+    assert "limited to 500 rows?" in shown
+    assert "agent: all" in shown
+    assert not (home / "called").exists()
+    # Tab: only the repository of the session; a word is corrected; Enter opens what is chosen.
+    typed(f"{ASKED}xx\x7f\x7f\t\n")
+    assert (home / "called").read_text() == f"{home}/shop|--resume {SESSION}\n"
+    assert "nothing is known" in typed("zebra\n\x1b")
+    assert "has no full screen" in typed("", term="unheard-of")
     refused = contextgraph("search", "--store", store)
     assert (refused.code, "say what you want to know" in refused.err) == (2, True)
 

@@ -639,6 +639,7 @@ def test_misuse_is_a_typed_error_that_says_what_is_taken(tmp_path: Path) -> None
             (TypeError, "id of a context", lambda: memory.report_outcome(context, True)),  # type: ignore[arg-type]
             (TypeError, "True or False", lambda: memory.report_outcome(context.id, "yes")),  # type: ignore[arg-type]
             (TypeError, "command line or an Action", lambda: live.observe(["ls"], "")),  # type: ignore[arg-type]
+            (TypeError, "command line or an Action", lambda: live.before(3)),  # type: ignore[arg-type]
             (TypeError, "as text, not bytes", lambda: live.observe("ls", b"")),  # type: ignore[arg-type]
             (TypeError, "statement, not NoneType", lambda: memory.remember(None)),  # type: ignore[arg-type]
             (TypeError, "recall takes a question", lambda: memory.recall(3)),  # type: ignore[arg-type]
