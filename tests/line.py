@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from socket import SHUT_RDWR, SHUT_WR, create_connection, create_server, socket
+from socket import SHUT_RDWR, SHUT_WR, SO_REUSEADDR, SOL_SOCKET, create_connection, socket
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
 from urllib.parse import urlsplit
@@ -10,17 +10,14 @@ from urllib.parse import urlsplit
 HOST = "127.0.0.1"
 
 
-def free_port() -> int:
-    """A port without a listener."""
-    with create_server((HOST, 0)) as found:
-        port: int = found.getsockname()[1]
-    return port
-
-
 @contextmanager
 def refusing_port() -> Iterator[int]:
-    """A port that refuses connections, and that no other process is given inside the block."""
+    """A port that refuses connections, and that no other process is given inside the block.
+
+    A `line` may be up there meanwhile.
+    """
     with socket() as bound:
+        bound.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         bound.bind((HOST, 0))
         yield bound.getsockname()[1]
 

@@ -1,5 +1,6 @@
 """The command line with a memory on a Neo4j server, above all when the server fails."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 from uuid import uuid4
@@ -8,7 +9,7 @@ import pytest
 
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
-from tests.line import free_port, line
+from tests.line import line, refusing_port
 from tests.server import Neo4jServer
 
 CLOSED = "bolt://127.0.0.1:1"
@@ -92,10 +93,15 @@ def test_a_missing_database_is_an_error(server: Neo4jServer) -> None:
     assert_unavailable(result, "has no such database; end the address with /neo4j")
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    with refusing_port() as port:
+        yield port
+
+
 def test_runs_are_spooled_while_the_server_cannot_be_reached(
-    server: Neo4jServer, runs: Path, tmp_path: Path
+    server: Neo4jServer, port: int, runs: Path, tmp_path: Path
 ) -> None:
-    port = free_port()
     address = f"bolt://127.0.0.1:{port}"
     away = contextgraph("learn", runs, "--store", address, "--json")
     runs.unlink()
@@ -115,10 +121,9 @@ def test_runs_are_spooled_while_the_server_cannot_be_reached(
 
 
 def test_all_runs_from_a_pipe_are_spooled(
-    server: Neo4jServer, runs: Path, monkeypatch: pytest.MonkeyPatch
+    server: Neo4jServer, port: int, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contextgraph.cli.learn._MAX_SPOOLED", 1)
-    port = free_port()
     address = f"bolt://127.0.0.1:{port}"
 
     of_files = contextgraph("learn", runs, "--store", address, "--tenant", "files")

@@ -14,7 +14,7 @@ from contextgraph import AgentMemory, State
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import MemoryContext
 from tests.builders import recovering_run
-from tests.line import HOST, free_port, line
+from tests.line import HOST, line, refusing_port
 from tests.server import Neo4jServer
 
 ERROR = "ModuleNotFoundError: No module named 'tariffs'"
@@ -43,8 +43,8 @@ class Proxied:
 @pytest.fixture
 def server(neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxied]:
     monkeypatch.setattr("contextgraph.store.neo4j.connection.RETRY_SECONDS", 1.0)
-    with ExitStack() as stack:
-        found = Proxied(free_port(), neo4j_server.uri, stack)
+    with refusing_port() as port, ExitStack() as stack:
+        found = Proxied(port, neo4j_server.uri, stack)
         found.start()
         yield found
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from contextgraph.readers import to_record
 from tests.builders import NO_MODULE, recovering_run
-from tests.line import HOST, free_port, line
+from tests.line import HOST, line, refusing_port
 from tests.served import finished, learn, served
 from tests.server import Neo4jServer
 
@@ -59,8 +59,10 @@ def test_runs_wait_while_neo4j_is_away(
     neo4j_server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contextgraph.store.neo4j.connection.RETRY_SECONDS", 0.5)
-    port = free_port()
-    with served(tmp_path, store=f"bolt://{HOST}:{port}", auth=neo4j_server.auth) as service:
+    with (
+        refusing_port() as port,
+        served(tmp_path, store=f"bolt://{HOST}:{port}", auth=neo4j_server.auth) as service,
+    ):
         client = service.client(tenant=uuid4().hex)
         with line(port, neo4j_server.uri):
             learn(client, recovering_run(0))
