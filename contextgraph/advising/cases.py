@@ -332,14 +332,13 @@ def cases_at_error(
             probable[run] = max(remedy.probability, probable.get(run, 0.0))
     best: dict[str, tuple[tuple[bool, bool, float, datetime, str], RecoveryCandidate]] = {}
     for one in candidates:
-        level, here = signature_level(error, one), scope_level(one.repo, scope)
-        is_near, share = here is ScopeLevel.REPO, probable.get(one.trajectory_id, 0.0)
-        if (
-            one.trajectory_id in probable
-            and level in SAME_TEMPLATE
-            and not about_another(error, one)
-            and (is_near or share >= gate.min_precision)
-        ):
+        if (share := probable.get(one.trajectory_id)) is None:
+            continue
+        is_near = scope_level(one.repo, scope) is ScopeLevel.REPO
+        if not (is_near or share >= gate.min_precision):
+            continue
+        level = signature_level(error, one)
+        if level in SAME_TEMPLATE and not about_another(error, one):
             rank = (is_near, level is SignatureLevel.PLACE, share, one.seen_at, one.fragment_id)
             if one.instance_id not in best or best[one.instance_id][0] < rank:
                 best[one.instance_id] = rank, one
