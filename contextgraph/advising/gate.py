@@ -445,7 +445,7 @@ class Credits(Struct, frozen=True):
 
     def is_active(self, instances: int, sources: Collection[str]) -> bool:
         """Return whether so many independent instances, and these sources, make advice active."""
-        enough = not self.several_sources or independent(sources) >= ACTIVE_FROM
+        enough = is_supported(sources, several_sources=self.several_sources)
         return enough and instances >= ACTIVE_FROM
 
     def is_silenced(self, name: str, sources: Collection[str]) -> bool:

@@ -232,6 +232,16 @@ def test_what_the_owner_has_is_the_owners_with_the_outcome_that_the_owner_says(
     assert outcomes(memory) == {"": Outcome.SOLVED}
 
 
+def test_what_the_owner_did_twice_stays_active_when_others_come(memory: AgentMemory) -> None:
+    _learn(memory, HONEST, "", "")
+    before = memory.render(memory.query(STATE))
+    _report_failure(memory, "eve")
+    _learn(memory, EVIL, "eve", first=11)
+    context = memory.query(STATE)
+    assert context.ranked[0].why.is_active
+    assert "from one source" not in before + memory.render(context)
+
+
 @pytest.mark.parametrize(
     ("sources", "active"),
     [
