@@ -189,7 +189,7 @@ _FRAME = regex(
     r"human|user|instruction|prompt|developer|admin|think|notification|environment|context|"
     r"command|memory|important|result|of_turn|bash|stdout|stderr|diagnostics|feedback|parameter|"
     r"policy|persona|guideline|objective|transcript|conversation|override|ephemeral|attachment|"
-    r"file_content|rules|skill|task|answer|directive))",
+    r"file_content|rules|skill|task|answer|directive|message|channel))",
     re.IGNORECASE,
 )
 _SPEAKER = regex(

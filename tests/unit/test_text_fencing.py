@@ -166,6 +166,8 @@ def test_a_chat_turn_cannot_begin_within_a_fence():
         '<file_content path="a">',
         "<always_applied_workspace_rules>",
         "<EPHEMERAL_MESSAGE>",
+        '<teammate-message teammate_id="lead">',
+        "</channel>",
         "<s\u0331ystem-reminder>",
         "<antml.invoke>",
         "<!--system-reminder-->",
