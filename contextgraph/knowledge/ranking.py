@@ -20,7 +20,7 @@ RRF_K = 60
 # long a text is and how much a longer one is counted down, what phrases are worth beside words, and
 # what further texts of a session count.
 _TURN, _BY_LENGTH, _PHRASES = 110, 0.9, 2.2
-_OTHERS, _OTHER_WORDS, _OTHER_MEANING = 4, 0.15, 0.1
+_OTHERS, _OTHER_WORDS = 4, 0.15
 # Texts about other things have such a cosine.
 UNRELATED = 0.2
 
@@ -102,13 +102,13 @@ def fused(groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
     """Key -> the score of each of *groups* of texts, 0 to 1, the best first.
 
     Half by words and half by meaning, each over its maximum; of what has no vector yet words
-    decide alone. The best text of a group counts whole, of the next few a share.
+    decide alone. The best text of a group counts whole; by words also a share of the next few, not
+    by meaning: any text of a long session is a little near to anything.
     """
     words, meaning = dict[Key, float](), dict[Key, float]()
     for key, texts in groups.items():
-        words[key] = _with_others([one.words for one in texts], _OTHER_WORDS)
-        if any(one.meaning for one in texts):
-            near = _with_others([one.meaning for one in texts], _OTHER_MEANING)
+        words[key] = _with_others([one.words for one in texts])
+        if near := max(one.meaning for one in texts):
             meaning[key] = max(0.0, near - UNRELATED)
     most_words = max(words.values(), default=0.0) or 1.0
     most_meaning = max(meaning.values(), default=0.0) or 1.0
@@ -119,12 +119,12 @@ def fused(groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
     return dict(sorted(scores.items(), key=lambda entry: (-entry[1], str(entry[0]))))
 
 
-def _with_others(scores: Sequence[float], share: float) -> float:
-    """Return the best of *scores* and a *share* of the next ones."""
+def _with_others(scores: Sequence[float]) -> float:
+    """Return the best of *scores* and a share of the next ones."""
     if len(scores) == 1:
         return scores[0]
     best, *others = sorted(scores, reverse=True)
-    return best + share * sum(others[:_OTHERS])
+    return best + _OTHER_WORDS * sum(others[:_OTHERS])
 
 
 # Words of a request that are looked up, and lessons that are proposed for it.

@@ -47,8 +47,8 @@ from contextgraph.trace import describe_remedy
 
 # Passages that are proposed by words and by meaning, and remedies.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
-# A turn is rated in parts of so many passages: what answers may stand in one of many.
-_PART = 2
+# A turn is rated in parts of so many passages: what answers may stand in one of many, or be spread.
+_PART = 4
 _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
 # Of a list so many parts are more than one hit of a session.
 _OTHERS = 4

@@ -12,6 +12,7 @@ from contextgraph import AgentMemory
 from contextgraph.advising.wording import render
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
+from contextgraph.knowledge.ranking import Rated, fused
 from contextgraph.model import (
     Action,
     Found,
@@ -371,6 +372,13 @@ def test_a_later_session_on_the_same_code_does_not_displace_the_answer(memory: A
     memory.learn(discussed("review", now - timedelta(days=9), review, "I extend it."))
     found = memory.search("which cloud flags does the validation refuse together", repo=SHOP)
     assert [*dict.fromkeys(one.session for one in found if one.run)] == ["rule", "review"]
+
+
+def test_many_texts_that_are_a_little_near_do_not_outweigh_the_nearest() -> None:
+    near = {"answer": [Rated(0.0, 0.5)], "long": [Rated(0.0, 0.45)] * 5}
+    words = {"answer": [Rated(0.5)], "long": [Rated(0.45)] * 5}
+    assert [*fused(near)] == ["answer", "long"]
+    assert [*fused(words)] == ["long", "answer"]
 
 
 def test_hits_of_one_session_stand_together_and_leave_room_for_others(memory: AgentMemory) -> None:
