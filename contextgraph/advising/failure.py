@@ -248,17 +248,17 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
     ids = [error_id(one) for one in error.variants()]
     for where in dict.fromkeys((scope, replace(scope, repo=None))):
         met = store.recoveries.errors(where, len(ids), only=ids)
-        runs, cleared = sum(one.tasks for one in met), sum(one.cleared for one in met)
-        if runs < LEAST_RUNS:
+        tasks, cleared = sum(one.tasks for one in met), sum(one.cleared for one in met)
+        if tasks < LEAST_RUNS:
             continue
-        if is_often_open(runs, cleared):
+        if is_often_open(tasks, cleared):
             level = ScopeLevel.REPO if where.repo else ScopeLevel.GENERAL
             here = " here" if where.repo else ""
             text = (
-                f"{error.error_type}: {runs - cleared} of {runs} earlier runs{here} that met this "
-                "error never cleared it"
+                f"{error.error_type}: {tasks - cleared} of {tasks} earlier tasks{here} that met "
+                "this error never cleared it"
             )
-            yield FailureWarning(text, runs, Why((), level, runs, ()), text, is_sure=False)
+            yield FailureWarning(text, tasks, Why((), level, tasks, ()), text, is_sure=False)
         return
 
 

@@ -1008,33 +1008,39 @@ class RecoveryStore(_Part):
         if only:
             terms.append(_keyed(only, TARGET))
         if phase is not None:
-            return self._errors_in_phase(terms, limit, phase, runs)
-        if runs is not None:
-            terms.append(_keyed(runs, SOURCE))
-        if terms:
-            counts = _counts_of_tasks(self._port, terms).items()
-            ordered = sorted(counts, key=lambda one: (-one[1][0], one[0]))[: max(0, limit)]
-            rows = [(error, *of_error) for error, of_error in ordered]
+            rows, newest = self._errors_in_phase(terms, limit, phase, runs)
         else:
-            wanted = (KEY, "runs", "steps", "cleared")
-            rows = self._find(Question(tables.ERROR, (), ("-runs",), most, wanted))
-        newest = self._port.find(
-            [
-                Question(
-                    tables.MET,
-                    [_equal(TARGET, error), *terms],
-                    ("-seen_at", SOURCE),
-                    rules.TALLY_RUNS,
-                    (SOURCE,),
-                )
-                for error, *_ in rows
-            ]
-        )
-        return self._tallies(rows, [[run for (run,) in of_error] for of_error in newest])
+            if runs is not None:
+                terms.append(_keyed(runs, SOURCE))
+            if terms:
+                counts = _counts_of_tasks(self._port, terms).items()
+                ordered = sorted(counts, key=lambda one: (-one[1][0], one[0]))[: max(0, limit)]
+                rows = [(error, *of_error) for error, of_error in ordered]
+            else:
+                wanted = (KEY, "runs", "steps", "cleared")
+                rows = self._find(Question(tables.ERROR, (), ("-runs",), most, wanted))
+            newest = self._port.find(
+                [
+                    Question(
+                        tables.MET,
+                        [_equal(TARGET, error), *terms],
+                        ("-seen_at", SOURCE),
+                        rules.TALLY_RUNS,
+                        (SOURCE,),
+                    )
+                    for error, *_ in rows
+                ]
+            )
+        errors = _values(self._port, tables.ERROR, (row[0] for row in rows), _error)
+        return [
+            model.ErrorTally(errors[error], count, steps, cleared, tuple(run for (run,) in met))
+            for (error, count, steps, cleared), met in zip(rows, newest, strict=True)
+        ]
 
     def _errors_in_phase(
         self, terms: list[Term], limit: int, phase: model.Phase, runs: Iterable[str] | None
-    ) -> Sequence[model.ErrorTally]:
+    ) -> tuple[list[tuple[Any, ...]], list[list[tuple[Any, ...]]]]:
+        """Return errors with their counts, and for each its newest runs."""
         terms = [*terms, _equal("phase", phase.value)]
         if runs is not None:
             terms.append(_keyed(runs, "run"))
@@ -1060,17 +1066,7 @@ class RecoveryStore(_Part):
             (error, len(tasks[error]), of_error.total(), len({*clear}))
             for (error, of_error), clear in zip(chosen, cleared, strict=True)
         ]
-        newest = [[*of_error][: rules.TALLY_RUNS] for _, of_error in chosen]
-        return self._tallies(rows, newest)
-
-    def _tallies(
-        self, rows: Sequence[tuple[Any, ...]], newest: Sequence[Sequence[str]]
-    ) -> list[model.ErrorTally]:
-        errors = _values(self._port, tables.ERROR, (row[0] for row in rows), _error)
-        return [
-            model.ErrorTally(errors[error], count, steps, cleared, tuple(runs))
-            for (error, count, steps, cleared), runs in zip(rows, newest, strict=True)
-        ]
+        return rows, [[(run,) for run in of_error][: rules.TALLY_RUNS] for _, of_error in chosen]
 
     @_of_one_state
     def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:

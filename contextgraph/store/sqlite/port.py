@@ -89,6 +89,9 @@ _HAS_VECTOR = (
 )
 
 
+_OF_TEXTS = frozenset({Is.HAS, Is.HAS_ANY})
+
+
 @lru_cache(1_000)
 def _index(table: Table, where: Form, order: tuple[str, ...]) -> str | None:
     """Return the name of the index that serves a form best; None leaves it to SQLite."""
@@ -97,18 +100,15 @@ def _index(table: Table, where: Form, order: tuple[str, ...]) -> str | None:
     if best := serving(table, where, order):
         return index_name(table, best.columns)
     is_other = order and order not in ((KEY,), (f"-{KEY}",))
-    return None if _has_several(table, where) or is_other else f"{table.name}_by_key"
+    is_of_texts = not _OF_TEXTS.isdisjoint(how for _, how in where)
+    return None if is_of_texts or is_other else f"{table.name}_by_key"
 
 
-def _has_several(table: Table, where: Form) -> bool:
-    return any(table.columns.get(column) is tuple for column, _ in where)
-
-
-def _hint(table: Table, where: Form, index: str | None) -> str:
+def _hint(where: Form, index: str | None) -> str:
     if index:
         return f" INDEXED BY {index}"
     # The rows of a text are few: SQLite would read all rows where an index has them in order.
-    return " NOT INDEXED" if _has_several(table, where) else ""
+    return "" if _OF_TEXTS.isdisjoint(how for _, how in where) else " NOT INDEXED"
 
 
 @lru_cache(1_000)
@@ -143,7 +143,7 @@ def _select(
 ) -> str:
     index = _index(table, where, order)
     columns = ", ".join(f'n."{column}"' for column in wanted)
-    hint = _hint(table, where, index)
+    hint = _hint(where, index)
     sql = f"SELECT {columns} FROM {table.name} n{hint} WHERE {_condition(table, where, index)}"
     return f"{sql} ORDER BY {_order(order)} LIMIT :most"
 
@@ -232,17 +232,15 @@ class _Rows:
         return {"tenant": self._tenant, **given}
 
     def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
-        return [self._find(question) for question in questions]
-
-    def _find(self, question: Question) -> list[tuple[Any, ...]]:
-        if is_empty(question.where):
-            return []
-        sql = _select(
-            question.table, form_of(question.where), tuple(question.order), tuple(question.wanted)
-        )
-        most = -1 if question.limit is None else question.limit
-        rows = self._execute(sql, {**self._parameters(question.where), "most": most}).fetchall()
-        return _read(question.table, question.wanted, rows)
+        found: list[list[tuple[Any, ...]]] = []
+        for table, where, order, limit, wanted in questions:
+            rows: list[tuple[Any, ...]] = []
+            if not is_empty(where):
+                sql = _select(table, form_of(where), tuple(order), tuple(wanted))
+                most = -1 if limit is None else limit
+                rows = self._execute(sql, {**self._parameters(where), "most": most}).fetchall()
+            found.append(_read(table, wanted, rows))
+        return found
 
     def count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
         return [self._count(one) for one in counts]
@@ -257,7 +255,7 @@ class _Rows:
         is_ranged = any(how in RANGES for _, how in where)
         order = () if is_ranged else tuple(asked.by)
         index = _index(asked.table, where, order) if where else None
-        hint = _hint(asked.table, where, index)
+        hint = _hint(where, index)
         sql = (
             f"SELECT {', '.join([*by, 'count(*)', *sums])} FROM {asked.table.name} n{hint} "
             f"WHERE {_condition(asked.table, where, index)}"
@@ -399,7 +397,7 @@ class _Rows:
             return [{} for _ in vectors]
         form = form_of(where)
         index = _index(table, form, ()) if where else None
-        hint = _hint(table, form, index)
+        hint = _hint(form, index)
         owners = None
         if where:
             ((listed,),) = self._execute(
