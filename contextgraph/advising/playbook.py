@@ -361,16 +361,16 @@ def machine_facts(
     saved them.
     """
     near = _facts(here)
+    lost_here, lost_anywhere = ([(run, _lost_by(run)) for run in some] for some in (here, anywhere))
     # What one repository alone shows may be its own.
-    places = Counter(
-        lesson for repo, lesson in {(run.repo, one) for run in anywhere for one in _lost_by(run)}
-    )
+    shown = {(run.repo, lesson) for run, lost in lost_anywhere for lesson in lost}
+    places = Counter(lesson for _, lesson in shown)
     far = {lesson: fact for lesson, fact in _facts(anywhere).items() if places[lesson] > 1}
     repositories = Counter(run.repo for run in anywhere)
     own = len({run.instance_id for run in here}) / _FURTHER_TASKS
-    lost = [(own / (own + 1) / len(here), _lost_by(run)) for run in here]
     each = 1 / (own + 1) / max(1, len(repositories))
-    lost += [(each / repositories[run.repo], _lost_by(run)) for run in anywhere]
+    lost = [(own / (own + 1) / len(here), steps) for _, steps in lost_here]
+    lost += [(each / repositories[run.repo], steps) for run, steps in lost_anywhere]
     known = near.keys() | far.keys()
     # What one project needs, another seldom does.
     rare = {lesson for lesson in known if sum(w for w, one in lost if lesson in one) < _MOST}
