@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 # Float32 numbers give so many decimals.
 DECIMALS = 5
+# Cosines that are equal when rounded to so many decimals tie.
+COSINE_DECIMALS = 4
+# By float32 numbers a cosine is exact to a hundredth of the last of these.
+UNDECIDED = 0.01
 _COARSE = 127
 # The maker of a space that is fitted on the memory: TF-IDF and a singular value decomposition.
 FITTED = "tfidf"
@@ -124,6 +128,16 @@ def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
 
     Raises `SpaceMismatchError` where one is of another space.
     """
+    return [max(-1.0, min(1.0, round(value, DECIMALS))) for value in _cosines(query, vectors)]
+
+
+def rounded_cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
+    """Return the cosine of *query* with each of *vectors*, of four decimals, as `cosines`."""
+    found = zip(vectors, _cosines(query, vectors), strict=True)
+    return [rounded_cosine(query, vector, cosine) for vector, cosine in found]
+
+
+def _cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
     for vector in vectors:
         if vector.space != query.space:
             raise SpaceMismatchError(
@@ -132,10 +146,9 @@ def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
     if not vectors:
         return []
     if PLAIN_WORK.takes(len(vectors) * len(query.data) // 4):
-        similarities = plain_cosines(query, vectors)
-    else:
-        similarities = products(matrix_of(vectors), query).tolist()
-    return [max(-1.0, min(1.0, round(value, DECIMALS))) for value in similarities]
+        return plain_cosines(query, vectors)
+    similarities: list[float] = products(matrix_of(vectors), query).tolist()
+    return similarities
 
 
 def plain_cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
@@ -145,6 +158,22 @@ def plain_cosines(query: Vector, vectors: Iterable[Vector]) -> list[float]:
     """
     asked = query.plain()
     return [1 - dist(asked, vector.plain()) ** 2 / 2 for vector in vectors]
+
+
+def is_undecided(cosine: float) -> bool:
+    """Return whether float32 numbers leave it open how to round *cosine*."""
+    scale: int = 10**COSINE_DECIMALS
+    return abs(cosine * scale % 1 - 0.5) < UNDECIDED
+
+
+def rounded_cosine(query: Vector, vector: Vector, cosine: float) -> float:
+    """Return the *cosine* of *query* with *vector*, of four decimals, however it was computed.
+
+    Back ends add in different orders: where that decides, it is computed again, by `plain_cosines`.
+    """
+    if is_undecided(cosine):
+        (cosine,) = plain_cosines(query, [vector])
+    return round(cosine, COSINE_DECIMALS)
 
 
 def products(rows: "Floats", query: Vector) -> "Floats":

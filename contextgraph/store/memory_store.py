@@ -36,7 +36,6 @@ from contextgraph.model import dimensions_of, node_text, run_text
 from contextgraph.model.values import replace
 from contextgraph.store import rules, tables
 from contextgraph.store.port import (
-    COSINE_DECIMALS,
     KEY,
     SOURCE,
     TARGET,
@@ -1876,10 +1875,7 @@ class PassageStore(_Part):
         """Return cosines, of four decimals, by id; without passages that have no such vector."""
         stored = self._port.vectors(tables.PASSAGE, vector.space, ids)
         known = {key: one for key, one in stored.items() if one is not None}
-        measured = model.cosines(vector, [*known.values()])
-        return {
-            key: round(cosine, COSINE_DECIMALS) for key, cosine in zip(known, measured, strict=True)
-        }
+        return dict(zip(known, model.rounded_cosines(vector, [*known.values()]), strict=True))
 
     def nearest(
         self, vector: model.Vector, scope: model.PassageScope, limit: int

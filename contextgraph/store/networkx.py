@@ -14,19 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 import networkx as nx
 
 from contextgraph.errors import StoreError
-from contextgraph.model import HealthCheck, Vector, WordCounts, matrix_of, products
+from contextgraph.model import HealthCheck, Vector, WordCounts, matrix_of, products, rounded_cosine
 from contextgraph.store.memory_store import Store
-from contextgraph.store.port import (
-    COSINE_DECIMALS,
-    Change,
-    Count,
-    Is,
-    Question,
-    Row,
-    Table,
-    Term,
-    Where,
-)
+from contextgraph.store.port import Change, Count, Is, Question, Row, Table, Term, Where
 
 Result = TypeVar("Result")
 _Name: TypeAlias = tuple[str, str]
@@ -308,6 +298,7 @@ def _nearest(vector: Vector, stored: Mapping[str, Vector], limit: int) -> dict[s
         return {}
     cosines = products(matrix_of([*stored.values()]), vector).tolist()
     near = {
-        key: round(cosine, COSINE_DECIMALS) for key, cosine in zip(stored, cosines, strict=True)
+        key: rounded_cosine(vector, own, cosine)
+        for (key, own), cosine in zip(stored.items(), cosines, strict=True)
     }
     return dict(sorted(near.items(), key=lambda one: (-one[1], one[0]))[: max(0, limit)])

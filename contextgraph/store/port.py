@@ -27,8 +27,6 @@ THOROUGH = ("integrity", "writable")
 # Changes are listed for so many revisions, for processes that follow them; processes further
 # behind read everything again.
 CHANGES_LISTED = 10_000
-# Cosines that are equal when rounded to so many decimals tie.
-COSINE_DECIMALS = 4
 KEY, VALUE, SOURCE, TARGET = "key", "value", "source", "target"
 
 

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid5
 
 from contextgraph.errors import EmbeddingError, MissingExtraError, StoreError, StoreUnavailableError
-from contextgraph.model import Note, NoteScope, Vector, dimensions_of
+from contextgraph.model import COSINE_DECIMALS, Note, NoteScope, Vector, dimensions_of
 from contextgraph.store import rules
 from contextgraph.store.memory_store import NoteStore
-from contextgraph.store.port import COSINE_DECIMALS
 from contextgraph.store.protocols import Hit, Indexed, VectorIndex
 
 if TYPE_CHECKING:

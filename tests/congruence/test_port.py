@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import sqrt
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Vector
+from contextgraph.model import COSINE_DECIMALS, Vector, plain_cosines
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.port import Neo4jPort
 from contextgraph.store.neo4j.schema import Schema
@@ -263,6 +265,46 @@ def test_a_back_end_answers_as_a_graph_in_memory(
                     assert read(port) == read(expected)
 
     check()
+
+
+def between(query: Vector, chance: Random) -> Vector:
+    """A vector whose cosine with *query* is in the middle of two rounded ones, but for float32."""
+    cosine = (chance.randrange(9_000) + 0.5) / 10**COSINE_DECIMALS
+    other = [chance.gauss() for _ in query.plain()]
+    along = sum(a * b for a, b in zip(query.plain(), other, strict=True))
+    across = [b - along * a for a, b in zip(query.plain(), other, strict=True)]
+    length = sqrt(sum(one * one for one in across)) / sqrt(1 - cosine * cosine)
+    numbers = [cosine * a + b / length for a, b in zip(query.plain(), across, strict=True)]
+    return Vector.of(query.space, numbers)
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        pytest.param(in_a_file, id="SQLite"),
+        pytest.param(lambda _: NetworkxPort(), id="networkx"),
+        pytest.param(on_a_server, id="Neo4j"),
+    ],
+)
+def test_a_cosine_between_two_rounded_ones_is_rounded_alike(
+    request: pytest.FixtureRequest, opened: Callable[[pytest.FixtureRequest], Port]
+) -> None:
+    chance, table = Random(4), BY_NAME["run"]
+    query = Vector.of("made/by-hand@384", [chance.gauss() for _ in range(384)])
+    vectors = {f"run{number:03}": between(query, chance) for number in range(100)}
+    columns = {name: VALUES[kind][0] for name, kind in table.columns.items()}
+    stored: list[Row] = [Row(table, key, columns, "a value") for key in vectors]
+
+    def work(transaction: Transaction) -> None:
+        transaction.put(stored)
+        transaction.put_vectors(table, query.space, vectors)
+
+    with closing(opened(request)) as port:
+        port.write(work)
+        (near,) = port.nearest(table, [query], (), len(vectors))
+
+    cosines = zip(vectors, plain_cosines(query, vectors.values()), strict=True)
+    assert near == {key: round(cosine, COSINE_DECIMALS) for key, cosine in cosines}
 
 
 def changes(port: Port, since: int) -> dict[str, list[str]]:

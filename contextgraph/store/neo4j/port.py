@@ -18,7 +18,14 @@ from urllib.parse import quote
 import orjson
 
 from contextgraph.errors import StoreError, StoreUnavailableError
-from contextgraph.model import HealthCheck, Vector, WordCounts, dimensions_of
+from contextgraph.model import (
+    COSINE_DECIMALS,
+    HealthCheck,
+    Vector,
+    WordCounts,
+    dimensions_of,
+    rounded_cosine,
+)
 from contextgraph.store.neo4j import statements
 from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
 from contextgraph.store.neo4j.health import checks
@@ -97,6 +104,13 @@ def _data(numbers: Sequence[float]) -> bytes:
     import numpy as np
 
     return np.asarray(numbers, dtype="<f4").tobytes()
+
+
+def _rounded(asked: Vector, key: str, cosine: float, numbers: Sequence[float] | None) -> float:
+    """Return the cosine of a row, whose *numbers* were read where it is undecided."""
+    if numbers is None:
+        return round(cosine, COSINE_DECIMALS)
+    return rounded_cosine(asked, Vector(asked.space, _data(numbers)), cosine)
 
 
 def _parameters(where: Where) -> dict[str, Any]:
@@ -269,8 +283,11 @@ class _Reading:
 
     def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
         asked = [{"word": word, "query": _quoted(self.tenant, [None], word)} for word in words]
-        counted = dict(self._found(statements.words_counted(table), words=asked) if asked else ())
-        ((total,),) = self.count([Count(table, ())])[0] or [(0,)]
+        texts = [statements.counted(table, (), (), (), 0, is_limited=False)]
+        texts += [statements.words_counted(table, 1)] if asked else []
+        given: dict[str, object] = {"asked0": {}, "words": asked}
+        answers = {row["number"]: row["found"] for row in self._answers(texts, given)}
+        ((total,),), counted = answers[0], dict(answers.get(1, ()))
         return WordCounts(total, {word: counted[word] for word in words})
 
     def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
@@ -286,27 +303,29 @@ class _Reading:
         self, table: Table, vectors: Sequence[Vector], where: Where, limit: int
     ) -> list[dict[str, float]]:
         space = vectors[0].space
-        property_ = self._property(table, space)
-        if property_ is None or limit < 1 or is_empty(where):
+        if limit < 1 or is_empty(where):
             return [{} for _ in vectors]
         given: dict[str, Any] = {
-            "q": _parameters(where),
-            "vectors": [vector.numbers().tolist() for vector in vectors],
-            "limit": limit, "table": table.name, "space": space,
+            "q": _parameters(where), "limit": limit, "table": table.name, "space": space,
         }  # fmt: skip
-        if self._has_many(table, where):
+        if self._has_many(table, where) and (property_ := self._property(table, space)):
             for nearest in _NEAREST:
                 text = statements.nearest_by_index(table, form_of(where), property_)
                 index = vector_index(table.label, property_)
                 most = max(nearest, limit)
-                found = self._near(text, index=index, nearest=most, **given)
+                found = self._near(text, vectors, index=index, nearest=most, **given)
                 if all(len(near) >= limit for near in found):
                     return found
-        return self._near(statements.nearest(table, form_of(where), property_), **given)
+        return self._near(statements.nearest(table, form_of(where)), vectors, **given)
 
-    def _near(self, text: str, **given: Any) -> list[dict[str, float]]:
-        near = {row["number"]: dict(row["found"]) for row in self._rows(text, **given)}
-        return [near.get(number, {}) for number in range(len(given["vectors"]))]
+    def _near(self, text: str, vectors: Sequence[Vector], **given: Any) -> list[dict[str, float]]:
+        numbers = [vector.numbers().tolist() for vector in vectors]
+        near: list[dict[str, float]] = [{} for _ in vectors]
+        for row in self._rows(text, vectors=numbers, **given):
+            asked = vectors[row["number"]]
+            rounded = sorted((-_rounded(asked, *found), found[0]) for found in row["found"])
+            near[row["number"]] = {key: -cosine for cosine, key in rounded}
+        return near
 
     def _has_many(self, table: Table, where: Where) -> bool:
         """Return whether a vector index finds the nearest for less than comparing all rows."""

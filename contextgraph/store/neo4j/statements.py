@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from contextgraph.model import COSINE_DECIMALS, UNDECIDED
 from contextgraph.store.neo4j.schema import PROPERTIES, words_index
 from contextgraph.store.port import (
     COMPARED,
-    COSINE_DECIMALS,
     KEY,
     RANGES,
     SOURCE,
@@ -182,19 +182,27 @@ def searched(table: Table, where: Form, order: tuple[str, ...]) -> str:
 
 
 @lru_cache(100)
-def words_counted(table: Table) -> str:
-    """Return the text that counts the rows with each word."""
+def words_counted(table: Table, place: int) -> str:
+    """Return the text that counts the rows with each word, as number *place* of a call."""
     return (
         f"UNWIND $words AS word CALL (word) {{ {_words_of(table)} AS n RETURN count(*) AS rows }} "
-        "RETURN collect([word.word, rows]) AS found"
+        f"RETURN {place} AS number, collect([word.word, rows]) AS found"
     )
 
 
 _SLOT = "MATCH (s:VectorSlot {tenant: $tenant, table: $table, space: $space})"
-_NEAR = (
-    f"WITH id, round(2 * likeness - 1, {COSINE_DECIMALS}) AS cosine "
-    "ORDER BY cosine DESC, id LIMIT $limit RETURN collect([id, cosine]) AS found"
-)
+
+
+def _near(property_: str) -> str:
+    """Return how the nearest are chosen; with the vector where its cosine is undecided."""
+    scale = 10**COSINE_DECIMALS
+    return (
+        f"WITH n, 2 * vector.similarity.cosine({property_}, $vectors[number]) - 1 AS cosine "
+        f"ORDER BY round(cosine, {COSINE_DECIMALS}) DESC, n.id LIMIT $limit "
+        f"RETURN collect([n.id, cosine, CASE WHEN abs(cosine * {scale} - floor(cosine * {scale}) "
+        f"- 0.5) < {UNDECIDED} THEN {property_} END]) AS found }} RETURN number, found "
+        "ORDER BY number"
+    )
 
 
 @lru_cache(100)
@@ -207,14 +215,12 @@ def vectors_of(table: Table) -> str:
 
 
 @lru_cache(1_000)
-def nearest(table: Table, where: Form, property_: str) -> str:
+def nearest(table: Table, where: Form) -> str:
     """Return the text that compares all rows that a question admits."""
     return (
-        f"{_SLOT} WHERE s.property = '{property_}' WITH $q AS q "
-        "UNWIND range(0, size($vectors) - 1) AS number CALL (q, number) { "
-        f"{match(table, where)} AND n.{property_} IS NOT NULL "
-        f"WITH n.id AS id, vector.similarity.cosine(n.{property_}, $vectors[number]) AS likeness "
-        f"{_NEAR} }} RETURN number, found ORDER BY number"
+        f"{_SLOT} WITH $q AS q, s "
+        "UNWIND range(0, size($vectors) - 1) AS number CALL (q, s, number) { "
+        f"{match(table, where)} AND n[s.property] IS NOT NULL {_near('n[s.property]')}"
     )
 
 
@@ -225,9 +231,7 @@ def nearest_by_index(table: Table, where: Form, property_: str) -> str:
         f"{_SLOT} WHERE s.property = '{property_}' WITH $q AS q "
         "UNWIND range(0, size($vectors) - 1) AS number CALL (q, number) { "
         "CALL db.index.vector.queryNodes($index, $nearest, $vectors[number]) YIELD node AS n "
-        f"WITH n WHERE {_conditions(table, where)} "
-        f"WITH n.id AS id, vector.similarity.cosine(n.{property_}, $vectors[number]) AS likeness "
-        f"{_NEAR} }} RETURN number, found ORDER BY number"
+        f"WITH n WHERE {_conditions(table, where)} {_near(f'n.{property_}')}"
     )
 
 

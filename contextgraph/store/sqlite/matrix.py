@@ -5,8 +5,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from contextgraph.model import PLAIN_WORK, Vector, plain_cosines, products
-from contextgraph.store.port import COSINE_DECIMALS, Table
+from contextgraph.model import (
+    COSINE_DECIMALS,
+    PLAIN_WORK,
+    Vector,
+    is_undecided,
+    plain_cosines,
+    products,
+    rounded_cosine,
+)
+from contextgraph.store.port import Table
 
 _NEWER = """
 SELECT key, owner, data FROM vector
@@ -47,11 +55,20 @@ class Rows:
         if not len(inside):
             return []
         numbers = self._numbers if len(inside) == len(self._owners) else self._numbers[inside]
-        cosines = np.round(products(numbers, vector).astype(float), COSINE_DECIMALS)
+        cosines = products(numbers, vector).astype(float)
         if len(cosines) > limit:
-            least = np.partition(cosines, -limit)[-limit]
+            # Rounding moves none by more than this.
+            least = np.partition(cosines, -limit)[-limit] - 10**-COSINE_DECIMALS
             inside, cosines = inside[cosines >= least], cosines[cosines >= least]
-        return [*zip(self._owners[inside].tolist(), cosines.tolist(), strict=True)]
+        rounded = np.round(cosines, COSINE_DECIMALS)
+        for place, cosine in enumerate(cosines.tolist()):
+            if is_undecided(cosine):
+                own = Vector(vector.space, self._numbers[inside[place]].tobytes())
+                rounded[place] = rounded_cosine(vector, own, cosine)
+        if len(rounded) > limit:
+            least = np.partition(rounded, -limit)[-limit]
+            inside, rounded = inside[rounded >= least], rounded[rounded >= least]
+        return [*zip(self._owners[inside].tolist(), rounded.tolist(), strict=True)]
 
 
 class Matrix:
