@@ -57,8 +57,8 @@ _ROWS_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 500
 # A reading that meets rows which are being deleted is repeated so often.
 _READINGS = 10
-# So many rows are all compared with a vector: a millisecond for twenty.
-MAX_COMPARED = 2_000
+# So many rows are all compared with a vector: a millisecond for five.
+MAX_COMPARED, _ALL = 1_000, 2**53
 # An index is searched for more than the limit: it misses some, and has rows of other scopes.
 _NEAREST = (1_000, 4_000)
 # The server plans its statements again when a memory has changed so often: plans made for a nearly
@@ -308,33 +308,32 @@ class _Reading:
         given: dict[str, Any] = {
             "q": _parameters(where), "limit": limit, "table": table.name, "space": space,
         }  # fmt: skip
-        if self._has_many(table, where) and (property_ := self._property(table, space)):
-            for nearest in _NEAREST:
-                text = statements.nearest_by_index(table, form_of(where), property_)
-                index = vector_index(table.label, property_)
-                most = max(nearest, limit)
-                found = self._near(text, vectors, index=index, nearest=most, **given)
-                if all(len(near) >= limit for near in found):
-                    return found
-        return self._near(statements.nearest(table, form_of(where)), vectors, **given)
+        exact = statements.nearest(table, form_of(where))
+        most = MAX_COMPARED if has_vector_index(table) else _ALL
+        if found := self._near(exact, vectors, most=most, **given):
+            return found
+        property_ = self._property(table, space)
+        if property_ is None:
+            return [{} for _ in vectors]
+        text = statements.nearest_by_index(table, form_of(where), property_)
+        index = vector_index(table.label, property_)
+        for nearest in _NEAREST:
+            most = max(nearest, limit)
+            found = self._near(text, vectors, index=index, nearest=most, **given)
+            if all(len(near) >= limit for near in found):
+                return found
+        return self._near(exact, vectors, most=_ALL, **given)
 
     def _near(self, text: str, vectors: Sequence[Vector], **given: Any) -> list[dict[str, float]]:
+        """Return the nearest that *text* finds; nothing where it compares none."""
         numbers = [vector.numbers().tolist() for vector in vectors]
-        near: list[dict[str, float]] = [{} for _ in vectors]
-        for row in self._rows(text, vectors=numbers, **given):
+        rows = self._rows(text, vectors=numbers, **given)
+        near: list[dict[str, float]] = [{} for _ in vectors if rows]
+        for row in rows:
             asked = vectors[row["number"]]
             rounded = sorted((-_rounded(asked, *found), found[0]) for found in row["found"])
             near[row["number"]] = {key: -cosine for cosine, key in rounded}
         return near
-
-    def _has_many(self, table: Table, where: Where) -> bool:
-        """Return whether a vector index finds the nearest for less than comparing all rows."""
-        if not has_vector_index(table) or any(
-            term.column == table.scope and term.how in (Is.EQUAL, Is.IN) for term in where
-        ):
-            return False
-        (row,) = self._rows(statements.more_than(table), most=MAX_COMPARED)
-        return bool(row["more"])
 
     def revision(self) -> int:
         rows = self._rows(statements.REVISION)

@@ -216,9 +216,11 @@ def vectors_of(table: Table) -> str:
 
 @lru_cache(1_000)
 def nearest(table: Table, where: Form) -> str:
-    """Return the text that compares all rows that a question admits."""
+    """Return the text that compares all rows that a question admits, none where they are many."""
     return (
-        f"{_SLOT} WITH $q AS q, s "
+        f"{_SLOT} WITH $q AS q, s CALL (q) {{ "
+        f"{match(table, where)} WITH n LIMIT $most + 1 RETURN count(n) AS rows }} "
+        "WITH q, s, rows WHERE rows <= $most "
         "UNWIND range(0, size($vectors) - 1) AS number CALL (q, s, number) { "
         f"{match(table, where)} AND n[s.property] IS NOT NULL {_near('n[s.property]')}"
     )
@@ -226,21 +228,17 @@ def nearest(table: Table, where: Form) -> str:
 
 @lru_cache(1_000)
 def nearest_by_index(table: Table, where: Form, property_: str) -> str:
-    """Return the text that looks at the nearest of all by the vector index."""
+    """Return the text that looks at the nearest of all by the vector index.
+
+    Its scores are of vectors of one byte a number: the best of them are compared again.
+    """
     return (
         f"{_SLOT} WHERE s.property = '{property_}' WITH $q AS q "
         "UNWIND range(0, size($vectors) - 1) AS number CALL (q, number) { "
-        "CALL db.index.vector.queryNodes($index, $nearest, $vectors[number]) YIELD node AS n "
-        f"WITH n WHERE {_conditions(table, where)} {_near(f'n.{property_}')}"
-    )
-
-
-@lru_cache(100)
-def more_than(table: Table) -> str:
-    """Return the text that checks for more than $most rows."""
-    return (
-        f"MATCH (n:{table.label}) WHERE n.tenant = $tenant AND n.id IS NOT NULL "
-        "WITH n LIMIT $most + 1 RETURN count(n) > $most AS more"
+        "CALL db.index.vector.queryNodes($index, $nearest, $vectors[number]) "
+        "YIELD node AS n, score "
+        f"WITH n, score WHERE {_conditions(table, where)} "
+        f"WITH n ORDER BY score DESC LIMIT 3 * $limit + 50 {_near(f'n.{property_}')}"
     )
 
 
