@@ -41,7 +41,6 @@ from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     ChannelRank,
     Found,
-    Fragment,
     Outcome,
     PassageKind,
     PassageScope,
@@ -346,23 +345,14 @@ def cases_at_error(
     runs = store.runs.trajectories(one.trajectory_id for _, one in chosen)
     fragments = store.runs.fragments(runs)
     cases = [
-        _at_error(one, runs[one.trajectory_id], fragments[one.trajectory_id], rank[2], scope)
-        for rank, one in chosen
-        if one.trajectory_id in runs
+        replace(
+            _case_of(past, scope, share, _shown_title(past.task)),
+            fragments=tuple(own for own in fragments[past.id] if own.id == one.fragment_id),
+        )
+        for (_, _, share, _, _), one in chosen
+        if (past := runs.get(one.trajectory_id))
     ]
     return _without_quarantined(cases, store)
-
-
-def _at_error(
-    cleared: RecoveryCandidate,
-    run: Trajectory,
-    fragments: Sequence[Fragment],
-    probability: float,
-    repo: str,
-) -> SimilarCase:
-    shown = tuple(one for one in fragments if one.id == cleared.fragment_id)
-    case = _case_of(run, repo, probability, _shown_title(run.task))
-    return replace(case, fragments=shown)
 
 
 def _case_of(run: Trajectory, repo: str, probability: float, title: str) -> SimilarCase:
