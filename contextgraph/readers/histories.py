@@ -186,14 +186,18 @@ class _ClaudeSession(Struct):
             self.usages[loose_text(message, "id") or f"{len(self.usages)}"] = usage
         if by_model and not self.model:
             self.model = text(message, "model")
-        folder = text(row, "cwd")
-        self.folder = self.folder or folder
-        if folder != self.folder and row.get("gitBranch"):
-            self.below[folder] += 1
-        elif row.get("gitBranch"):
-            self.is_in_repository = True
+        if not self.is_in_repository:
+            self._place(text(row, "cwd"), bool(row.get("gitBranch")))
         if kind == "result":
             self.ending = text(row, "subtype")
+
+    def _place(self, folder: str, has_branch: bool) -> None:
+        """Take in the folder of a line."""
+        self.folder = self.folder or folder
+        if has_branch and folder == self.folder:
+            self.is_in_repository = True
+        elif has_branch:
+            self.below[folder] += 1
 
     def worked_in(self) -> str:
         """Return where it began; where that is in no repository, the one that most lines are of."""

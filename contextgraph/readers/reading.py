@@ -552,12 +552,27 @@ def is_kept(form: str, source: str) -> bool:
 
 def _is_of_client(file: str) -> bool:
     """Return whether *file* is where a client of this machine keeps its sessions."""
-    path = Path(file).absolute()
+    path, home = os.path.abspath(file), str(Path.home())
     return any(
-        path.is_relative_to(_fixed_folder(_root_of(place), pattern))
+        path.startswith(os.path.join(os.environ.get(variable) or os.path.join(home, folder), fixed))
+        for variable, folder, fixed in _client_places()
+    )
+
+
+@cache
+def _client_places() -> frozenset[tuple[str, str, str]]:
+    """Return the variable and the folder of each client, and what all its sessions are below."""
+    places = (
+        (place.variable, place.folder, _fixed_folder(Path(), pattern).parts)
         for _, place in _places()
-        if place.folder  # not in projects
+        if place.session_shown is None
         for pattern in place.patterns
+    )
+    # The home itself is no client's.
+    return frozenset(
+        (variable, folder, os.path.join("", *fixed, ""))
+        for variable, folder, fixed in places
+        if folder or fixed
     )
 
 
