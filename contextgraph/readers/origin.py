@@ -90,6 +90,14 @@ def _shared(top: str) -> str:
     return found.shared if found and found.root == top else top
 
 
+def _is_pointed_at(file: str, root: str, named: str) -> bool:
+    """Return whether the path *named* is below *root*, and leads to *file*, which is not hidden."""
+    path = os.path.abspath(file)
+    if any(part.startswith(".") for part in os.path.relpath(path, root).split(os.sep)):
+        return False
+    return os.path.abspath(named).startswith(root + os.sep)
+
+
 class Origins:
     """Finds out whose words a history is; those in the *trusted* folders are the owner's.
 
@@ -143,13 +151,15 @@ class Origins:
     def _holds_own(self, folder: Path) -> bool:
         return any(place.is_relative_to(folder) for place in self._own)
 
-    def of(self, run: RawTrajectory, file: str) -> RawTrajectory | None:
+    def of(self, run: RawTrajectory, file: str, named: str) -> RawTrajectory | None:
         """Return *run*, read from *file*, with its origin; None where the owner's client has it.
 
-        A history in a checkout is of this clone, and about its repository alone.
+        A history in a checkout is of this clone, and about its repository alone. Data of a
+        benchmark, whose runs belong to no session, is the caller's where the path *named* to read
+        points at it: at more than the checkout.
         """
         root = self.clone(file)
-        if not root:
+        if not root or (not run.session and _is_pointed_at(file, root, named)):
             return run
         if run.session and self._has_session(run.session):
             return None

@@ -220,17 +220,17 @@ class Reader:
                 continue
             for source in files:
                 for result in _in_source(source, on_bytes, self._max_run_size):
-                    yield source, self._with_origin(result, source)
+                    yield source, self._with_origin(result, source, str(path))
 
     def _with_origin(
-        self, result: RawTrajectory | ReadError, source: SourceFile
+        self, result: RawTrajectory | ReadError, source: SourceFile, path: str
     ) -> RawTrajectory | ReadError:
         if isinstance(result, ReadError):
             return result
         plain = replace(result, origin="") if result.origin else result
         if self._origins is None or source.is_remote or source.name == STANDARD_INPUT:
             return plain
-        found = self._origins.of(plain, source.name)
+        found = self._origins.of(plain, source.name, path)
         return found or SkippedError(source.name, "", "a session that an agent here has, too")
 
 

@@ -189,15 +189,19 @@ def test_logs_of_any_format_in_a_clone_are_of_its_repository_alone(
 ) -> None:
     git(clones[0], "remote", "set-url", "origin", "https://evil.example/mallory/tool")
     file = write_runs(clones[0] / "runs.jsonl", [recovering_run(1), recovering_run(2)])
-    for path in (file, clones[0]):
-        result = contextgraph("learn", path, "--store", store)
-        assert f"trust --histories {clones[0]}" in result.err
-        runs = contextgraph("runs", "--store", store, "--json").records
-        assert {(run["contributor"], run["repo"]) for run in runs} == {
-            ("clone:evil.example/mallory/tool", "evil.example/mallory/tool")
-        }
+    result = contextgraph("learn", clones[0], "--store", store)
+    assert f"trust --histories {clones[0]}" in result.err
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert {(run["contributor"], run["repo"]) for run in runs} == {
+        ("clone:evil.example/mallory/tool", "evil.example/mallory/tool")
+    }
+    # Whoever points at the file vouches for it, as do those who trust the folder.
+    pointed = contextgraph("learn", file, "--store", f"{store}-2")
+    assert "alone" not in pointed.err
+    pointed_at = contextgraph("runs", "--store", f"{store}-2", "--json").records
+    assert {(run["contributor"], run["repo"]) for run in pointed_at} == {(None, "acme/shop")}
     contextgraph("trust", "--histories", clones[0], "--yes")
-    assert "alone" not in contextgraph("learn", file, "--store", store).err
+    assert "alone" not in contextgraph("learn", clones[0], "--store", store).err
     runs = contextgraph("runs", "--store", store, "--json").records
     assert (None, "acme/shop") in {(run["contributor"], run["repo"]) for run in runs}
 
