@@ -180,23 +180,22 @@ def search(
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
-    ordered = sorted(
-        filter(sessions.__contains__, scores),
-        key=lambda id_: _is_foreign(sessions[id_].run, within),
-    )[:limit]
-    shown = [_shown(sessions[id_], scores[id_], weights, cosines) for id_ in ordered]
-    found = [*_newer_first([group for group in shown if group])]
-    listed = [
-        _entry(one, _score(one, scores.get(one.note.id, 0.0), best), listed_as) for one in entries
-    ]
-    found += ([entry] for entry in _distinct(listed))
-    found.sort(key=lambda group: (_is_foreign(group[0], within), -group[0].score))
+    # What a clone says comes last where its repository is not asked for.
+    ours = {
+        id_: vouches(one.run.contributor, one.run.repo, within.repo or "")
+        for id_, one in sessions.items()
+    }
+    ordered = sorted(filter(ours.__contains__, scores), key=lambda id_: not ours[id_])[:limit]
+    shown = (_shown(sessions[id_], scores[id_], weights, cosines) for id_ in ordered)
+    listed = (_entry(one, scores.get(one.note.id, 0.0), listed_as, best) for one in entries)
+    found = [*_newer_first([*filter(None, shown)]), *([one] for one in _distinct(listed))]
+    found.sort(
+        key=lambda group: (
+            not vouches(group[0].contributor, group[0].repo, within.repo or ""),
+            -group[0].score,
+        )
+    )
     return _within_limit(found, limit)
-
-
-def _is_foreign(one: Found | Trajectory, within: Within) -> bool:
-    """Return whether a clone says it, which comes last where its repository is not asked for."""
-    return not vouches(one.contributor, one.repo, within.repo or "")
 
 
 def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found, ...]:
@@ -444,7 +443,14 @@ def _newest(
         for one in recalled
         if not one.note.targets(LinkType.SAID_IN)
     ]
-    found.sort(key=lambda one: (_is_foreign(one, within), -one.time.timestamp(), one.id))
+    asked_of = within.repo or ""
+    found.sort(
+        key=lambda one: (
+            not vouches(one.contributor, one.repo, asked_of),
+            -one.time.timestamp(),
+            one.id,
+        )
+    )
     return tuple(_distinct(found))[:limit]
 
 
@@ -497,14 +503,14 @@ def _opening(run: Trajectory, step: int = -1) -> str:
     return f"contextgraph inspect {run.id}{at}"
 
 
-def _score(one: Recollection, score: float, best: float) -> float:
-    """Return the *score* of a note, more where it has the reason, the file, or a link to *best*."""
-    why = one.why
-    return score * (1 + why.get("reason", 0.0)) + best * why.get("graph", 0.0)
+def _entry(
+    one: Recollection, score: float, listed_as: Mapping[str, Listed], best: float = 0.0
+) -> Found:
+    """Return a recalled note as it is listed, with the command that opens it.
 
-
-def _entry(one: Recollection, score: float, listed_as: Mapping[str, Listed]) -> Found:
-    """Return a recalled note as it is listed, with the command that opens it."""
+    Its *score* is more where it has the reason or the file, or a link to what has the *best* one.
+    """
+    score += score * one.why.get("reason", 0.0) + best * one.why.get("graph", 0.0)
     note = one.note
     kind, text = note.kind.value, " ".join(note.content.split())[:_TEXT]
     command = f"contextgraph call explain identity={note.id}"

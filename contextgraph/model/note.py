@@ -222,6 +222,11 @@ class NoteReceipt(Struct, frozen=True, omit_defaults=True):
     to_embed: bool = False
 
 
+# From this probability on a hit probably answers: of 63 questions that nothing in a team's sessions
+# answers one was above it, of 30 others 29.
+LIKELY = 0.3
+
+
 class Found(Struct, frozen=True):
     """An item that answers a question: its *kind*, *text*, and the *command* that opens it.
 
