@@ -179,8 +179,9 @@ class _ClaudeSession(Struct):
                 if isinstance(turn, UserMessage):
                     self._unqueue(turn.text)
         self.turns += turns
-        self.tools.update({turn.id: turn.tool for turn in turns if isinstance(turn, Call)})
         by_model = text(message, "model") != _CLAUDE_ITSELF
+        if kind == "assistant":
+            self.tools |= {turn.id: turn.tool for turn in turns if isinstance(turn, Call)}
         if by_model and kind == "assistant" and isinstance(usage := message.get("usage"), dict):
             # Each line of a reply repeats it.
             self.usages[loose_text(message, "id") or f"{len(self.usages)}"] = usage
