@@ -92,7 +92,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
     with common.open(read_only=True) as memory:
         listed = _listed(memory.lessons, where, about, status, is_review=review)
-        waiting = () if every else memory.lessons.of(where, status=[LessonStatus.PROPOSED])
+        waiting = () if every else to_review(memory.lessons.of(where, status=[*LessonStatus]))
         if not (listed or waiting or repo or propose or review or common.as_json):
             listed = memory.lessons.of(None, status=status)
             if listed:
@@ -110,9 +110,10 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         for one in listed:
             emit({**lesson_record(one), "gone": [*missing.get(one.id, ())]})
     elif (known or review) and not listed:
-        print(f"none of {number_of(len(known), 'lesson')}{' to review' if review else ''}")
+        of_which = f"none of {number_of(len(known), 'lesson')}"
+        print(of_which if known else "no lesson waits for review")
     else:
-        _print(listed, page, (len(waiting), len(to_review(waiting))), missing)
+        _print(listed, page, len(waiting), missing)
 
 
 def _listed(
@@ -153,10 +154,10 @@ def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]
 def _print(
     listed: "Sequence[Lesson]",
     page: int,
-    waiting: tuple[int, int],
+    proposed: int,
     missing: Mapping[str, Sequence[str]],
 ) -> None:
-    """Print ten of the lessons *listed*, and how many are left, *waiting* and likely of these.
+    """Print ten of the lessons *listed*, and how many are left and *proposed*.
 
     *missing* is what is gone, by the id of the lesson that names it.
     """
@@ -189,11 +190,9 @@ def _print(
             print_text((one_line(line, _WIDTH), "dim"), indent=2)
     if (left := len(listed) - start - _AT_ONCE) > 0:
         print_text((f"{left} more: --page {page + 1}", "dim"))
-    proposed, likely = waiting
     if proposed:
-        likeliest = f"the likeliest of {likely}" if likely > _AT_ONCE else f"{likely} of them"
-        better = f"--review lists {likeliest}" if likely else "--all lists them"
-        print_text((f"{proposed} proposed, not shown to agents: {better}", "dim"))
+        which = f"the {_AT_ONCE} likeliest" if proposed > _AT_ONCE else "them"
+        print_text((f"{proposed} proposed, not shown to agents: --review lists {which}", "dim"))
     if listed:
         print_text(("review: contextgraph lessons --accept ID --reject ID ...", "dim"))
     if missing:

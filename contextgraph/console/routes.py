@@ -698,8 +698,8 @@ def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> V
     named = {*words(wanted.text)}
     listed = visitor.memory.lessons.of(status=[*model.LessonStatus])
     if wanted.status == model.LessonStatus.PROPOSED:
-        likely = to_review(listed)
-        listed = (*likely, *(one for one in listed if one not in likely))
+        others = [one for one in listed if one.status is not model.LessonStatus.PROPOSED]
+        listed = (*to_review(listed), *others)
     known = [one for one in listed if named <= {*words(one.text)}]
     groups = by_heading([one for one in known if wanted.has(one)])
     found = [*chain.from_iterable(groups.values())]

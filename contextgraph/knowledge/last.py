@@ -172,11 +172,8 @@ def is_decided(lesson: Lesson) -> bool:
 
 
 def to_review(lessons: Iterable[Lesson]) -> list[Lesson]:
-    """Return those *lessons* that a person should accept or reject, the likeliest first.
-
-    Proposed ones that are more likely lessons than not; most others are talk.
-    """
-    waiting = [one for one in lessons if one.status is LessonStatus.PROPOSED and is_decided(one)]
+    """Return those *lessons* that wait for a person, all proposed ones, the likeliest first."""
+    waiting = [one for one in lessons if one.status is LessonStatus.PROPOSED]
     return sorted(waiting, key=lambda one: (-one.sessions, -one.probability, one.id))
 
 

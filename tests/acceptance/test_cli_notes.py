@@ -20,9 +20,11 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.readers.repository import repository_name
+from contextgraph.service.operations import TokenScope
 from contextgraph.text import strip_fenced
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NOON
+from tests.served import served, signed_in
 
 SHOP = "acme/shop"
 REPO = ("--repo", SHOP)
@@ -133,7 +135,10 @@ def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     assert unsure in contextgraph("lessons", "acme/shop", "--all", *at).out
 
 
-def test_the_likeliest_proposed_lessons_are_put_up_for_review(store: Path) -> None:
+def test_the_likeliest_proposed_lessons_are_put_up_for_review_however_unlikely(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "memory.db"
     said = (Quotation("q", "trj_1", "session", 0, NOON),)
     with AgentMemory.open(store) as memory:
         memory.store.notes.change(
@@ -146,18 +151,24 @@ def test_the_likeliest_proposed_lessons_are_put_up_for_review(store: Path) -> No
                     NOON,
                     kind=NoteKind.LESSON,
                     lesson=LessonFacts(
-                        LessonKind.RULE, Origin.SAID, evidence=said, probability=n / 20
+                        LessonKind.RULE, Origin.SAID, evidence=said, probability=n / 100
                     ),
                 )
                 for n in range(21)
             ]
         )
     at = ("acme/shop", "--store", store)
-    assert "21 proposed, not shown to agents: --review lists the likeliest of 11" in (
+    assert "21 proposed, not shown to agents: --review lists the 10 likeliest" in (
         contextgraph("lessons", *at).out
     )
     put_up = contextgraph("lessons", *at, "--review", "--json").records
-    assert [one["probability"] for one in put_up] == [n / 20 for n in range(20, 10, -1)]
+    assert [one["probability"] for one in put_up] == [n / 100 for n in range(20, 10, -1)]
+    with served(tmp_path) as found:
+        page = signed_in(found, TokenScope.READ).get("/pages").text
+    assert "21 of 21 wait for review" in page
+    rejected = [part for n in range(21) for part in ("--reject", f"lesson_{n}")]
+    contextgraph("lessons", *rejected, "--store", store)
+    assert contextgraph("lessons", *at, "--review").out == "no lesson waits for review\n"
 
 
 def test_a_lesson_whose_file_was_deleted_is_put_up_for_review(
