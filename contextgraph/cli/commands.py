@@ -1,7 +1,7 @@
 """The commands as click knows them, made from the signatures of functions; options they share."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
@@ -44,7 +44,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.model.values import replace
-from contextgraph.text import neutral
+from contextgraph.text import neutral, regex
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
@@ -82,18 +82,26 @@ def flag(help_text: str) -> Marker:
     return described(help=help_text)
 
 
-def time_option(help_text: str) -> Marker:
-    """Describe an option with a time in ISO 8601; one without a zone is UTC."""
-    return option("TIME", help_text, parser=time_of)
+_PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+def time_option(help_text: str, default: str = "") -> Marker:
+    """Describe an option with a time in ISO 8601, UTC without a zone, or so long ago: 12h, 7d."""
+    return option("TIME", help_text, default, parser=time_of)
 
 
 def time_of(text: str) -> datetime:
+    """Return the time that *text* names, or that is so long ago: 12h, 7d, 4w."""
+    if period := _PERIOD.fullmatch(text):
+        return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
     try:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(
-            f"{text!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00"
+            f"{text!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00, "
+            "nor a period such as 12h, 7d or 4w"
         ) from error
 
 

@@ -31,7 +31,7 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     by: Annotated[str, option("MODEL", "claude, codex, openai/MODEL, or a command.")] = "",
     repo: Annotated[str | None, option("OWNER/REPO", "Only its sessions.")] = None,
     since: Annotated[
-        datetime | None, time_option("Only sessions from then (ISO 8601, UTC).")
+        datetime | None, time_option("Only sessions from then on: 12h, 7d, 4w or ISO.")
     ] = None,
     limit: Annotated[int | None, option("N", "At most N sessions or methodologies.", min=1)] = None,
     methodologies: Annotated[

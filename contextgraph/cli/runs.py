@@ -210,10 +210,10 @@ def sessions(
         Literal["solved", "failed", "unknown"] | None,
         option("OUTCOME", "solved, failed or unknown, known or guessed."),
     ] = None,
-    since: Annotated[datetime | None, time_option("Only those from then (ISO 8601, UTC).")] = None,
-    until: Annotated[
-        datetime | None, time_option("Only those before then (ISO 8601, UTC).")
+    since: Annotated[
+        datetime | None, time_option("Only those from then on: 12h, 7d, 4w or ISO.")
     ] = None,
+    until: Annotated[datetime | None, time_option("Only those before then.")] = None,
     limit: Annotated[int, described(metavar="N", min=1, help="At most N.")] = 20,
     open_id: Annotated[
         str | None,
@@ -234,7 +234,7 @@ def sessions(
 
     \b
     Example:
-      contextgraph sessions --repo owner/repo --since 2026-01-01
+      contextgraph sessions --repo owner/repo --since 4w
       contextgraph sessions --outcome failed --json
       contextgraph sessions --open trj_3f9dab0652f816cc921c9992
     """
@@ -292,8 +292,10 @@ def runs(
         Literal["solved", "failed", "unknown"] | None,
         option("OUTCOME", "solved, failed or unknown, known or guessed."),
     ] = None,
-    since: Annotated[datetime | None, time_option("Only runs from then (ISO 8601, UTC).")] = None,
-    until: Annotated[datetime | None, time_option("Only runs before then (ISO 8601, UTC).")] = None,
+    since: Annotated[
+        datetime | None, time_option("Only runs from then on: 12h, 7d, 4w or ISO.")
+    ] = None,
+    until: Annotated[datetime | None, time_option("Only runs before then.")] = None,
     limit: Annotated[int | None, option("N", "At most N.", min=1)] = None,
 ) -> None:
     """List the runs in the memory, the newest first.

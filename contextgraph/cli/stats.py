@@ -5,17 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 from msgspec import Struct
 
 from contextgraph.agents.hook import headlines
 from contextgraph.agents.hook_files import HookFiles
-from contextgraph.cli.commands import Common, common_options, described, flag, option, time_of
+from contextgraph.cli.commands import Common, common_options, described, flag, option, time_option
 from contextgraph.cli.output import emit, print_command, print_table, print_text, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.model.values import replace
 from contextgraph.service.records import advice_record, record_of
-from contextgraph.text import mask_secrets, masked_name, number_of, one_line, regex
+from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -219,22 +218,8 @@ def _show_friction(frictions: "Sequence[Friction]") -> None:
             print_text((text, "green"), indent=4)
 
 
-_PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 168}
 DEFAULT_PERIOD = timedelta(days=7)
 _SESSION_CHARS = 8
-
-
-def _time_or_period(text: str) -> datetime:
-    """Return the time that *text* names, or that is so long ago: 12h, 7d, 4w."""
-    if not (period := _PERIOD.fullmatch(text)):
-        try:
-            return time_of(text)
-        except click.BadParameter as error:
-            raise click.BadParameter(
-                f"{error.message}, nor a period such as 12h, 7d or 4w"
-            ) from error
-    return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
 
 
 class _Given(Struct, frozen=True):
@@ -256,13 +241,8 @@ class _Given(Struct, frozen=True):
     tokens: int = 0
 
 
-Since = Annotated[
-    datetime | None,
-    option("TIME", "Shown from then on: 12h, 7d, 4w or ISO.", "7d", parser=_time_or_period),
-]
-Until = Annotated[
-    datetime | None, option("TIME", "Shown before then.", "now", parser=_time_or_period)
-]
+Since = Annotated[datetime | None, time_option("Shown from then on: 12h, 7d, 4w or ISO.", "7d")]
+Until = Annotated[datetime | None, time_option("Shown before then.", "now")]
 
 
 @common_options()
