@@ -1351,14 +1351,15 @@ class AgentMemory:
         Its runs are learned from their logs and its notes remembered with the source *source*, by
         default named after the file. A run that the memory has of any source is left as it is: an
         archive that comes twice says nothing twice. *as_owner* imports everything, including
-        verdicts, pins and *vectors*: use it for your own memory. Raises `ReadError` before anything
-        is stored.
+        verdicts, pins and *vectors*, and consolidates as `batch` does: use it for your own memory.
+        Raises `ReadError` before anything is stored.
         """
         from contextgraph.learning import run_ids
         from contextgraph.store import archive
 
         if as_owner:
-            return archive.import_memory(self.store, path, vectors=vectors, progress=progress)
+            with self.batch():
+                return archive.import_memory(self.store, path, vectors=vectors, progress=progress)
         for _ in archive.read_lines(path):
             pass
         name, total = source or archive.source_of(path), archive.read_header(path).runs

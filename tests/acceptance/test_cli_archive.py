@@ -37,6 +37,21 @@ def test_a_memory_can_be_moved_to_another_file_and_tenant(store: Path, tmp_path:
     assert moved["counts"] == known["counts"]
 
 
+def test_a_memory_that_waits_to_be_consolidated_is_healthy_where_it_is_imported(
+    store: Path, tmp_path: Path
+) -> None:
+    runs, archive, other = tmp_path / "more.jsonl", tmp_path / "a.jsonl", tmp_path / "other.db"
+    write_runs(runs, map(recovering_run, range(3, 20)))
+    assert contextgraph("learn", runs, "--store", store).code == 0  # consolidated
+    write_runs(runs, [recovering_run(20)])
+    assert contextgraph("learn", runs, "--store", store).code == 0  # waits
+    contextgraph("export", archive, "--store", store)
+    assert contextgraph("import", archive, "--as-owner", "--store", other).code == 0
+    doctor = contextgraph("doctor", "--store", other, "--json")
+    (check,) = (one for one in doctor.records[0]["checks"] if one["name"] == "consolidation")
+    assert (check["ok"], check["detail"]) == (True, "0 runs not consolidated")
+
+
 def test_importing_reports_what_was_unchanged(store: Path, tmp_path: Path) -> None:
     contextgraph("export", tmp_path / "a.jsonl", "--store", store)
 
