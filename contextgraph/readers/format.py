@@ -190,6 +190,8 @@ Row: "TypeAlias" = Mapping[str, "Any"]
 def text(row: Row, name: str) -> str:
     """Return the text at *name*; empty where it is absent or null."""
     value = row.get(name)
+    if value is None:
+        return ""
     return value if isinstance(value, str) else text_or_none(row, name) or ""
 
 

@@ -437,8 +437,7 @@ def _claude_answer(row: Row, block: Row, tools: Mapping[str, str], place: Place)
     if block.get("type") == "text":
         yield from _user_turns(text(block, "text"), time_in(row))
     elif block.get("type") == "tool_result":
-        tool = tools.get(text(block, "tool_use_id"), "")
-        yield from _claude_result(row, block, tool, place)
+        yield from _claude_result(row, block, tools, place)
 
 
 def _user_turns(words: str, time: datetime | None) -> Iterator[Turn]:
@@ -460,15 +459,17 @@ def _without_reminders(shown: str) -> str:
     return _REMINDER_END.join((*parts, "")).rstrip()
 
 
-def _claude_result(row: Row, block: Row, tool: str, place: Place) -> Iterator[Turn]:
+def _claude_result(row: Row, block: Row, tools: Mapping[str, str], place: Place) -> Iterator[Turn]:
     shown = _without_reminders(_whole_output(_claude_output(block), place))
     details = row.get("toolUseResult")
     facts = details if isinstance(details, dict) else {}
     is_error = block.get("is_error")
-    denied = is_error is True and shown.startswith(DENIED) and _by_person(row, tool)
+    call = text(block, "tool_use_id")
+    denied = is_error is True and shown.startswith(DENIED)
+    denied = denied and _by_person(row, tools.get(call, ""))
     yield Result(
         shown.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>"),
-        text(block, "tool_use_id"),
+        call,
         exit_code=_claude_exit_code(facts, is_error),
         is_error=is_error if isinstance(is_error, bool) else None,
         cwd=text(row, "cwd") or None,
