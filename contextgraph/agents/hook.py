@@ -535,11 +535,14 @@ def headline(text: str) -> str:
     return next(iter(headlines(text)), "")
 
 
-def headlines(text: str) -> "list[str]":
-    """Return the lines of *text* that say what to do, else its first."""
+def headlines(text: str, items: int = 0) -> "list[str]":
+    """Return the lines of *text* that say what to do, else its first.
+
+    All of them where they are as many as the *items* that it shows.
+    """
     lines = _plain_lines(text)
     chosen = [line for line in lines if "`" in line] or lines[:1]
-    return [*map(_shortened, chosen)]
+    return [*map(_shortened, lines if len(lines) == items else chosen)]
 
 
 def _plain_lines(text: str) -> "list[str]":

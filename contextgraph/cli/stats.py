@@ -378,10 +378,13 @@ def _show_receipt(
         what = (f"{one.at:%m-%d %H:%M}", asked, session, one.moment, one.repo, fate)
         where = " · ".join(filter(None, what))
         print_text((where, "dim"))
-        lines = headlines(one.text) or ["its text went with runs that were forgotten"]
+        lines = headlines(one.text, len(one.advice))
+        lines = lines or ["its text went with runs that were forgotten"]
         is_line_each = len(lines) == len(one.switches)
-        for line in () if is_line_each else lines:
-            print_text(line, indent=2)
-        for place, switch in enumerate(one.switches):
-            print_text(lines[place] if is_line_each else (switch.words, "dim"), indent=2)
+        words = lines if is_line_each else [switch.words for switch in one.switches]
+        for line in lines:
+            if line not in words:
+                print_text(line, indent=2)
+        for said, switch in zip(words, one.switches, strict=True):
+            print_text(said if said in lines else (said, "dim"), indent=2)
             print_command("is off; on again:" if switch.is_off else "off:", switch.command)

@@ -5,15 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 
 from contextgraph.advising.wording import is_fact_id
-from contextgraph.agents.hook import headlines
+from contextgraph.agents.hook import headline, headlines
 from contextgraph.knowledge.recall import without_secret
 from contextgraph.model import Exposure, ShownItem
 from contextgraph.store.memory_store import Store
-from contextgraph.text import one_line
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.advice import describe_pattern, is_advice_id
 
-_WIDTH = 80
 # The decision that switches an item off or on, and the arguments of its command before the id.
 _ADVICE = (
     ("quarantine", "call quarantine identity="),
@@ -55,13 +53,13 @@ def texts_of(store: Store, shown: Sequence[Exposure]) -> Mapping[str, str]:
     runs = store.runs.trajectories(unknown).values()
     texts |= {run.id: f"a similar task: {run.title}" for run in runs}
     for exposure in sorted(shown, key=lambda one: one.shown_at):
-        lines = headlines(exposure.text)
+        lines = headlines(exposure.text, len(exposure.items))
         is_line_each = len(lines) == len(exposure.items)
         # What was read, where it is known which line an item is; the newest words of an item.
         is_known = is_line_each and (len(lines) == 1 or exposure.moment == "start")
         for place, item in enumerate(exposure.items):
             if is_known or not texts[item.id]:
-                texts[item.id] = lines[place] if is_line_each else exposure.text
+                texts[item.id] = lines[place] if is_line_each else "; ".join(lines)
     return texts
 
 
@@ -86,4 +84,4 @@ def switch_of(item: ShownItem, text: str, off: Collection[str]) -> Switch | None
     is_off = item.advice in off
     decision, arguments = ways[is_off]
     command = f"contextgraph {arguments}{item.advice}"
-    return Switch(one_line(text, _WIDTH), is_off, page, decision, command)
+    return Switch(headline(text), is_off, page, decision, command)

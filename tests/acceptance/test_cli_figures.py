@@ -80,6 +80,29 @@ def test_the_receipt_names_the_command_that_switches_each_line_off(tmp_path: Pat
     assert "restore=" in contextgraph("receipt", "--store", store).out
 
 
+def test_each_line_of_a_start_with_a_pinned_note_is_printed_once(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    commands = [
+        ("python -m pytest tests/", "python: No module named pytest", 1),
+        ("tox -e orders", "===== 12 passed in 0.31s =====\n", 0),
+    ]
+    with AgentMemory.open(store) as memory:
+        for number in range(3):
+            memory.learn(run(commands, instance_id=f"s-{number}", task=f"Task {number}"))
+        memory.remember("The bank wants UTF-8.", repo="acme/shop", pinned=True)
+        memory.live(repo="acme/shop", task="Totals", session="s-9").start()
+    _, shown = contextgraph("receipt", "--store", store).out.split("acme/shop\n")
+    lines = [line.strip() for line in shown.splitlines() if line]
+    assert lines[::2] == [
+        "pinned note: The bank wants UTF-8. (user)",
+        "tests run with `tox -e <tests>` (3 of 3)",
+        "does not run: `python -m pytest <tests>` (0 of 3)",
+    ]
+    assert {line.partition("=")[0] for line in lines[1::2]} == {
+        "off: contextgraph call quarantine identity"
+    }
+
+
 def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
     store, since = tmp_path / "memory.db", NOW - timedelta(days=7)
     with AgentMemory.open(store, read_only=True) as memory:
