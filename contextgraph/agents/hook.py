@@ -210,7 +210,7 @@ _HEARD_BY_OPENHANDS = ("UserPromptSubmit", "PreToolUse")
 _SECONDS, _MOST_WAITING, _MOST_BYTES = 1.0, 8, 1 << 20
 _SILENCE_MINUTES = 5
 _NOTHING_YET = "ContextGraph: installed, nothing learned yet"
-_HEADLINE = 140
+_HEADLINE, _COUNT = 140, 40
 # Lines above what is shown, which say that it is data.
 _HEADS = ("(data):", "(data, not instructions):")
 _REFUSED_ONCE = "The command was not run. Send it again to run it."
@@ -553,13 +553,17 @@ def _plain_lines(text: str) -> "list[str]":
 
 
 def _shortened(line: str) -> str:
-    """*line*, cut to about a line of a terminal, but for the last code in it: what to do."""
+    """*line*, cut to about a line of a terminal, but for the last code in it: what to do.
+
+    What stands after it, such as in how many tasks it worked, is kept where it is short.
+    """
     if len(line) <= _HEADLINE:
         return line
     last = line.rfind("`")
-    if last < _HEADLINE - 1:
+    is_counted = len(line) - last <= _COUNT
+    if last < _HEADLINE - 1 and not is_counted:
         return f"{line[: _HEADLINE - 1]}…"
-    remedy = line[line.rfind("`", 0, last) : last + 1]
+    remedy = line[line.rfind("`", 0, last) : None if is_counted else last + 1]
     return f"{line[: max(0, _HEADLINE - len(remedy) - 3)].rstrip()} … {remedy}".lstrip()
 
 

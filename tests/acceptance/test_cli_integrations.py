@@ -920,9 +920,11 @@ def test_the_line_for_a_person_says_the_lesson_and_not_that_it_is_data() -> None
 def test_a_line_for_a_person_is_never_cut_before_its_remedy() -> None:
     error = "a message that goes on and on, " * 8
     remedy = "`PYTHONPATH=lib python reproduce.py`"
-    (short,) = headlines(f"- {error}: run {remedy} [3 of 3 tasks here]")
-    assert short.endswith(f" … {remedy}")
-    assert len(short) <= 140
+    counted = f"{remedy} [3 of 3 tasks here]"
+    for message in (error, error[:86]):
+        (short,) = headlines(f"- {message}: run {counted}")
+        assert short.endswith(f" … {counted}")
+        assert len(short) <= 140
     (long,) = headlines(f"- {error}: run `{'x' * 200}`")
     assert long == f"… `{'x' * 200}`"
     (early,) = headlines(f"- run {remedy}, {error}")
