@@ -110,6 +110,16 @@ class Period(NamedTuple):
         is_late = self.since is None or self.since <= time
         return is_late and (self.until is None or time < self.until)
 
+    def days(self) -> str:
+        """Return its first day and its last: "2026-10-01 to 2026-10-31"."""
+        if self.since is None:
+            return ""
+        first = f"{self.since:%Y-%m-%d}"
+        if self.until is None:
+            return f"since {first}"
+        last = f"{self.until - timedelta.resolution:%Y-%m-%d}"
+        return last if last == first else f"{first} to {last}"
+
 
 ALWAYS = Period()
 
@@ -117,7 +127,9 @@ ALWAYS = Period()
 def period_in(text: str, now: datetime) -> tuple[str, Period]:
     """Return *text* without the first time that it names, and that time.
 
-    The last week are the seven days before *now*; a month without a year is the latest that began.
+    The last week are the seven days before *now*, and so are other units that are counted or
+    "past"; the last month and year are those of the calendar. A month without a year is the latest
+    that began.
     """
     text = in_english(text)
     if not (match := _TIME.search(text)):
@@ -129,7 +141,10 @@ def period_in(text: str, now: datetime) -> tuple[str, Period]:
         since = midnight - timedelta(days=is_over)
         return rest, Period(since, midnight if is_over else None)
     if match["unit"]:
-        days = _DAYS[match["unit"].casefold()] * int(match["count"] or 1)
+        which, unit = match["which"].casefold(), match["unit"].casefold()
+        if unit in ("month", "year") and which != "past" and not match["count"]:
+            return rest, _of_calendar(unit, midnight, is_this=which == "this")
+        days = _DAYS[unit] * int(match["count"] or 1)
         return rest, Period(midnight - timedelta(days=days))
     if match["month"]:
         month = _MONTHS.split("|").index(match["month"].casefold()) + 1
@@ -149,6 +164,16 @@ def period_in(text: str, now: datetime) -> tuple[str, Period]:
     elif len(parts) == 1:
         until = since.replace(year=since.year + 1)
     return rest, Period(since, None if is_open else until)
+
+
+def _of_calendar(unit: str, midnight: datetime, *, is_this: bool) -> Period:
+    """Return the month or year that *midnight* is in, or the one before."""
+    by_month = unit == "month"
+    begun = midnight.replace(day=1) if by_month else midnight.replace(day=1, month=1)
+    if is_this:
+        return Period(begun)
+    last = begun - timedelta(days=1)
+    return Period(last.replace(day=1) if by_month else last.replace(day=1, month=1), begun)
 
 
 def without_asking(text: str) -> str:

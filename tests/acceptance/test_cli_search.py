@@ -8,7 +8,8 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.service.operations import TokenScope
-from tests.acceptance.command_line import call, contextgraph, in_terminal
+from tests.acceptance.command_line import call, contextgraph, in_terminal, write_runs
+from tests.builders import NOON, recovering_run
 from tests.served import served, signed_in
 from tests.unit.test_readers_sessions import SESSION, Claude, written
 
@@ -110,6 +111,25 @@ def test_a_note_is_opened_whole(home: Path) -> None:
     call("remember", store, content=text)
 
     assert "ask Ann." in in_terminal("search", ASKED, "--open", "--store", store)
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("in March 2026", "period: 2026-03-01 to 2026-03-31\n"),
+        ("on 2026-03-01", "period: 2026-03-01\n"),
+        ("since 2026-02", "period: since 2026-02-01\n"),
+        ("and the ledger, in 2001", "period: 2001-01-01 to 2001-12-31; nothing is of it\n"),
+    ],
+)
+def test_the_period_that_a_question_names_is_printed(
+    tmp_path: Path, asked: str, shown: str
+) -> None:
+    store = tmp_path / "memory.db"
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1, started_at=NOON)])
+    contextgraph("learn", runs, "--store", store)
+    assert shown in contextgraph("search", f"what happened {asked}", "--store", store).out
+    assert "period:" not in contextgraph("search", "what happened", "--store", store).out
 
 
 def test_an_id_in_a_log_is_never_an_option_of_the_client(home: Path) -> None:

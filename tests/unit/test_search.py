@@ -10,9 +10,11 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render
+from contextgraph.config import Settings
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
 from contextgraph.knowledge.ranking import Rated, fused
+from contextgraph.memory.wiring import build
 from contextgraph.model import (
     Action,
     Found,
@@ -320,6 +322,37 @@ def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
     found = memory.search("how does the ledger round, in 2001", repo=SHOP)
     assert {one.probability for one in found} == {0.0}
     assert times("the ledger of 2001, in 2001") >= {200, 2}  # the time is what it is about
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("last month", {"late", "early"}),
+        ("上个月", {"late", "early"}),
+        ("previous month", {"late", "early"}),
+        ("this month", {"now"}),
+        ("past month", {"late", "now"}),
+        ("last 1 month", {"late", "now"}),
+        ("last year", {"year"}),
+        ("去年", {"year"}),
+        ("this year", {"before", "early", "late", "now"}),
+    ],
+)
+def test_the_last_month_and_year_are_those_of_the_calendar(asked: str, found: set[str]) -> None:
+    days = {
+        "year": datetime(2025, 12, 31, 23, tzinfo=UTC),
+        "before": datetime(2026, 9, 30, 23, tzinfo=UTC),
+        "early": datetime(2026, 10, 1, tzinfo=UTC),
+        "late": datetime(2026, 10, 31, 23, tzinfo=UTC),
+        "now": datetime(2026, 11, 1, tzinfo=UTC),
+    }
+    now = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    with AgentMemory.of(build(Settings(":memory:"), clock=lambda: now)) as memory:
+        for name, time in days.items():
+            talk = discussed(name, time, f"And the ledger {name}?", f"It is {name}.")
+            memory.learn(replace(talk, task=f"Round the {name} ledger"))
+        hits = memory.search(f"what happened {asked}", repo=SHOP)
+        assert {one.session for one in hits} == found
 
 
 def test_a_question_in_chinese_asks_as_one_in_english_does(memory: AgentMemory) -> None:
