@@ -334,8 +334,11 @@ def _in_source(
 def _records_in(
     source: SourceFile, on_bytes: OnBytes, max_size: int
 ) -> Iterator[Record | ReadError]:
-    if source.refused:
-        yield ForeignError(source.name, "", source.refused)
+    refused = source.refused
+    if not refused and source.folder is not None and not source.is_remote:
+        refused = _beside_sessions(source.name, source.folder)
+    if refused:
+        yield ForeignError(source.name, "", refused)
         return
     if source.size > max_size and source.parts:
         yield too_large(source.name, "", max_size)
@@ -574,6 +577,35 @@ def _client_places() -> frozenset[tuple[str, str, str]]:
         for variable, folder, fixed in places
         if folder or fixed
     )
+
+
+def _beside_sessions(file: str, folder: Path) -> str:
+    """Return why *file* is no session, where *folder*, in which it was found, is a client's.
+
+    Empty for others. A client also keeps settings, hooks and keys in its folder.
+    """
+    path = os.path.abspath(folder)
+    client, kept = _client_folders().get(os.path.basename(path), ("", frozenset()))
+    if not client or os.path.relpath(file, path).partition(os.sep)[0] in kept:
+        return ""
+    return f"kept beside the sessions of {client}"
+
+
+@cache
+def _client_folders() -> Mapping[str, tuple[str, frozenset[str]]]:
+    """Return the folders in a home that one client has, with its name and what has its sessions."""
+    clients: dict[str, set[str]] = {}
+    kept: dict[str, set[str]] = {}
+    for form, place in _places():
+        for pattern in place.patterns if place.session_shown is None else ():
+            folder, *below = _fixed_folder(Path(place.folder), pattern).parts or ("",)
+            clients.setdefault(folder, set()).add(form.name)
+            kept.setdefault(folder, set()).update(below[:1])
+    return {
+        folder: (min(some), frozenset(kept[folder]))
+        for folder, some in clients.items()
+        if len(some) == 1 and kept[folder]
+    }
 
 
 def _root_of(place: Kept) -> Path:

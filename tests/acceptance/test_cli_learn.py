@@ -122,6 +122,26 @@ def test_a_folder_without_trajectories_is_a_failure(tmp_path: Path, store: Path)
     assert "no trajectory found" in result.err
 
 
+def test_what_a_client_keeps_beside_its_sessions_is_skipped_with_a_reason(
+    tmp_path: Path, store: Path
+) -> None:
+    sessions = tmp_path / ".codex" / "sessions" / "2026"
+    sessions.mkdir(parents=True)
+    log = Path(__file__).parents[1] / "data" / "readers" / "codex-cli" / "rollout.jsonl"
+    (sessions / "rollout-1.jsonl").write_bytes(log.read_bytes())
+    (tmp_path / ".codex" / "hooks.json").write_text('{"hooks": {"SessionStart": []}}')
+    (tmp_path / ".codex" / "auth.json").write_text('{"tokens": null}')
+    result = contextgraph("learn", tmp_path / ".codex", "--store", store, "--json")
+
+    assert result.code == 0
+    *records, last = result.records
+    assert last["summary"]["created"] == 1
+    beside = {Path(one["source"]).name for one in records if "kept beside" in (one["error"] or "")}
+    assert beside == {"hooks.json", "auth.json"}
+    named = contextgraph("learn", tmp_path / ".codex" / "hooks.json", "--store", store)
+    assert "unknown format" in named.err
+
+
 def test_runs_can_come_from_standard_input(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     packed = gzip.compress(runs.read_bytes())
