@@ -177,7 +177,7 @@ _ANY_NAME = regex(rf"({_any_form('cg')})\W{{1,3}}({_any_form('memory')})", re.IG
 # What delimits the turns of a chat in the prompts of many models.
 _TURN = regex(
     r"[<\uff1c](?:[|\uff5c](?=[\w\u2581]{1,40}(?:[|\uff5c]|>))|(?=\w{1,40}[|\uff5c]>))"
-    r"|(?<!<)<(?=<SYS>>)|<(?=/s>|!--|[!?]\[?\s*system)"
+    r"|(?<!<)<(?=<SYS>>)|<(?=/s>|[!?](?:--|\[)?\s*system)"
     r"|\[(?=/?(?:INST|SYS|SYSTEM|USER|[A-Z]{2,20}_[A-Z_]{2,20})\])"
 )
 # Tags with which clients of agents mark what they say themselves, and what tools return. Whatever

@@ -232,6 +232,7 @@ MISSING = {
     "retriever.only": OF_EVALUATION,
     "retriever.by_semantic": "embeds nodes in the process that has the memory",
     "retriever.playbooks.runs": OF_EVALUATION,
+    "retriever.playbooks.commands": "search, on the service, lists them",
     **dict.fromkeys(("consolidator", "embedder", "spaces"), OF_THE_STORE),
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
     "stats.update_from_batch": "counts nothing: learning a run does",

@@ -73,7 +73,7 @@ def learn(store: Path, *runs) -> None:
 def test_a_model_words_methodologies(server: Server, store: Path) -> None:
     report = worded(store)
     found = methodology(store)
-    assert "`<the missing module>`; its name may differ (4 of 4 runs" in found.strategy
+    assert "`<the missing module>`; its name may differ (4 of 4 tasks" in found.strategy
     assert found.words == Words(
         f"{MODEL} methodology.v2",
         "When ModuleNotFoundError comes up in acme/shop.",
@@ -108,7 +108,7 @@ def test_counts_change_and_words_stay(server: Server, store: Path) -> None:
     learn(store, installing_run(4))
     worded(store, "template")
     after = methodology(store)
-    assert "(5 of 5 runs" in after.strategy
+    assert "(5 of 5 tasks" in after.strategy
     assert after.words == before.words
     assert len(server.chats) == 1
 
