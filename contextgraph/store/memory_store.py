@@ -1004,20 +1004,22 @@ class RecoveryStore(_Part):
         Only those in fragments of *phase*, of *runs* and with the ids *only*, where given.
         """
         terms, most = _within(scope), _most(limit)
-        if only:
-            terms.append(_keyed(only, TARGET))
+        named = [_keyed(only, TARGET)] if only else []
         if phase is not None:
+            terms += named
             rows, newest = self._errors_in_phase(terms, limit, phase, runs)
         else:
             if runs is not None:
                 terms.append(_keyed(runs, SOURCE))
             if terms:
+                terms += named
                 counts = _counts_of_tasks(self._port, terms).items()
                 ordered = sorted(counts, key=lambda one: (-one[1][0], one[0]))[: max(0, limit)]
                 rows = [(error, *of_error) for error, of_error in ordered]
             else:
                 wanted = (KEY, "runs", "steps", "cleared")
-                rows = self._find(Question(tables.ERROR, (), ("-runs",), most, wanted))
+                known = [_keyed(only)] if only else ()
+                rows = self._find(Question(tables.ERROR, known, ("-runs",), most, wanted))
             newest = self._port.find(
                 [
                     Question(
