@@ -344,7 +344,7 @@ class Lessons:
     def subjects(self, repo: str) -> tuple[str, ...]:
         """Return the subjects of the active lessons of *repo*, each once, the oldest first.
 
-        One that a model gave, a file, or what several lessons share: a name alone tells nobody what
+        One that a model gave, a file, or what several lessons share: a name alone does not say what
         is said of it. What is counted is said before the command itself.
         """
         notes = [note for note in self._newest(repo) if note.lesson and not waits(note)]

@@ -25,7 +25,7 @@ _DIGEST_BYTES = 4
 def clone_name(root: str, inner: str = "") -> str:
     """Return the repository of the checkout at *root*, with its host where git knows a remote.
 
-    Else its name is of its place, so that no other folder is named alike. What another program
+    Else its name is of its place, so that no other folder has it. What another program
     checked out may hold settings of git as files.
     A repository *inner* in it, such as a submodule, is neither this one nor the one that its own
     remote names, which the outer one chose: its name is that of the outer one and its folder.

@@ -195,7 +195,7 @@ def test_logs_of_any_format_in_a_clone_are_of_its_repository_alone(
     assert {(run["contributor"], run["repo"]) for run in runs} == {
         ("clone:evil.example/mallory/tool", "evil.example/mallory/tool")
     }
-    # Whoever points at the file vouches for it, as do those who trust the folder.
+    # Naming the file vouches for it, as trusting the folder does.
     pointed = contextgraph("learn", file, "--store", f"{store}-2")
     assert "alone" not in pointed.err
     pointed_at = contextgraph("runs", "--store", f"{store}-2", "--json").records

@@ -211,6 +211,6 @@ def test_an_error_is_counted_alike_on_every_surface(met: Served, tmp_path: Path)
     }
     hooked = contextgraph("hook", "--store", store, stdin=orjson.dumps(event)).out
     with AgentMemory.open(store) as memory, connected(server_of(lambda: memory)) as (_, tool):
-        told = text_of(tool("query_memory", repo="acme/shop", current_error=NO_MODULE))
-    for text in (asked, hooked, told):
+        answered = text_of(tool("query_memory", repo="acme/shop", current_error=NO_MODULE))
+    for text in (asked, hooked, answered):
         assert "3 of 3 tasks" in text

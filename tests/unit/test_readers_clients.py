@@ -881,9 +881,9 @@ def test_what_cline_writes_before_an_output_is_not_the_output(tmp_path, head, co
 
 def test_a_branch_that_was_left_in_qwen_was_not_said(tmp_path):
     """QwenLM/qwen-code keeps the parent of each line, as Claude Code does."""
-    told = [("1", "", "Boil the kettle"), ("3", "2", "Use glass"), ("5", "2", "Use clay")]
+    requests = [("1", "", "Boil the kettle"), ("3", "2", "Use glass"), ("5", "2", "Use clay")]
     lines = list[Line]()
-    for id_, parent, words in told:
+    for id_, parent, words in requests:
         line = {"sessionId": "q-1", "cwd": "/home/tea/kettle", "version": "1"}
         message = {"role": "user", "parts": [{"text": words}]}
         lines.append({**line, "uuid": id_, "parentUuid": parent, "type": "user"})

@@ -573,9 +573,11 @@ def test_what_a_clone_says_comes_after_the_sessions_of_the_owner(memory: AgentMe
         for more in (", as the report of finance says at length", ": kettle tariff seven cents")
     )
     own = RawTrajectory("generic", "own", SHOP, "How much is it", steps[:1], session="own")
-    told = replace(own, instance_id="told", repo="evil/kettle", steps=steps[1:], session="told")
+    foreign = replace(
+        own, instance_id="foreign", repo="evil/kettle", steps=steps[1:], session="foreign"
+    )
     memory.learn(own)
-    memory.learn(replace(told, origin="clone:github.com/evil/kettle"))
+    memory.learn(replace(foreign, origin="clone:github.com/evil/kettle"))
     question = "kettle tariff seven cents"
     everywhere = memory.search(question)
     assert [one.contributor for one in everywhere[:1]] == [""]
