@@ -154,7 +154,8 @@ class _ClaudeSession(Struct):
     *queued* are prompts that were typed while the agent worked, and of which no line says yet how
     they reached it. *usages* are the tokens of each reply. *origin* is the session that it forks.
     *below* counts the lines of other folders in a repository, as its branch says.
-    *tools* are the names of the called tools by the ids of their calls.
+    *tools* are the names of the called tools by the ids of their calls. *opened_at* is when the log
+    says that it was opened, before its messages: a fork begins with copies, and their times.
     """
 
     id: str
@@ -167,6 +168,7 @@ class _ClaudeSession(Struct):
     folder: str = ""
     below: Counter[str] = field(default_factory=Counter)
     ending: str = ""
+    opened_at: datetime | None = None
     origin: "_ClaudeSession | None" = None
     is_in_repository: bool = False
 
@@ -218,6 +220,8 @@ class _ClaudeSession(Struct):
     def _queue(self, row: Row) -> None:
         """Take in what a person typed, unless they took it back into the input line."""
         content = row.get("content")
+        if not self.turns and self.opened_at is None:
+            self.opened_at = time_in(row)
         if row.get("operation") == "popAll":
             for message in list(self.queued):
                 self._unqueue(message.text)
@@ -378,6 +382,8 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
         run = finished_run(name, [*session.turns, *bills], facts, place)
     except ReadError as error:
         return error
+    if session.opened_at:
+        run = replace(run, started_at=session.opened_at)
     return replace(run, inherited=inherited_of(session.origin.turns)) if session.origin else run
 
 

@@ -30,7 +30,7 @@ FAILING = "python3 -c 'import tariffs'"
 RULE = "From now on always use pnpm, never npm, in this repository"
 TYPED = "Never mock the database in the integration tests of lantern"
 HANGS = 300.0  # seconds in which a client on a busy machine does one thing, at least ten times over
-FIRST, SECOND, THIRD = (f"{number * 8}-1111-4111-8111-111111111111" for number in "123")
+EARLIEST, FIRST, SECOND, THIRD = (f"{n * 8}-1111-4111-8111-111111111111" for n in "0123")
 
 
 @pytest.fixture
@@ -105,7 +105,8 @@ def test_claude_code_resumes_forks_and_starts_a_sub_agent(claude_code: Path, pro
     session = ("--session-id", FIRST)
     claude(claude_code, project, [FAILING, "echo fixed", "ls"], *session, "make the tests pass")
     claude(claude_code, project, ["echo again"], "--resume", FIRST, RULE)
-    fork = ("--resume", FIRST, "--fork-session")
+    # Both begin with the same messages; by its id alone the fork would be the first.
+    fork = ("--resume", FIRST, "--fork-session", "--session-id", EARLIEST)
     claude(claude_code, project, ["echo docs"], *fork, "look at the docs")
     session = ("--session-id", SECOND)
     # The session goes on beside its sub-agent: either may ask the model first.
