@@ -12,21 +12,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from contextgraph.config import REQUEST_MARK, Settings
+from contextgraph.config import Settings
 from contextgraph.errors import RemoteError, SettingsError
 from contextgraph.inference.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
 from contextgraph.inference.chat import MAKER, prompt_text
-from contextgraph.inference.summarizer import (
-    PROMPT_VERSION,
-    UnusableWordsError,
-    known_of,
-    request_about,
-    words_in,
-)
+from contextgraph.inference.summarizer import PROMPT_VERSION, reword, worded_by, wording_in
 from contextgraph.knowledge.distil import (
     Checked,
     Refused,
@@ -36,13 +31,11 @@ from contextgraph.knowledge.distil import (
     checked,
     nearest,
     repair,
-    repair_of,
     session_of,
 )
 from contextgraph.learning.abstraction import Derived
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
-    NO_USAGE,
     Lesson,
     LessonStatus,
     MethodologyGroup,
@@ -55,6 +48,9 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.system.processes import replacing
 from contextgraph.text import count_tokens
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 PROMPT = "lessons.v1"
 FILE = "file"
@@ -301,42 +297,47 @@ class Distiller:
 
     def _word(self, answerer: Answerer, derived: Derived) -> Worded:
         """Ask *answerer* to summarise the cases of a methodology, and keep its words."""
-        text, receipt = methodology_request(derived), _receipt_of(derived, answerer.name)
+        receipt = _receipt_of(derived, answerer.name)
+
+        def ask(text: str, form: "type[BaseModel]") -> Answered:
+            nonlocal receipt
+            answer, receipt = self._ask(answerer, text, receipt, form)
+            return answer
+
         try:
-            answer, receipt = self._ask(answerer, text, receipt)
-            words, reason = _words(answer.text, derived, answerer.name)
-            if reason:
-                again = repair_of(text, answer.text, [reason], "object")
-                answer, receipt = self._ask(answerer, again, receipt)
-                words, reason = _words(answer.text, derived, answerer.name)
+            wording = reword(derived[0], answerer.name, ask)
         except RemoteError as error:
             receipt = replace(receipt, status="stopped", reason=str(error))
             self._note(receipt)
             return Worded(receipt, derived[0], Words(""))
-        return self._kept(receipt, derived, words, reason)
+        return self._kept(receipt, derived, wording)
 
     def take_words(self, answer: str, derived: Derived) -> Worded:
         """Keep the words of an *answer* that came as a file."""
-        words, reason = _words(answer, derived, FILE)
         receipt = replace(_receipt_of(derived, FILE), requests=1)
-        return self._kept(receipt, derived, words, reason)
+        return self._kept(receipt, derived, wording_in(answer, derived[0], FILE))
 
-    def _kept(self, receipt: Distilled, derived: Derived, words: Words, reason: str) -> Worded:
-        """Store *words*, also unusable ones: they are not asked for again."""
-        answers = [ModelWording(words, NO_USAGE, reason)]
-        kept = self._memory.consolidator.wordings().keep([derived], answers)
-        if reason:
+    def _kept(self, receipt: Distilled, derived: Derived, wording: ModelWording) -> Worded:
+        """Store the words, also unusable ones: they are not asked for again."""
+        kept = self._memory.consolidator.wordings().keep([derived], [wording])
+        if reason := wording.reason:
             receipt = replace(receipt, status="failed", refused=(Refused("", reason),))
         receipt = replace(receipt, kept=0 if reason else kept)
         self._note(receipt)
-        return Worded(receipt, derived[0], words)
+        return Worded(receipt, derived[0], wording.words)
 
     def left_today(self) -> float:
         """Return the tokens that may still be used today."""
         today = datetime.now(UTC).date()
         return self._most - sum(one.tokens for one in self._known if one.at.date() == today)
 
-    def _ask(self, answerer: Answerer, text: str, receipt: Distilled) -> tuple[Answered, Distilled]:
+    def _ask(
+        self,
+        answerer: Answerer,
+        text: str,
+        receipt: Distilled,
+        form: "type[BaseModel] | None" = None,
+    ) -> tuple[Answered, Distilled]:
         """Return the answer to *text*, and the receipt with its costs."""
         needed = count_tokens(text) + _ANSWER_TOKENS
         left = self.left_today() - receipt.tokens
@@ -345,12 +346,12 @@ class Distiller:
                 f"{needed:,} tokens are needed, {max(0, left):,.0f} of {self._most:,.0f} are left "
                 "today; the setting distil_tokens has the bound"
             )
-        answer = answerer(text)
+        answer = answerer(text, form)
         return answer, replace(
             receipt,
             requests=receipt.requests + 1,
-            tokens=receipt.tokens + answer.tokens,
-            cost=receipt.cost + answer.cost,
+            tokens=receipt.tokens + answer.usage.tokens,
+            cost=receipt.cost + answer.usage.cost,
         )
 
     def _checked(self, answer: str, request: Request) -> tuple[Checked | None, tuple[Refused, ...]]:
@@ -373,27 +374,8 @@ class Distiller:
         self._known = (*self._known, receipt)
 
 
-def worded_by(by: str) -> str:
-    """Return the name under which words of the model *by* are kept, with the prompt's version."""
-    return f"{by} {PROMPT_VERSION}"
-
-
-def methodology_request(derived: Derived) -> str:
-    """Return the text that is sent about a methodology."""
-    return f"{REQUEST_MARK}\n\n{request_about(derived[0])}"
-
-
 def _receipt_of(derived: Derived, by: str) -> Distilled:
     return Distilled(datetime.now(UTC), derived[1].id, "done", by=by, prompt=PROMPT_VERSION)
-
-
-def _words(answer: str, derived: Derived, by: str) -> tuple[Words, str]:
-    """Return the words in *answer*, and why they are unusable."""
-    name = worded_by(by)
-    try:
-        return words_in(answer, known_of(derived[0]), name), ""
-    except UnusableWordsError as error:
-        return Words(name), str(error)
 
 
 def _turns(session: Session) -> int:

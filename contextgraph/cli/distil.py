@@ -156,15 +156,13 @@ def _word(
     limit: int | None,
 ) -> None:
     """Have methodologies worded, or write the requests, or read the answers."""
-    from contextgraph.agents.distilling import FILE, answerer_of, methodology_request
-    from contextgraph.inference.summarizer import template_summary
+    from contextgraph.agents.distilling import FILE, answerer_of
+    from contextgraph.inference.summarizer import request_about, template_summary
 
     is_dry, written, answered = files
     if is_dry or written:
         waiting = distiller.methodologies(FILE, limit)
-        asked = (
-            (derived[1].id, derived[1].id, methodology_request(derived)) for derived in waiting
-        )
+        asked = ((derived[1].id, derived[1].id, request_about(derived[0])) for derived in waiting)
         _write(common, asked, written, "methodology", "methodologies")
         return
     found = (
@@ -199,14 +197,15 @@ def _word(
 
 def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
     """Keep the answers in *folder* to the requests about methodologies that lie there."""
-    from contextgraph.agents.distilling import FILE, methodology_request
+    from contextgraph.agents.distilling import FILE
+    from contextgraph.inference.summarizer import request_about
 
     for derived in distiller.methodologies(FILE):
         id_ = derived[1].id
         asked, answer = folder / f"{id_}.txt", folder / f"{id_}.json"
         if not (asked.is_file() and answer.is_file()):
             continue
-        if asked.read_text("utf-8") != methodology_request(derived):
+        if asked.read_text("utf-8") != request_about(derived[0]):
             warn(f"{asked}: its cases have changed since; write it again")
             continue
         yield distiller.take_words(answer.read_text("utf-8"), derived)

@@ -353,7 +353,7 @@ class Trial(Struct, frozen=True):
 
 def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
     """Everything that affects the answers of *memory*."""
-    from contextgraph.inference.summarizer import MADE_BY
+    from contextgraph.inference.summarizer import MADE_BY, worded_by
 
     space, model = memory.store.vectors.active_space(), memory.consolidator.model
     weights = memory.retriever.weights
@@ -364,5 +364,5 @@ def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
         "weights": {name: weights[name] for name in memory.retriever.channels if name in weights},
         "gate": record_of(memory.retriever.gate),
         "embedder": space.name if space else None,
-        "summarizer": model.name if model else MADE_BY,
+        "summarizer": worded_by(model.name) if model else MADE_BY,
     }

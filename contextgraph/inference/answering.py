@@ -7,14 +7,18 @@ import subprocess
 import threading
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from contextgraph.errors import RemoteError
 from contextgraph.inference.chat import Chat
+from contextgraph.model import Usage
 from contextgraph.system.processes import ASKED
 from contextgraph.text import clip, count_tokens, mask_secrets
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 PROGRAMS = {
     # Without tools, servers of tools, and a log of its own.
@@ -29,11 +33,10 @@ _MAX_REASON = 300
 
 
 class Answered(Struct, frozen=True):
-    """An answer, about how many tokens it used with the request, and its price in US dollars."""
+    """An answer, and what was used for it; of a program about so many tokens, without a price."""
 
     text: str
-    tokens: int
-    cost: float = 0.0
+    usage: Usage
 
 
 class Answerer(Protocol):
@@ -42,8 +45,16 @@ class Answerer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def __call__(self, text: str) -> Answered:
-        """The answer to *text*; raises `RemoteError` where there is none."""
+    def __call__(
+        self, text: str, form: "type[BaseModel] | None" = None, *, interactive: bool = False
+    ) -> Answered:
+        """Return the answer to *text*, in *form* where it can be asked for.
+
+        Raises `RemoteError` where there is none; *interactive*, while a process waits, sooner.
+        """
+
+    def cost(self, sent: int, answered: int) -> float:
+        """Return the price of so many tokens in US dollars; 0 where it is unknown."""
 
 
 class ModelAnswerer(Struct, frozen=True):
@@ -56,10 +67,15 @@ class ModelAnswerer(Struct, frozen=True):
         """The model."""
         return self.chat.model.full_name
 
-    def __call__(self, text: str) -> Answered:
-        """The answer of the model; raises `RemoteError`."""
-        answer, usage = self.chat.complete([{"role": "user", "content": text}])
-        return Answered(answer, usage.tokens, usage.cost)
+    def __call__(
+        self, text: str, form: "type[BaseModel] | None" = None, *, interactive: bool = False
+    ) -> Answered:
+        """Return the answer of the model; raise `RemoteError` where it fails."""
+        return Answered(*self.chat.complete(text, form, interactive=interactive))
+
+    def cost(self, sent: int, answered: int) -> float:
+        """Return the price of so many tokens."""
+        return self.chat.model.prices.cost(sent, answered)
 
 
 class ProgramAnswerer(Struct, frozen=True):
@@ -73,7 +89,9 @@ class ProgramAnswerer(Struct, frozen=True):
         """The name of the program."""
         return os.path.basename(next(iter(shlex.split(self.command)), ""))
 
-    def __call__(self, text: str) -> Answered:
+    def __call__(
+        self, text: str, form: "type[BaseModel] | None" = None, *, interactive: bool = False
+    ) -> Answered:
         """Return the output of the program; raise `RemoteError` where it fails or is too slow."""
         arguments = shlex.split(PROGRAMS.get(self.command, self.command))
         with TemporaryDirectory(prefix="contextgraph-") as folder, TemporaryFile() as errors:
@@ -95,7 +113,11 @@ class ProgramAnswerer(Struct, frozen=True):
         if process.returncode:
             reason = clip(mask_secrets((said.strip() or printed).strip()), _MAX_REASON, at="end")
             raise RemoteError(f"{self.name} ended with {process.returncode}: {reason}")
-        return Answered(printed, count_tokens(text) + count_tokens(printed))
+        return Answered(printed, Usage(1, count_tokens(text) + count_tokens(printed)))
+
+    def cost(self, sent: int, answered: int) -> float:
+        """Return 0: a subscription shows no price."""
+        return 0.0
 
     def _printed(self, process: "subprocess.Popen[bytes]", text: str) -> str:
         """Return the output of *process* for the input *text*; end it and its children."""

@@ -1,6 +1,5 @@
 """A language model behind a chat API like that of OpenAI, also as judge of conflicts."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
@@ -27,7 +26,6 @@ from contextgraph.text import count_tokens, regex
 
 if TYPE_CHECKING:
     from openai import OpenAI
-    from openai.types.chat import ChatCompletionMessageParam as Message
     from openai.types.chat.completion_create_params import ResponseFormat
     from pydantic import BaseModel
 
@@ -131,19 +129,16 @@ _REFUSALS = {
 # The names of the limit of an answer, and the kinds of its form, best first; the last is none.
 _LIMITS = ("max_completion_tokens", "max_tokens", "")
 _FORMATS = ("json_schema", "json_object", "")
-_SYSTEM_ROLE = regex(r"(?i)\bsystem\b[\w' ]{0,20}\b(?:role|message|prompt|instruction)")
 
 
 class Accepted(Struct):
     """The form of request that a server accepts: places in `_LIMITS` and `_FORMATS`.
 
-    They grow where it refuses more, until a request was answered. Without *has_system* the prompt
-    is a part of the first message of the user.
+    They grow where it refuses more, until a request was answered.
     """
 
     limit: int = 0
     format: int = 0
-    has_system: bool = True
     is_known: bool = False
 
 
@@ -153,12 +148,9 @@ def prompt_text(version: str) -> str:
     return (_PROMPTS / f"{version}.md").read_text("utf-8")
 
 
-def first_messages(version: str, facts: str) -> "list[Message]":
-    """Return the messages that begin a conversation: the prompt *version*, and what it is about."""
-    return [
-        {"role": "system", "content": prompt_text(version)},
-        {"role": "user", "content": facts},
-    ]
+def prompt_about(version: str, facts: str) -> str:
+    """Return the prompt *version* with the *facts* that it is about."""
+    return f"{prompt_text(version)}\n{facts}"
 
 
 def fields_in(answer: str, form: "type[BaseModel]") -> dict[str, Any]:
@@ -210,20 +202,19 @@ class Chat(Struct, frozen=True):
 
     def complete(
         self,
-        messages: "Sequence[Message]",
+        text: str,
         form: "type[BaseModel] | None" = None,
         *,
         interactive: bool = False,
     ) -> tuple[str, Usage]:
-        """Return the answer to *messages* and the usage; in *form* if the model can.
+        """Return the answer to *text* and the usage; in *form* if the model can.
 
         Raises `RemoteError`.
         """
         prices = self.model.prices
-        sent = sum(count_tokens(str(message.get("content"))) for message in messages)
-        with self.budget.reserve(prices.cost(sent, MAX_ANSWER_TOKENS)) as settle:
+        with self.budget.reserve(prices.cost(count_tokens(text), MAX_ANSWER_TOKENS)) as settle:
             answer = self.endpoint.call(
-                lambda client: self._complete(client, messages, form),
+                lambda client: self._complete(client, text, form),
                 self.interactive if interactive else self.policy,
             )
             cost = prices.cost(answer.sent, answer.answered)
@@ -250,9 +241,7 @@ class Chat(Struct, frozen=True):
             return HealthCheck("summarizer", False, detail, f"name one that it has: {known}{more}")
         return HealthCheck("summarizer", True, f"{self.model.full_name}; {self.model.prices}")
 
-    def _complete(
-        self, client: "OpenAI", messages: "Sequence[Message]", form: "type[BaseModel] | None"
-    ) -> "_Answer":
+    def _complete(self, client: "OpenAI", text: str, form: "type[BaseModel] | None") -> "_Answer":
         """An answer, constrained to *form* where the server supports that.
 
         A refusal that names the limit of the answer changes the limit, another one the format.
@@ -262,7 +251,7 @@ class Chat(Struct, frozen=True):
         tried = replace(self.accepted)
         while True:
             try:
-                answer = self._send(client, messages, form, tried)
+                answer = self._send(client, text, form, tried)
             except openai.APIStatusError as error:
                 is_final = self.accepted.is_known or error.status_code not in _REFUSALS
                 if is_final or not _is_changed(tried, str(error.body)):
@@ -270,13 +259,12 @@ class Chat(Struct, frozen=True):
             else:
                 accepted = self.accepted
                 accepted.limit, accepted.format, accepted.is_known = tried.limit, tried.format, True
-                accepted.has_system = tried.has_system
                 return answer
 
     def _send(
         self,
         client: "OpenAI",
-        messages: "Sequence[Message]",
+        text: str,
         form: "type[BaseModel] | None",
         accepted: Accepted,
     ) -> "_Answer":
@@ -285,7 +273,7 @@ class Chat(Struct, frozen=True):
         limit, kind = _LIMITS[accepted.limit], _FORMATS[accepted.format]
         response = client.chat.completions.with_raw_response.create(
             model=self.model.name,
-            messages=messages if accepted.has_system else _without_system(messages),
+            messages=[{"role": "user", "content": text}],
             response_format=_format(kind, form) if form and kind else openai.omit,
             extra_body={limit: MAX_ANSWER_TOKENS} if limit else None,
         )
@@ -296,19 +284,11 @@ def _is_changed(form: Accepted, refusal: str) -> bool:
     """Change *form* to the next that a server may accept after *refusal*; False: there is none."""
     if _LIMITS[form.limit] and any(limit in refusal for limit in filter(None, _LIMITS)):
         form.limit += 1  # its name is not known, or what it allows is less
-    elif form.has_system and _SYSTEM_ROLE.search(refusal):
-        form.has_system = False
     elif _FORMATS[form.format]:
         form.format += 1
     else:
         return False
     return True
-
-
-def _without_system(messages: "Sequence[Message]") -> "list[Message]":
-    """*messages* with the prompt before the first words of the user."""
-    prompt, first, *others = messages
-    return [{"role": "user", "content": f"{prompt['content']}\n\n{first['content']}"}, *others]
 
 
 class _Answer(Struct, frozen=True):
@@ -368,9 +348,8 @@ class ConflictJudge(Struct, frozen=True):
         from pydantic import ValidationError
 
         statements = orjson.dumps({"old": old, "new": new}).decode()
-        messages = first_messages(PROMPT_VERSION, statements)
         try:
-            answer, _ = self.chat.complete(messages, _answer_form())
+            answer, _ = self.chat.complete(prompt_about(PROMPT_VERSION, statements), _answer_form())
             judgement = fields_in(answer, _answer_form())
         except ValidationError:
             return None

@@ -1,13 +1,16 @@
 """Summaries of methodologies: by a template, and by a language model, whose answer is checked."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
-from msgspec import Struct
 
-from contextgraph.inference.chat import Chat, fields_in, first_messages, prompt_text
+from contextgraph.config import REQUEST_MARK
+from contextgraph.inference.answering import Answered
+from contextgraph.inference.chat import fields_in, prompt_about
+from contextgraph.knowledge.distil import repair_of
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
@@ -16,19 +19,11 @@ from contextgraph.model import (
     MethodologyGroup,
     ModelWording,
     Summary,
-    Usage,
     Words,
     texts_in,
 )
-from contextgraph.text import (
-    clean,
-    clip,
-    count_tokens,
-    gives_instructions,
-    mask_secrets,
-    number_of,
-    regex,
-)
+from contextgraph.model.values import replace
+from contextgraph.text import clean, clip, gives_instructions, mask_secrets, number_of, regex
 from contextgraph.trace import command_lines, describe_remedy
 
 if TYPE_CHECKING:
@@ -115,63 +110,51 @@ def _fit(text: str, most: int) -> str:
 
 PROMPT_VERSION = "methodology.v2"
 _ATTEMPTS = 2
-_USUAL_ANSWER_TOKENS = 200
+USUAL_ANSWER_TOKENS = 200
 _MAX_SITUATION, _MAX_STRATEGY = 400, 900
 _CODE = regex(r"`([^`]+)`")
 _ADDRESS = regex(r"\b[a-z][a-z0-9+.-]*://[^\s`)]+")
 
 
-class UnusableWordsError(Exception):
+class _UnusableWordsError(Exception):
     """Words that cannot be used; the message is sent to the model as the reason."""
 
 
-class RemoteSummarizer(Struct, frozen=True):
-    """Asks a language model for the words of a methodology. What is sent is masked and cut."""
-
-    chat: Chat
-
-    @property
-    def name(self) -> str:
-        """The model and the version of the prompt."""
-        return f"{self.chat.model.full_name} {PROMPT_VERSION}"
-
-    def prompt(self, group: MethodologyGroup) -> str:
-        """Return the prompt about *group*."""
-        return request_about(group)
-
-    def estimate(self, group: MethodologyGroup) -> Usage:
-        """About what one answer uses."""
-        sent, answered = count_tokens(self.prompt(group)), _USUAL_ANSWER_TOKENS
-        return Usage(1, sent + answered, self.chat.model.prices.cost(sent, answered))
-
-    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> ModelWording:
-        """Return *group* in the model's words; an unusable answer is requested once more.
-
-        Raises `RemoteError` where the server fails.
-        """
-        facts, known = _facts(group), known_of(group)
-        messages = first_messages(PROMPT_VERSION, facts)
-        usage, reason = NO_USAGE, ""
-        for _ in range(_ATTEMPTS):
-            answer, call = self.chat.complete(messages, _answer_form(), interactive=interactive)
-            usage += call
-            try:
-                return ModelWording(words_in(answer, known, self.name), usage)
-            except UnusableWordsError as error:
-                reason = str(error)
-            messages.append({"role": "assistant", "content": answer})
-            messages.append({"role": "user", "content": f"Not usable: {reason}. Answer again."})
-        return ModelWording(Words(self.name), usage, reason)
+def worded_by(model: str) -> str:
+    """Return the name under which words of *model* are kept, with the version of the prompt."""
+    return f"{model} {PROMPT_VERSION}"
 
 
 def request_about(group: MethodologyGroup) -> str:
-    """Return the whole request for words of *group*, as one text."""
-    return f"{prompt_text(PROMPT_VERSION)}\n{_facts(group)}"
+    """Return the text that is sent about *group*; what it has of runs is masked and cut."""
+    return f"{REQUEST_MARK}\n\n{prompt_about(PROMPT_VERSION, _facts(group))}"
 
 
-def known_of(group: MethodologyGroup) -> str:
-    """Return the texts of the facts of *group*, in which quoted code has to stand."""
-    return "\n".join(texts_in(orjson.loads(_facts(group))))
+def reword(
+    group: MethodologyGroup, model: str, ask: "Callable[[str, type[BaseModel]], Answered]"
+) -> ModelWording:
+    """Return *group* in words of *model*, which *ask* asks; once more for an unusable answer.
+
+    Raises `RemoteError` where *ask* does.
+    """
+    text, usage = request_about(group), NO_USAGE
+    for _ in range(_ATTEMPTS):
+        answer = ask(text, _answer_form())
+        usage += answer.usage
+        wording = wording_in(answer.text, group, model)
+        if wording.words:
+            break
+        text = repair_of(request_about(group), answer.text, [wording.reason], "object")
+    return replace(wording, usage=usage)
+
+
+def wording_in(answer: str, group: MethodologyGroup, model: str) -> ModelWording:
+    """Return the words for *group* in an *answer* of *model*, or the reason why it has none."""
+    facts, name = _facts(group), worded_by(model)
+    try:
+        return ModelWording(_words_in(answer, "\n".join(texts_in(orjson.loads(facts))), name))
+    except _UnusableWordsError as error:
+        return ModelWording(Words(name), reason=str(error))
 
 
 def _facts(group: MethodologyGroup) -> str:
@@ -193,8 +176,8 @@ def _answer_form() -> "type[BaseModel]":
     )
 
 
-def words_in(answer: str, known: str, model: str) -> Words:
-    """Return the words in *answer*; raise `UnusableWordsError`.
+def _words_in(answer: str, known: str, model: str) -> Words:
+    """Return the words in *answer*; raise `_UnusableWordsError`.
 
     Code that they quote must stand in *known*, the texts of the facts.
     """
@@ -205,7 +188,7 @@ def words_in(answer: str, known: str, model: str) -> Words:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UnusableWordsError(f"{where}: {first['msg']}" if where else first["msg"]) from error
+        raise _UnusableWordsError(f"{where}: {first['msg']}" if where else first["msg"]) from error
     return Words(
         model,
         situation=_checked("situation", words["situation"], _MAX_SITUATION, known),
@@ -215,22 +198,22 @@ def words_in(answer: str, known: str, model: str) -> Words:
 
 
 def _checked(name: str, value: str, limit: int, known: str, *, required: bool = True) -> str:
-    """*value* on one line, masked; raises `UnusableWordsError`.
+    """*value* on one line, masked; raises `_UnusableWordsError`.
 
     Quoted code must be among the facts, because an agent would run it.
     """
     text = mask_secrets(" ".join(clean(value).split()))
     if len(text) > limit:
-        raise UnusableWordsError(f"{name} is longer than {limit} characters")
+        raise _UnusableWordsError(f"{name} is longer than {limit} characters")
     if not text and required:
-        raise UnusableWordsError(f"{name} is empty")
+        raise _UnusableWordsError(f"{name} is empty")
     if gives_instructions(text):
-        raise UnusableWordsError(f"{name} addresses its reader")
+        raise _UnusableWordsError(f"{name} addresses its reader")
     facts = " ".join(known.split())
     for address in _ADDRESS.findall(text):
         if address not in facts:
-            raise UnusableWordsError(f"{address} does not occur in the facts")
+            raise _UnusableWordsError(f"{address} does not occur in the facts")
     for code in _CODE.findall(text):
         if code.strip() not in facts:
-            raise UnusableWordsError(f"`{code}` does not occur in the facts")
+            raise _UnusableWordsError(f"`{code}` does not occur in the facts")
     return text

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import combinations, groupby, islice
 from operator import attrgetter
@@ -19,8 +19,15 @@ from msgspec.structs import asdict
 from contextgraph.advising.channels import has_words
 from contextgraph.advising.gate import Credits, credits_for, least_lift, wilson
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
+from contextgraph.inference.answering import Answerer
 from contextgraph.inference.spaces import Lease
-from contextgraph.inference.summarizer import RemoteSummarizer, template_summary
+from contextgraph.inference.summarizer import (
+    USUAL_ANSWER_TOKENS,
+    request_about,
+    reword,
+    template_summary,
+    worded_by,
+)
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
@@ -51,7 +58,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.store.protocols import EmbedderSource
-from contextgraph.text import dice, subject_of, words
+from contextgraph.text import count_tokens, dice, subject_of, words
 from contextgraph.trace import (
     RemedyKey,
     Term,
@@ -908,16 +915,17 @@ class Rewriter(Struct, frozen=True):
     """Lets *model* reword the methodologies that are not in its words."""
 
     wordings: Wordings
-    model: RemoteSummarizer
+    model: Answerer
 
     def plan(self) -> WordingPlan:
         """Return what a consolidation would send now, at most: merging may leave less."""
         changed = self.wordings.store.admin.unconsolidated().error_ids
-        usage, prompts = NO_USAGE, []
-        for group, _ in self._todo({*changed, *self.wordings.errors(self.model.name)}):
-            prompts.append(self.model.prompt(group))
-            usage += self.model.estimate(group)
-        return WordingPlan(self.model.name, tuple(prompts), usage)
+        usage, prompts, name = NO_USAGE, [], worded_by(self.model.name)
+        for group, _ in self._todo({*changed, *self.wordings.errors(name)}):
+            prompts.append(request_about(group))
+            sent, answered = count_tokens(prompts[-1]), USUAL_ANSWER_TOKENS
+            usage += Usage(1, sent + answered, self.model.cost(sent, answered))
+        return WordingPlan(name, tuple(prompts), usage)
 
     def reword(
         self,
@@ -945,16 +953,18 @@ class Rewriter(Struct, frozen=True):
         return result
 
     def _todo(self, error_ids: Collection[str] | None = None) -> Iterator[Derived]:
-        return self.wordings.waiting(self.model.name, error_ids)
+        return self.wordings.waiting(worded_by(self.model.name), error_ids)
 
     def _answers(
         self, batch: Sequence[Derived], reason: str, *, interactive: bool
     ) -> list[ModelWording | str]:
         """The answers for *batch*, or why there is none; no request is sent with a *reason*."""
 
+        ask = partial(self.model, interactive=interactive)
+
         def answer_or_reason(derived: Derived) -> ModelWording | str:
             try:
-                return reason or self.model.reword(derived[0], interactive=interactive)
+                return reason or reword(derived[0], self.model.name, ask)
             except (RemoteError, MissingExtraError) as error:
                 return str(error)
 

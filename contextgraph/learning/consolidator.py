@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, MemoryNotFoundError
+from contextgraph.inference.answering import Answerer
 from contextgraph.inference.fitting import catch_up, embed_missing, embed_nodes
 from contextgraph.inference.spaces import Lease, renewing
-from contextgraph.inference.summarizer import RemoteSummarizer
 from contextgraph.knowledge.pages import fill_grown
 from contextgraph.learning.abstraction import (
     BATCH,
@@ -69,7 +69,7 @@ class MemoryConsolidator:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         policy: ConsolidationPolicy | None = None,
-        model: RemoteSummarizer | None = None,
+        model: Answerer | None = None,
         embeds_nodes: bool = False,
         max_said: float = 0,
         said_retention: timedelta | None = None,

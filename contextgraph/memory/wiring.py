@@ -307,10 +307,10 @@ class Parts:
 
     @CachedPart
     def consolidator(self) -> "MemoryConsolidator":
-        from contextgraph.inference.summarizer import RemoteSummarizer
+        from contextgraph.inference.answering import ModelAnswerer
         from contextgraph.learning.consolidator import MemoryConsolidator
 
-        model = RemoteSummarizer(self.chat) if self.chat else None
+        model = ModelAnswerer(self.chat) if self.chat else None
         embeds = self.settings.node_vectors != "off"
         learning = self.learning_embedder
         days = self.settings.said_retention

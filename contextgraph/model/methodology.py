@@ -493,7 +493,7 @@ class ModelWording(Struct, frozen=True):
     """The answer of a model and its usage; *reason* is why its words are unusable."""
 
     words: Words
-    usage: Usage
+    usage: Usage = NO_USAGE
     reason: str = ""
 
 

@@ -1,20 +1,28 @@
-"""Failures of a chat API over real HTTP, and how the summarizer handles them."""
+"""Failures of a chat API over real HTTP, and how the words of methodologies survive them."""
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import orjson
 import pytest
 
 from contextgraph.errors import RemoteError
-from contextgraph.inference.chat import MAX_ANSWER_TOKENS, Chat, Prices, chat_model
-from contextgraph.inference.summarizer import RemoteSummarizer
+from contextgraph.inference.answering import ModelAnswerer
+from contextgraph.inference.chat import MAX_ANSWER_TOKENS, Chat, Prices, chat_model, prompt_text
+from contextgraph.inference.summarizer import (
+    PROMPT_VERSION,
+    USUAL_ANSWER_TOKENS,
+    request_about,
+    reword,
+)
 from contextgraph.model import (
     Clearance,
     CommonRemedy,
     ErrorPattern,
     Family,
     MethodologyGroup,
+    ModelWording,
     Outcome,
     Recovered,
     RemedyKind,
@@ -95,12 +103,18 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def summarizer(server: Server, budget: Budget | None = None, key: str = KEY) -> RemoteSummarizer:
+def model_at(server: Server, budget: Budget | None = None, key: str = KEY) -> ModelAnswerer:
     endpoint = Endpoint(server.url, key)
     server.clients.append(endpoint)
     model = chat_model("gpt-test", PRICES)
     chat = Chat(model, endpoint, UsageLog(None, "memory.db"), budget or Budget(), QUICK, QUICK)
-    return RemoteSummarizer(chat)
+    return ModelAnswerer(chat)
+
+
+def worded(
+    answerer: ModelAnswerer, group: MethodologyGroup = GROUP, *, interactive: bool = False
+) -> ModelWording:
+    return reword(group, answerer.name, partial(answerer, interactive=interactive))
 
 
 def always(reply: Reply) -> Fault:
@@ -124,7 +138,7 @@ def form(server: Server, number: int) -> str:
 
 
 def test_a_group_is_worded(server: Server) -> None:
-    made = summarizer(server).reword(GROUP)
+    made = worded(model_at(server))
     (request,) = server.chats
     assert made.words == WORDS
     assert made.usage.requests == 1
@@ -147,10 +161,12 @@ def _tokens(request: object, kind: str) -> int:
 
 
 def test_the_prompt_has_all_counted_facts(server: Server) -> None:
-    remote = summarizer(server)
-    remote.reword(GROUP)
-    rules, facts = (message["content"] for message in server.chats[0]["messages"])
-    assert remote.prompt(GROUP) == f"{rules}\n{facts}"
+    remote = model_at(server)
+    worded(remote)
+    (message,) = server.chats[0]["messages"]
+    assert message == {"role": "user", "content": request_about(GROUP)}
+    rules, _, facts = message["content"].rpartition("\n")
+    assert rules.strip().endswith(prompt_text(PROMPT_VERSION).strip())
     sent = orjson.loads(facts)
     assert sent["remedies"] == [remedy.text for remedy in GROUP.remedies]
     assert sent["error"]["message"] == "No module named <name>"
@@ -165,16 +181,16 @@ def test_secrets_do_not_leave_the_machine(server: Server) -> None:
     common = CommonRemedy(
         f"run `git clone https://{token}@host/x` first", 3, 1, 2.0, RECOVERED.actions[0]
     )
-    summarizer(server).reword(replace(GROUP, remedies=(common,), clearances=(clearance,)))
+    worded(model_at(server), replace(GROUP, remedies=(common,), clearances=(clearance,)))
     assert token not in orjson.dumps(server.chats[0]).decode()
 
 
 def test_a_401_stops_at_once_and_the_key_is_not_shown(server: Server) -> None:
     server.key = "another"
-    remote = summarizer(server)
+    remote = model_at(server)
     for _ in range(3):
         with pytest.raises(RemoteError, match=r"key was refused .*check OPENAI_API_KEY") as raised:
-            remote.reword(GROUP)
+            worded(remote)
         assert KEY not in str(raised.value)
     assert len(server.requests) == 1
 
@@ -182,13 +198,13 @@ def test_a_401_stops_at_once_and_the_key_is_not_shown(server: Server) -> None:
 def test_a_429_delays_the_next_request(server: Server) -> None:
     limited = error(429, "slow down", Retry_After="1")
     server.fault = lambda number, handler: limited if number == 0 else None
-    assert summarizer(server).reword(GROUP).words == WORDS
+    assert worded(model_at(server)).words == WORDS
     assert server.at[1] - server.at[0] >= 1
 
 
 def test_a_500_is_retried(server: Server) -> None:
     server.fault = lambda number, handler: error(500, "boom") if number < 2 else None
-    assert summarizer(server).reword(GROUP).words == WORDS
+    assert worded(model_at(server)).words == WORDS
     assert len(server.requests) == 3
 
 
@@ -207,10 +223,10 @@ def test_an_unusable_answer_is_given_up(server: Server, fault: Fault, reason: st
     server.fault = fault
     started = time.monotonic()
     is_answered = not reason.startswith("no ")  # what is answered is not asked for again
-    remote = summarizer(server)
+    remote = model_at(server)
     policy = RetryPolicy(timeout=9, retries=1) if is_answered else QUICK
     with pytest.raises(RemoteError, match=reason):
-        replace(remote, chat=replace(remote.chat, policy=policy)).reword(GROUP)
+        worded(replace(remote, chat=replace(remote.chat, policy=policy)))
     assert len(server.requests) == (1 if is_answered else 2)
     assert time.monotonic() - started < 30
 
@@ -221,11 +237,11 @@ def test_an_interactive_call_gives_up_sooner(server: Server) -> None:
         return None
 
     server.fault = slow
-    remote = summarizer(server)
+    remote = model_at(server)
     remote = replace(remote, chat=replace(remote.chat, policy=RetryPolicy(timeout=9, retries=0)))
-    assert remote.reword(GROUP).words == WORDS
+    assert worded(remote).words == WORDS
     with pytest.raises(RemoteError, match="no answer in time"):
-        remote.reword(GROUP, interactive=True)
+        worded(remote, interactive=True)
 
 
 GOOD = orjson.dumps(
@@ -253,11 +269,12 @@ def test_unusable_words_are_requested_once_more_with_the_reason(
     server: Server, content: str | None, reason: str
 ) -> None:
     server.fault = answering(server, content, GOOD)
-    made = summarizer(server).reword(GROUP)
+    made = worded(model_at(server))
     assert made.words == WORDS
     assert made.usage.requests == 2
-    *_, before, again = server.chats[1]["messages"]
-    assert before == {"role": "assistant", "content": content or ""}
+    (again,) = server.chats[1]["messages"]
+    assert again["content"].startswith(request_about(GROUP))
+    assert f"--- your answer before\n\n{content or ''}" in again["content"]
     assert reason in again["content"]
 
 
@@ -266,7 +283,7 @@ def test_words_that_stay_unusable_are_given_up(
     server: Server, content: str | None, reason: str
 ) -> None:
     server.fault = answering(server, content)
-    made = summarizer(server).reword(GROUP)
+    made = worded(model_at(server))
     assert made.words == Words(NAME)
     assert reason in made.reason
     assert made.usage.requests == len(server.chats) == 2
@@ -282,7 +299,7 @@ def test_words_that_stay_unusable_are_given_up(
 )
 def test_text_around_an_answer_is_ignored(server: Server, around: str) -> None:
     server.fault = answering(server, around.replace("{}", GOOD, 1))
-    assert summarizer(server).reword(GROUP).words == WORDS
+    assert worded(model_at(server)).words == WORDS
 
 
 def refusing_schemas(status: int, server: Server) -> Fault:
@@ -299,8 +316,8 @@ def test_a_server_that_refuses_schemas_is_sent_none_from_then_on(
     server: Server, status: int
 ) -> None:
     server.fault = refusing_schemas(status, server)
-    remote = summarizer(server)
-    assert [remote.reword(GROUP).words for _ in range(3)] == [WORDS] * 3
+    remote = model_at(server)
+    assert [worded(remote).words for _ in range(3)] == [WORDS] * 3
     forms = [form(server, number) for number in range(len(server.chats))]
     refused = 1 + QUICK.retries if status == 500 else 1  # a failure of the server is tried again
     assert forms == ["json_schema"] * refused + ["json_object"] * 3
@@ -315,8 +332,8 @@ def test_a_server_that_refuses_the_name_of_a_limit_is_sent_the_other_or_none(
         return error(400, f"Extra inputs are not permitted: {unknown}") if unknown else None
 
     server.fault = fault
-    remote = summarizer(server)
-    assert [remote.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
+    remote = model_at(server)
+    assert [worded(remote).words for _ in range(2)] == [WORDS] * 2
     sent = [{"max_completion_tokens", "max_tokens"} & body.keys() for body in server.chats]
     named = {known} if known else set()
     assert sent[-2:] == [named, named]
@@ -330,26 +347,14 @@ def test_a_server_that_allows_shorter_answers_is_sent_no_limit(server: Server) -
         return error(400, "max_tokens is too large: at most 256 tokens") if limits else None
 
     server.fault = fault
-    assert summarizer(server).reword(GROUP).words == WORDS
-
-
-def test_a_server_without_the_role_of_the_system_is_sent_one_message(server: Server) -> None:
-    def fault(number: int, handler: Handler) -> Reply | None:
-        roles = [message["role"] for message in server.requests[number]["messages"]]
-        return error(400, "System role not supported") if "system" in roles else None
-
-    server.fault = fault
-    remote = summarizer(server)
-    assert [remote.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
-    assert len(server.chats) == 3
-    assert form(server, -1) == "json_schema"
+    assert worded(model_at(server)).words == WORDS
 
 
 def test_a_key_of_a_letter_masks_nothing(server: Server) -> None:
     server.key = "x"
     server.fault = always(error(404, "The model example-x is not there"))
     with pytest.raises(RemoteError, match="The model example-x is not there"):
-        summarizer(server, key="x").reword(GROUP)
+        worded(model_at(server, key="x"))
 
 
 def test_a_server_that_knows_no_form_of_answers_is_sent_none(server: Server) -> None:
@@ -358,49 +363,49 @@ def test_a_server_that_knows_no_form_of_answers_is_sent_none(server: Server) -> 
         return error(400, "this model answers in text") if named else None
 
     server.fault = fault
-    assert summarizer(server).reword(GROUP).words == WORDS
+    assert worded(model_at(server)).words == WORDS
     assert len(server.chats) == 3
 
 
 def test_a_server_that_accepted_a_schema_is_always_sent_one(server: Server) -> None:
     server.fault = lambda number, handler: error(500, "boom") if number == 1 else None
-    remote = summarizer(server)
-    assert [remote.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
+    remote = model_at(server)
+    assert [worded(remote).words for _ in range(2)] == [WORDS] * 2
     assert {form(server, number) for number in range(3)} == {"json_schema"}
 
 
 def test_an_invalid_request_is_not_retried(server: Server) -> None:
     server.fault = always(error(404, "The model `gpt-test` does not exist"))
     with pytest.raises(RemoteError, match="does not exist"):
-        summarizer(server).reword(GROUP)
+        worded(model_at(server))
     assert len(server.requests) == 3  # one for each form of an answer
 
 
 def test_no_more_is_spent_than_the_budget(server: Server) -> None:
     limit = chat_model("gpt-test", PRICES).prices.cost(1_500, MAX_ANSWER_TOKENS)
     budget = Budget(limit)
-    remote = summarizer(server, budget=budget)
-    cost = remote.reword(GROUP).usage.cost
+    remote = model_at(server, budget=budget)
+    cost = worded(remote).usage.cost
     assert 0 < cost < limit
     for _ in range(int((limit - _max_cost(remote)) / cost)):
-        remote.reword(GROUP)
+        worded(remote)
     requests = len(server.requests)
     with pytest.raises(RemoteError, match="pass the cap"):
-        remote.reword(GROUP)
+        worded(remote)
     assert len(server.requests) == requests
 
 
-def _max_cost(remote: RemoteSummarizer) -> float:
+def _max_cost(remote: ModelAnswerer) -> float:
     """The most that one more request may cost."""
-    tokens = count_tokens(remote.prompt(GROUP))
-    return remote.chat.model.prices.cost(tokens, MAX_ANSWER_TOKENS)
+    tokens = count_tokens(request_about(GROUP))
+    return remote.cost(tokens, MAX_ANSWER_TOKENS)
 
 
 def test_an_estimate_sends_nothing_and_is_not_too_low(server: Server) -> None:
-    remote = summarizer(server)
-    guess = remote.estimate(GROUP).cost
+    remote = model_at(server)
+    guess = remote.cost(count_tokens(request_about(GROUP)), USUAL_ANSWER_TOKENS)
     assert not server.requests
-    cost = remote.reword(GROUP).usage.cost
+    cost = worded(remote).usage.cost
     assert cost <= guess <= 3 * cost
 
 

@@ -11,6 +11,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.model import (
+    Json,
     LessonFacts,
     LessonKind,
     MaintenanceReport,
@@ -20,7 +21,17 @@ from contextgraph.model import (
     Origin,
     Quotation,
 )
-from tests.model_server import DIMENSIONS, KEY, MODEL, Handler, Reply, Server, chat_reply, serving
+from tests.model_server import (
+    DIMENSIONS,
+    KEY,
+    MODEL,
+    Body,
+    Handler,
+    Reply,
+    Server,
+    chat_reply,
+    serving,
+)
 
 BEFORE = "the deploy job of the shop waits for a review by two people"
 NOW = "the deploy job of the shop needs nobody to approve it"
@@ -52,6 +63,12 @@ def judged(
             yield memory, server
 
 
+def statements_in(body: Body) -> Json:
+    (message,) = body["messages"]
+    statements: Json = orjson.loads(message["content"].splitlines()[-1])
+    return statements
+
+
 @pytest.mark.parametrize(
     ("relation", "confidence", "status"),
     [
@@ -71,7 +88,7 @@ def test_a_judge_finds_a_conflict_in_other_words(
         assert not server.chats  # nothing that is similar
         assert memory.notes.remember(NOW).status is status
         (body,) = server.chats
-        assert orjson.loads(body["messages"][1]["content"]) == {"old": BEFORE, "new": NOW}
+        assert statements_in(body) == {"old": BEFORE, "new": NOW}
 
 
 @pytest.mark.parametrize(("answer", "status"), [("I cannot say.", 200), ("", 401)])
@@ -122,9 +139,7 @@ def test_the_judge_reads_the_note_that_is_nearest_by_meaning() -> None:
         assert memory.maintain().embedded == 1
         moved = "every version is cut elsewhere"
         assert memory.notes.remember(moved).others == (former,)
-        assert [orjson.loads(body["messages"][1]["content"]) for body in server.chats] == [
-            {"old": FORMER, "new": moved}
-        ]
+        assert [statements_in(body) for body in server.chats] == [{"old": FORMER, "new": moved}]
 
 
 def test_what_is_stored_is_judged_once_at_maintenance() -> None:
@@ -133,9 +148,7 @@ def test_what_is_stored_is_judged_once_at_maintenance() -> None:
         assert memory.maintain() == MaintenanceReport(conflicts_resolved=1)
         assert memory.store.notes.get([former])[former].superseded_by == moved
         assert memory.maintain() == MaintenanceReport()
-        assert [orjson.loads(body["messages"][1]["content"]) for body in server.chats] == [
-            {"old": FORMER, "new": MOVED}
-        ]
+        assert [statements_in(body) for body in server.chats] == [{"old": FORMER, "new": MOVED}]
 
 
 def test_what_the_judge_does_not_answer_stays_and_waits(tmp_path: Path) -> None:

@@ -254,6 +254,18 @@ def test_a_dry_run_shows_what_a_consolidation_then_sends(
     assert rest["prompts"] == []
 
 
+def test_distilling_sends_what_a_consolidation_sends(server: Server, store: Path) -> None:
+    worded(store, "template")
+    distilled = contextgraph("distil", "--methodologies", "--by", MODEL, "--store", store, "--json")
+    by_distilling = methodology(store).words
+    worded(store, "openai/gpt-other")
+    first, second = server.chats
+    assert distilled.records[-1]["summary"]["worded"] == 1
+    assert first == {**second, "model": "gpt-test"}
+    assert "response_format" in first
+    assert by_distilling == replace(methodology(store).words, model=f"{MODEL} methodology.v2")
+
+
 def methodologies_of(store: Path) -> list[str]:
     with AgentMemory.open(str(store)) as memory:
         return list(memory.store.methodologies.ids())
