@@ -26,12 +26,13 @@ from contextgraph.cli.output import (
     emit,
     fail,
     print_box,
+    print_command,
     print_table,
     print_text,
     styled,
     warn,
 )
-from contextgraph.cli.team import learn_team
+from contextgraph.cli.team import learn_team, taken_line
 from contextgraph.config import (
     HISTORIES,
     LESSONS,
@@ -413,10 +414,13 @@ def _trust(common: Common, folder: Path, *, yes: bool) -> None:
         {"name": key, "value": value, "before": before.get(key)} for key, value in changes.items()
     ]
     record: dict[str, Json] = {"folder": name, "trusted": True, "settings": listed}
+    text = f"{name}: trusted"
     if entries:
         LESSONS.add([folder])
-        record["lessons"] = record_of(learn_team(common, folder))
-    common.answer(record, f"{name}: trusted")
+        taken = learn_team(common, folder)
+        record["lessons"] = record_of(taken)
+        text += f"; {taken_line(taken)}"
+    common.answer(record, text)
 
 
 def _list_trusted(common: Common) -> None:
@@ -543,9 +547,11 @@ def integrations(
     if action == "install":
         HookFiles(settings).mark_used()
     if action == "uninstall" and not (project or common.as_json):
-        print_text(
-            ("the memory stays; to delete it: ", "dim"), shlex.join(["rm", "-r", data_folder()])
-        )
+        if left := connected():
+            print_text((f"the memory stays: {', '.join(left)} still uses it", "dim"))
+        else:
+            delete = shlex.join(["rm", "-r", data_folder()])
+            print_command("the memory stays; to delete it:", delete)
 
 
 def _export_plugin(common: Common, folders: Sequence[str]) -> None:
@@ -780,6 +786,7 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
         Intake,
         Learning,
         Selection,
+        known_line,
         learned_in,
         read_files,
         warn_of_projects,
@@ -792,6 +799,8 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
         for history in found.histories:
             print_text(f"{history.agent}: {number_of(history.runs, 'session')} in {history.folder}")
     warn_of_projects(found)
+    if new and len(new) < len(files):
+        warn(known_line(files, new))
     if not files:
         warn("no history of a coding agent found; `contextgraph learn PATH` learns runs")
     elif not new:

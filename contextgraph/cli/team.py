@@ -84,6 +84,13 @@ def learn_team(common: Common, folder: Path) -> "Taken":
         return memory.learn_team(folder)
 
 
+def taken_line(taken: "Taken") -> str:
+    """Return in a line what taking lessons over has changed in the memory."""
+    changes = {"new": taken.added, "changed": taken.changed, "gone": taken.removed}
+    since = ", ".join(f"{count} {what}" for what, count in changes.items() if count)
+    return f"{number_of(taken.known, 'lesson')} read: {since or 'all known, none changed'}"
+
+
 def _lessons(common: Common, root: str) -> "Sequence[Lesson]":
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.readers.repository import repository_name
@@ -125,13 +132,16 @@ def _propose(
     if git is None:
         fail(f"{root} is no git repository")
     author = identity()
-    files = files_of(lessons, entries, author[0])
+    if not author.is_set:
+        setting = "git config --global user.name NAME sets another name"
+        warn(f"the lessons name {author.name}, your account, as their speaker; {setting}")
+    files = files_of(lessons, entries, author.name)
     if not files:
         fail("nothing to propose: all of these are in the repository")
     count = number_of(len(files), "lesson")
     message = f"Propose {count} for agents"
     start = git.head()
-    commit = git.commit(files, message, author, branch if patch is None else "")
+    commit = git.commit(files, message, author[:2], branch if patch is None else "")
     if not commit:
         fail(f"git cannot write the branch {branch}")
     record: dict[str, Json] = {"commit": commit, "files": [*files]}
@@ -165,10 +175,7 @@ def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> No
         emit({"taken": record_of(taken) if taken else None, "changes": {**changes}})
         return
     if taken:
-        print(
-            f"{number_of(taken.known, 'lesson')} read: {taken.added} new, {taken.changed} changed,"
-            f" {taken.removed} gone"
-        )
+        print(taken_line(taken))
     print("".join(changes.values()), end="")
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path, PurePath
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -62,7 +63,7 @@ _REMOTE_SECTION = regex(r'\s*\[\s*remote\s*[". ](?P<name>[^"\]]+)"?\s*\]')
 _REMOTE_URL = regex(r"\s*url\s*=\s*(?P<url>\S+)\s*$")
 _WORKING_TREE = regex(r"^\s*worktree\s*=\s*(?P<path>.+?)\s*$", re.MULTILINE)
 _SHA256_CHARS = 64
-_NOBODY = ("ContextGraph", "contextgraph@localhost")
+_NO_ADDRESS = "contextgraph@localhost"
 _NOT_IN_NAMES = regex(r"[<>\x00-\x1f]+")
 _COMMIT = regex(rf"[0-9a-f]{{40}}|[0-9a-f]{{{_SHA256_CHARS}}}")
 # Of what git reads beside objects, nothing is of the repository, the user or the machine.
@@ -435,9 +436,18 @@ class GitFolder(Struct, frozen=True):
         return printed.decode("utf-8", "replace") if is_whole else ""
 
 
-def identity() -> tuple[str, str]:
-    """Return the name and the address with which this user commits, as the user's settings say."""
+class Author(NamedTuple):
+    """The *name* and the *address* of who commits; *is_set*: git was given the name."""
+
+    name: str
+    address: str
+    is_set: bool
+
+
+def identity() -> Author:
+    """Return the user as the settings of git say; without a name there, the user's account."""
     import subprocess
+    from getpass import getuser
 
     found = list[str]()
     for part in ("name", "email"):
@@ -445,10 +455,11 @@ def identity() -> tuple[str, str]:
         try:
             done = subprocess.run(asked, cwd=os.sep, capture_output=True, text=True, check=False)
         except OSError:
-            return _NOBODY
+            break
         given = os.environ.get(f"GIT_AUTHOR_{part.upper()}", "")
         found.append(given or done.stdout.strip())
-    return (found[0] or _NOBODY[0], found[1] or _NOBODY[1])
+    name, address = (*found, "", "")[:2]
+    return Author(name or getuser(), address or _NO_ADDRESS, bool(name))
 
 
 def _text_of(path: str) -> str:

@@ -870,6 +870,14 @@ def test_uninstalling_takes_all_hooks_where_no_agent_is_named(store: Path) -> No
     assert (nothing.code, "no agent has hooks" in nothing.err) == (1, True)
 
 
+def test_the_memory_is_not_to_be_deleted_while_another_agent_uses_it(store: Path) -> None:
+    contextgraph("integrations", "install", "codex-cli", "--store", store)
+    first = contextgraph("integrations", "uninstall", "claude-code", "--store", store)
+    assert ("rm -r" in first.out, "codex-cli still uses it" in first.out) == (False, True)
+    last = contextgraph("integrations", "uninstall", "codex-cli", "--store", store)
+    assert "to delete it: rm -r " in last.out
+
+
 def test_of_two_processes_that_take_the_queue_at_once_none_fails(tmp_path: Path) -> None:
     """As where a session starts while `learn --queued` runs."""
     files = HookFiles(Settings(store=str(tmp_path / "memory.db")))

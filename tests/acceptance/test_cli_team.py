@@ -382,3 +382,28 @@ def test_git_merges_entries_without_a_driver() -> None:
     counts = merges(25, seed=7)
     assert counts.merged > 10
     assert (counts.lost, counts.false_conflicts) == (0, 0)
+
+
+def test_what_trust_took_over_is_said_there_and_is_known_to_sync(
+    second: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "second.db"
+    trusted = contextgraph("trust", second, "--yes", "--store", store)
+    assert trusted.out == f"{second}: trusted; 2 lessons read: 2 new\n"
+    assert team(store, "sync").out.startswith("2 lessons read: all known, none changed\n")
+
+
+def test_a_lesson_names_its_account_where_git_has_no_name(
+    store: Path, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "grace")
+    monkeypatch.delenv("GIT_AUTHOR_NAME", raising=False)
+    patch = tmp_path / "lessons.patch"
+    done = team(store, "propose", "--all", "--patch", patch)
+    assert "by: grace" in patch.read_text()
+    assert "git config --global user.name" in done.err
+    (tmp_path / "home").mkdir(exist_ok=True)
+    git(checkout, "config", "--global", "user.name", "Grace Hopper")
+    again = team(store, "propose", "--all", "--patch", patch)
+    assert "by: Grace Hopper" in patch.read_text()
+    assert again.err == ""
