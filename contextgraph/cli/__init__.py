@@ -129,6 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given = ["setup"]
     code = 0
     try:
+        if not given:
+            print("contextgraph: without a terminal, setup needs: setup --yes", file=sys.stderr)
         if given in (["-h"], ["--help"], ["help"], ["help", "all"]):
             print(help_text(everything="all" in given))
         else:

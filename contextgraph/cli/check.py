@@ -68,8 +68,8 @@ def check(
     check that did not run, a checklist of which a part is missing; and which it touches. Which
     files and symbols that lessons cite are gone, and which saved questions (in
     .contextgraph/questions) have another answer. Without --diff only these. Words and structure
-    decide; what they cannot a model may judge (--by), which is said. Silent where nothing is known.
-    Ends with 1 where something is broken or an answer changed.
+    decide; what they cannot a model may judge (--by), which is said. Ends with 1 where something is
+    broken or an answer changed.
 
     \b
     Example:
@@ -167,9 +167,8 @@ def _print(found: "Checked") -> None:
     for one in found.findings:
         place = f"{one.file}:{one.line}: " if one.file else ""
         print(neutral(f"{place}{one.level}: {one.message}"))
-    if found.findings:
-        lessons = number_of(found.lessons, "lesson")
-        print_text((f"{number_of(len(found.findings), 'finding')} by {lessons}", "dim"))
+    count = number_of(len(found.findings), "finding") if found.findings else "no finding"
+    print_text((f"{count} by {number_of(found.lessons, 'lesson')} of this repository", "dim"))
 
 
 def _sarif(findings: "Sequence[Finding]") -> dict[str, Any]:

@@ -547,11 +547,15 @@ def integrations(
     if action == "install":
         HookFiles(settings).mark_used()
     if action == "uninstall" and not (project or common.as_json):
-        if left := connected():
-            print_text((f"the memory stays: {', '.join(left)} still uses it", "dim"))
-        else:
-            delete = shlex.join(["rm", "-r", data_folder()])
-            print_command("the memory stays; to delete it:", delete)
+        _show_what_stays()
+
+
+def _show_what_stays() -> None:
+    """Print that the memory stays, and how to delete it where no agent uses it any more."""
+    if left := connected():
+        print_text((f"the memory stays: {', '.join(left)} still uses it", "dim"))
+    else:
+        print_command("the memory stays; to delete it:", shlex.join(["rm", "-r", data_folder()]))
 
 
 def _export_plugin(common: Common, folders: Sequence[str]) -> None:

@@ -260,7 +260,7 @@ class Intake:
 
     def _skip(self, error: "SkippedError") -> None:
         self.counts.skip(error)
-        self._warn_of(error, "skipped: ")
+        self._warn_of(error, "skipped, the rest is read: " if error.position else "skipped: ")
         self.on_unread(error)
 
     def reject(self, error: "ReadError") -> None:
@@ -318,13 +318,18 @@ def discovered_paths(
     )
     files = [file for history in histories for file in history.files]
     unknown = new(files)
-    if known := len(files) - len(unknown):
-        warn(f"{number_of(known, 'file')} known and unchanged, {len(unknown)} to read")
+    if len(unknown) < len(files):
+        warn(known_line(files, unknown))
     if unknown and not yes:
         left = [(one, {*one.files} & {*unknown}) for one in histories]
         count = sum(one.runs if len(some) == len(one.files) else len(some) for one, some in left)
         confirm(f"Learn about {number_of(count, 'run')} into {address}?", "nothing was learned")
     return [str(file) for file in unknown]
+
+
+def known_line(files: Sequence[Path], new: Sequence[Path]) -> str:
+    """Return in a line how many of *files* are known, beside the *new* ones."""
+    return f"{number_of(len(files) - len(new), 'file')} known and unchanged, {len(new)} to read"
 
 
 def warn_of_projects(found: "Discovered") -> None:
@@ -786,7 +791,9 @@ class _Results:
         counts = {"records": sum(counts.values()), **counts}
         if self.is_quiet:
             new = self.counts[LearnStatus.CREATED]
-            others = f"; {learned - new:,} more were known, or are copies" if learned > new else ""
+            others = (
+                f"; {learned - new:,} beside were known, or are copies" if learned > new else ""
+            )
             sessions = _sessions(new, self.helpers[LearnStatus.CREATED])
             warn(f"{sessions} learned in {seconds:.0f} s{others}")
             if left := unread.failed + unread.not_understood + unread.skipped:

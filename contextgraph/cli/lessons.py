@@ -96,7 +96,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         if not (listed or waiting or repo or propose or review or common.as_json):
             listed = memory.lessons.of(None, status=status)
             if listed:
-                warn(f"no lessons of {where} yet; these are of other repositories")
+                print_text((f"no lessons of {where} yet; these are of other repositories", "bold"))
     missing = _missing((*listed, *(one for one in waiting if one.gone)), here)
     known = listed
     listed = tuple(
@@ -105,7 +105,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         if (one.sessions > 1 or not recurring) and (one.id in missing or not gone)
     )
     if propose is not None:
-        print(_proposed(propose, listed), end="")
+        _print_proposed(propose, listed)
     elif common.as_json:
         for one in listed:
             emit({**lesson_record(one), "gone": [*missing.get(one.id, ())]})
@@ -226,6 +226,13 @@ def _review(
     common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items() if count))
     if not any(done.values()):
         raise click.exceptions.Exit(FAILED)
+
+
+def _print_proposed(path: Path, listed: "Sequence[Lesson]") -> None:
+    diff = _proposed(path, listed)
+    print(diff, end="")
+    if not diff:
+        warn(f"nothing to propose: {path} lacks no rule that was repeated or accepted")
 
 
 def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:

@@ -231,10 +231,13 @@ def test_sarif_has_no_mark_that_an_agent_takes_for_its_own(
     assert "</system-reminder>" not in text
 
 
-def test_nothing_is_said_where_nothing_is_known(checkout: Path, tmp_path: Path) -> None:
+def test_no_finding_is_said_with_what_was_compared(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    assert check(store, "--diff").out == "no finding by 6 lessons of this repository\n"
     (checkout / "shop" / "export.py").write_text("print(1)\n")
     done = check(tmp_path / "none.db", "--diff")
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, done.out) == (0, "no finding by 0 lessons of this repository\n")
 
 
 def test_a_hook_of_git_stops_a_change_that_breaks_a_decision(store: Path, checkout: Path) -> None:

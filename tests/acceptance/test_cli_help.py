@@ -109,6 +109,11 @@ def test_the_package_can_be_run_as_a_module() -> None:
     assert _python("-m", "contextgraph", "--version").stdout.startswith("contextgraph ")
 
 
+def test_without_a_terminal_setup_is_named_with_what_it_needs() -> None:
+    result = contextgraph()
+    assert (result.code, "setup --yes" in result.err) == (2, True)
+
+
 def test_help_loads_nothing_heavy() -> None:
     program = (
         "import sys\n"

@@ -142,6 +142,15 @@ def test_what_a_client_keeps_beside_its_sessions_is_skipped_with_a_reason(
     assert "unknown format" in named.err
 
 
+def test_a_line_that_is_skipped_is_told_from_a_file(tmp_path: Path, store: Path) -> None:
+    log = Path(__file__).parents[1] / "data" / "readers" / "codex-cli" / "rollout.jsonl"
+    first, *rest = log.read_bytes().splitlines(keepends=True)
+    file = tmp_path / "rollout.jsonl"
+    file.write_bytes(b"".join((first, b'{"timestamp": "2026-01-01T00:00:00Z", "ty\n', *rest)))
+    result = contextgraph("learn", file, "--store", store)
+    assert f"skipped, the rest is read: {file}: line 2" in result.err
+
+
 def test_runs_can_come_from_standard_input(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     packed = gzip.compress(runs.read_bytes())

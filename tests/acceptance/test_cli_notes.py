@@ -115,6 +115,17 @@ def test_a_choice_is_listed_with_what_was_chosen(store: Path, tmp_path: Path) ->
     assert "  asked: 2" in listed
 
 
+def test_where_nothing_is_listed_or_proposed_that_is_said(store: Path, tmp_path: Path) -> None:
+    said = replace(TURN, user_message="We never want generated files in a commit of this repo.")
+    run = RawTrajectory("generic", "s", "acme/shop", "s", (said,))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    at = ("--store", store)
+    listed = contextgraph("lessons", *at).out
+    assert "these are of other repositories" in listed.splitlines()[0]
+    nothing = contextgraph("lessons", "acme/shop", "--propose", tmp_path / "CLAUDE.md", *at)
+    assert (nothing.out, "nothing to propose" in nothing.err) == ("", True)
+
+
 def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     store: Path, tmp_path: Path
 ) -> None:

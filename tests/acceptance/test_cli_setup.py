@@ -104,12 +104,21 @@ def test_it_can_be_run_again(home: Path) -> None:
     assert (home / ".claude" / "settings.json").read_text() == settings
 
 
+def test_what_is_known_is_counted_apart_from_what_is_read_again(home: Path) -> None:
+    contextgraph("setup", "--yes", "--no-agents")
+    session = next((home / ".claude").rglob("*.jsonl"))
+    session.with_name("copy.jsonl").write_bytes(session.read_bytes())
+    again = contextgraph("setup", "--yes", "--no-agents")
+    assert "2 files known and unchanged, 1 to read" in again.err
+    assert "0 sessions learned in 0 s; 1 beside were known, or are copies" in again.err
+
+
 def test_copies_of_sessions_are_counted_apart(home: Path) -> None:
     session = next((home / ".claude").rglob("*.jsonl"))
     session.with_name("copy.jsonl").write_bytes(session.read_bytes())
     done = contextgraph("setup", "--yes", "--no-agents")
     assert "2 sessions learned" in done.err
-    assert "; 1 more were known, or are copies" in done.err
+    assert "; 1 beside were known, or are copies" in done.err
     assert done.out.splitlines()[3].startswith("2 sessions")
 
 
