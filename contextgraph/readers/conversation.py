@@ -4,6 +4,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
@@ -132,17 +133,18 @@ def of_message(turns: Iterable[Turn], id_: str) -> Iterator[Turn]:
     Calls have ids of their own, by which they are known where these are drawn.
     """
     for turn in turns:
-        match turn:
-            case Thought(words, time, message):
-                yield Thought(words, time, id_ or message)
-            case Call(tool, arguments, call, time, message):
-                yield Call(tool, arguments, call, time, _drawn(call) or id_ or message)
-            case UserMessage(words, interrupted, time, message):
-                yield UserMessage(words, interrupted, time, id_ or message)
-            case _:
-                yield turn
+        if isinstance(turn, Call):
+            named = _drawn(turn.id) or id_ or turn.message
+            yield Call(turn.tool, turn.arguments, turn.id, turn.time, named)
+        elif isinstance(turn, Thought):
+            yield Thought(turn.text, turn.time, id_ or turn.message)
+        elif isinstance(turn, UserMessage):
+            yield UserMessage(turn.text, turn.interrupted, turn.time, id_ or turn.message)
+        else:
+            yield turn
 
 
+@lru_cache(maxsize=64)  # asked for each block of a message, and again for the step
 def _drawn(id_: str) -> str:
     """Return *id_*; empty where it may be counted again in each session."""
     return id_ if _SCRAMBLED.search(id_) else ""
@@ -276,6 +278,9 @@ class Tree:
 
     def rewound(self) -> Mapping[int, UserMessage]:
         """Return the requests that were left, by `id`, each with the one that took its place."""
+        below = [self._parents[id_] for id_, _ in self._requests]
+        if self._leaf not in self._parents and len(set(below)) == len(below):
+            return {}  # nothing was said twice after one line
         order = {id_: number for number, id_ in enumerate(self._parents)}
         last = dict(order)
         for id_, parent in reversed(self._parents.items()):
@@ -364,9 +369,10 @@ def each_row(
     values: Iterable[Any], take: Callable[[Row], None], what: str, place: Place
 ) -> Iterator[ReadError]:
     """Pass each of *values* to *take*; an error of its own for each of the wrong shape."""
+    kind = what.rpartition(" ")[2]
     for index, value in enumerate(values):
         try:
-            take(as_row(value, what.rpartition(" ")[2]))
+            take(as_row(value, kind))
         except ValueError as error:
             yield ReadError(place.file, place.part(index), f"malformed {what}", str(error))
 
@@ -419,7 +425,7 @@ def conversation_of(turns: Iterable[Turn]) -> Conversation:
 def _without_undone(turns: Iterable[Turn]) -> Sequence[Turn]:
     """*turns* without the requests that were taken back; the next one takes their place."""
     turns = list(turns)
-    if not any(isinstance(turn, Undone) for turn in turns):
+    if Undone not in map(type, turns):
         return turns
     kept, said, left = list[Turn](), list[UserMessage](), list[UserMessage]()
     successors = dict[int, UserMessage]()

@@ -4,7 +4,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -319,17 +319,18 @@ def _new_in(message: Row, id_: str, seen: set[str]) -> Row | None:
     """
     if id_ in seen:
         return None
-    seen.update([id_] if id_ else ())
-    blocks, reply = message.get("content"), text(message, "id")
+    if id_:
+        seen.add(id_)
+    blocks = message.get("content")
     if not isinstance(blocks, list):
         return message
+    reply = text(message, "id")
     ids = [_block_id(block, reply) for block in blocks]
-    is_new = seen.isdisjoint(ids)
-    new = blocks if is_new else [b for b, id_ in zip(blocks, ids, strict=True) if id_ not in seen]
-    seen.update(ids)
-    seen.discard("")  # of a block without an id
-    if is_new:
+    if seen.isdisjoint(ids):
+        seen.update(filter(None, ids))
         return message
+    new = [block for block, id_ in zip(blocks, ids, strict=True) if id_ not in seen]
+    seen.update(filter(None, ids))
     return {**message, "content": new} if new else None
 
 
@@ -377,9 +378,9 @@ def _claude_run(name: str, session: _ClaudeSession, place: Place) -> RawTrajecto
         "session": session.id,
         "exit_status": session.ending,
     }
-    bills = (Bill(_claude_spent(usage), reply) for reply, usage in session.usages.items())
+    bill = Bill(_claude_spent(session.usages.values()))
     try:
-        run = finished_run(name, [*session.turns, *bills], facts, place)
+        run = finished_run(name, [*session.turns, bill], facts, place)
     except ReadError as error:
         return error
     if session.opened_at:
@@ -430,12 +431,12 @@ def _claude_reply(row: Row, message: Row) -> Iterable[Turn]:
     return block_turns(rows_at(message, "content"), is_agent=True, time=time)
 
 
-def _claude_spent(usage: Row) -> Spent:
+def _claude_spent(usages: Collection[Row]) -> Spent:
     return Spent(
-        count(usage, "input_tokens"),
-        count(usage, "cache_read_input_tokens"),
-        count(usage, "cache_creation_input_tokens"),
-        count(usage, "output_tokens"),
+        sum(count(usage, "input_tokens") for usage in usages),
+        sum(count(usage, "cache_read_input_tokens") for usage in usages),
+        sum(count(usage, "cache_creation_input_tokens") for usage in usages),
+        sum(count(usage, "output_tokens") for usage in usages),
     )
 
 
@@ -455,8 +456,10 @@ def _user_turns(words: str, time: datetime | None) -> Iterator[Turn]:
 
 def _without_reminders(shown: str) -> str:
     """*shown* up to the reminders that it ends with."""
+    if _REMINDER_END not in shown:
+        return shown
     *parts, rest = shown.split(_REMINDER_END)
-    if not parts or rest.strip() or _REMINDER not in parts[-1]:
+    if rest.strip() or _REMINDER not in parts[-1]:
         return shown
     while parts and _REMINDER in parts[-1]:
         before, _, _ = parts.pop().partition(_REMINDER)

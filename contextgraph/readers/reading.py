@@ -212,6 +212,7 @@ class Reader:
     def _found(
         self, paths: Iterable[StrPath], on_bytes: OnBytes
     ) -> Iterator[tuple[SourceFile, RawTrajectory | ReadError]]:
+        of_clients = _client_roots()
         for path in paths:
             try:
                 files = sources(path, follow_links=self._follow_links)
@@ -219,7 +220,7 @@ class Reader:
                 yield SourceFile(str(path)), error
                 continue
             for source in files:
-                for result in _in_source(source, on_bytes, self._max_run_size):
+                for result in _in_source(source, on_bytes, self._max_run_size, of_clients):
                     yield source, self._with_origin(result, source, str(path))
 
     def _with_origin(
@@ -314,7 +315,7 @@ def _is_next_call(
 
 
 def _in_source(
-    source: SourceFile, on_bytes: OnBytes, max_size: int
+    source: SourceFile, on_bytes: OnBytes, max_size: int, of_clients: tuple[str, ...]
 ) -> Iterator[RawTrajectory | ReadError]:
     left = source.size
 
@@ -325,7 +326,7 @@ def _in_source(
         on_bytes(taken)
 
     records_in = _records_in(source, count, max_size)
-    if not source.is_remote and _is_of_client(source.name):
+    if not source.is_remote and os.path.abspath(source.name).startswith(of_clients):
         records_in = map(_kept, records_in)
     yield from _while_fruitful(run for record in records_in for run in _runs_of(record))
     count(left)
@@ -553,11 +554,11 @@ def is_kept(form: str, source: str) -> bool:
     return bool(file) and any(Path(file).absolute().is_relative_to(one) for one in folders)
 
 
-def _is_of_client(file: str) -> bool:
-    """Return whether *file* is where a client of this machine keeps its sessions."""
-    path, home = os.path.abspath(file), str(Path.home())
-    return any(
-        path.startswith(os.path.join(os.environ.get(variable) or os.path.join(home, folder), fixed))
+def _client_roots() -> tuple[str, ...]:
+    """Return the folders in which clients of this machine keep their sessions, each with a `/`."""
+    home = str(Path.home())
+    return tuple(
+        os.path.join(os.environ.get(variable) or os.path.join(home, folder), fixed)
         for variable, folder, fixed in _client_places()
     )
 

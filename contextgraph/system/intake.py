@@ -88,6 +88,7 @@ MAX_DEPTH = 100
 # else of the process runs. In longer texts, these are the bytes for each.
 _MAX_VALUES, _MAX_PARTS = 5_000_000, 250_000
 _BYTES_OF_VALUE, _BYTES_OF_PART = 50, 100
+_ALL_BUT_OPENING = bytes(code for code in range(256) if code not in b"[{")
 
 
 def loads(text: bytes | str, depth: int = MAX_DEPTH) -> "Any":
@@ -100,7 +101,8 @@ def loads(text: bytes | str, depth: int = MAX_DEPTH) -> "Any":
     import orjson  # slow to load: most outputs that a hook sees hold no JSON
 
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    parts = content.count(b"[") + content.count(b"{")
+    # Faster than to count both, which is 7 % of reading a session.
+    parts = len(content.translate(None, _ALL_BUT_OPENING))
     if len(content) > _MAX_PARTS:
         most = max(_MAX_PARTS, len(content) // _BYTES_OF_PART)
         if parts > most:
