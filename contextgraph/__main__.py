@@ -8,10 +8,10 @@ def main() -> None:
     """Run the command line; the hook of an agent without loading the other commands."""
     try:
         match sys.argv[1:]:
-            case ["hook"] | ["hook", "--store", _]:
+            case ["hook"] | ["hook", "--store", _] | ["hook", "--store", _, "--tenant", _]:
                 from contextgraph.agents.hook import main as hook
 
-                hook(*sys.argv[3:])
+                hook(*sys.argv[3::2])
             case _:
                 from contextgraph.cli import main as command_line
 

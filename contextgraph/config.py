@@ -48,6 +48,7 @@ _SERVER_OF = {"token": "store", "auth": "store", "qdrant_key": "notes"}
 _LONGEST_FILE = 1 << 16
 _IS_LINUX = sys.platform.startswith("linux")
 
+DEFAULT_TENANT = "default"
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
 _CONFIGURATIONS = "configurations"
 
@@ -109,7 +110,7 @@ class Settings(Struct, frozen=True):
     """
 
     store: str = ""
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
     auth: tuple[str, str] | None = None
     token: str | None = None
     qdrant_key: str | None = None
@@ -210,7 +211,7 @@ class Settings(Struct, frozen=True):
         """
         if not self.is_remote:
             path, _ = os.path.splitext(os.path.join(os.getcwd(), self.address))
-            return path if self.tenant == "default" else f"{path}.{self.tenant}"
+            return path if self.tenant == DEFAULT_TENANT else f"{path}.{self.tenant}"
         from hashlib import blake2b
 
         server = blake2b(f"{self.address}\n{self.tenant}".encode(), digest_size=8).hexdigest()
@@ -268,6 +269,8 @@ _VARIABLES = {
     **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *NUMBERS)},
     **_FROM_ENVIRONMENT_ONLY,
 }
+# What the environment of an agent sets for its hooks; a clone's settings of the agent may fill it.
+_OF_AGENTS = frozenset({"announce", "session", *_FROM_ENVIRONMENT_ONLY})
 
 
 class SettingInForce(Struct, frozen=True):
@@ -332,6 +335,28 @@ def load_settings(
     an unknown key, and for a configuration that is used and wrong.
     """
     return _loaded(environment, folder, flags)[0]
+
+
+def environment_of_hooks(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return *environment*, by default that of this process, as hooks and what they start see it.
+
+    Without the settings that say what is kept, and where: a clone may set those of its agent.
+    """
+    left = {name for key, name in _VARIABLES.items() if key not in _OF_AGENTS}
+    environment = os.environ if environment is None else environment
+    return {name: value for name, value in environment.items() if name not in left}
+
+
+def ignored_by_hooks(settings: Settings) -> list[str]:
+    """Return the variables of this environment that do not change the *settings* of hooks."""
+    values = structs.asdict(settings) | {"configuration": settings.configuration.name}
+    return [
+        name
+        for key, name in _VARIABLES.items()
+        if key not in _OF_AGENTS
+        and (given := os.environ.get(name))
+        and given not in (values[key], f"{values[key]:g}" if key in NUMBERS else "")
+    ]
 
 
 def settings_in_force(

@@ -11,14 +11,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
-from contextgraph.config import Settings, load_settings
+from contextgraph.config import (
+    Settings,
+    environment_of_hooks,
+    ignored_by_hooks,
+    load_settings,
+    user_settings_file,
+)
 from contextgraph.system.processes import ASKED, start_detached
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import masked_name, number_of
@@ -226,7 +232,7 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
     with suppress(ValueError):
         fields = json.loads(text)
     try:
-        settings = load_settings(store=store or None, tenant=tenant)
+        settings = load_settings(environment_of_hooks(), store=store or None, tenant=tenant)
         if not isinstance(fields, dict):
             raise ValueError("the event is not a JSON object")
         output = _Responder(HookEvent(fields), settings).output()
@@ -300,6 +306,14 @@ class _Responder:
 
     def output(self) -> _Output:
         """Return the object to print; empty for nothing."""
+        output = self._answered()
+        if self._event.name == "SessionStart" and (names := ignored_by_hooks(self._settings)):
+            ignored = f"hooks ignore {', '.join(names)}; set this in {user_settings_file()}"
+            said = output.get("systemMessage")
+            output["systemMessage"] = f"{said}; {ignored}" if said else f"ContextGraph: {ignored}"
+        return output
+
+    def _answered(self) -> _Output:
         event, name = self._event, self._event.name
         if name == CHECK_EVENT:
             return {"systemMessage": f"ContextGraph answers for {self._settings.address}"}
@@ -353,19 +367,16 @@ class _Responder:
     def _start_background(self) -> None:
         """Start, in other processes, to learn what is new, and to copy a remote memory."""
         settings = self._settings
+        start = partial(start_detached, environment=environment_of_hooks())
         named = ["--store", settings.address, "--tenant", settings.tenant]
         if self._files.waiting():
-            start_detached("contextgraph", "learn", "--queued", *named)
+            start("contextgraph", "learn", "--queued", *named)
         if settings.distil and not settings.is_service:
-            start_detached("contextgraph", "distil", "--queued", *named)
+            start("contextgraph", "distil", "--queued", *named)
         if not settings.is_remote and self._files.has_new_lessons(self._event.cwd):
-            start_detached(
-                "contextgraph", "call", "learn_team", f"folder={self._event.cwd}", *named
-            )
+            start("contextgraph", "call", "learn_team", f"folder={self._event.cwd}", *named)
         if settings.is_remote and (repo := self._repo) and self._files.is_copy_due(repo):
-            start_detached(
-                "contextgraph.agents.local_copy", settings.address, settings.tenant, repo
-            )
+            start("contextgraph.agents.local_copy", settings.address, settings.tenant, repo)
 
     def _advised(self, ask: "Callable[[LiveRun], str | None]") -> _Output:
         """Return, in the form of the agent, what *ask* returns of its run."""

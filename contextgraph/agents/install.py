@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from contextgraph.agents.commented_json import edited, plain
 from contextgraph.agents.hook_files import CHECK_EVENT
+from contextgraph.config import DEFAULT_TENANT
 from contextgraph.errors import SettingsError
 from contextgraph.text import regex
 
@@ -342,13 +343,14 @@ def is_in_cache() -> bool:
     return "archive-v0" in Path(sys.prefix).parts
 
 
-def hook_command(store: str | None, folder: Path | None) -> str:
+def hook_command(store: str | None, folder: Path | None, tenant: str = DEFAULT_TENANT) -> str:
     """Return the command line of the hook, which does nothing where it is not installed.
 
     It names the launcher in *folder*, which outlives environments; without one, for a file that
     others share, the program by its name.
     """
     option = f" --store {shlex.quote(store)}" if store else ""
+    option += f" --tenant {shlex.quote(tenant)}" if tenant != DEFAULT_TENANT else ""
     if folder is None:
         return f"command -v contextgraph >/dev/null && contextgraph hook{option} || true"
     program = shlex.quote(str(launcher(folder)))

@@ -39,6 +39,7 @@ from contextgraph.config import (
     OFFERED,
     Offered,
     Settings,
+    environment_of_hooks,
     load_settings,
     settings_in_force,
 )
@@ -181,16 +182,28 @@ _COMMON: Mapping[str, Any] = {
 
 
 class Common(Struct, frozen=True):
-    """Values of the common options; *flags* are settings, None where not given."""
+    """Values of the common options; *flags* are settings, None where not given.
+
+    *as_hooks*: the environment does not say what is kept.
+    """
 
     as_json: bool = False
     store: str | None = None
     tenant: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
+    as_hooks: bool = False
 
     def settings(self) -> Settings:
         """Return the settings in force with these options."""
-        return load_settings(**self._given())
+        return load_settings(environment_of_hooks() if self.as_hooks else None, **self._given())
+
+    def of_ended(self) -> "Common":
+        """Return these options for the sessions that ended: learned by the settings of hooks."""
+        settings = self.settings()
+        named = {"store": settings.address}
+        if not settings.is_service:
+            named["tenant"] = settings.tenant
+        return replace(self, as_hooks=True, **named)
 
     def settings_in_force(self) -> "list[SettingInForce]":
         """Return these settings one by one, with where each is set."""

@@ -40,9 +40,13 @@ from contextgraph.config import (
     SETTINGS_FILE,
     ProjectFile,
     data_folder,
+    environment_of_hooks,
+    ignored_by_hooks,
+    load_settings,
     revoke_trust,
     settings_in_force,
     trusted_folders,
+    user_settings_file,
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.knowledge.entries import entries_in
@@ -250,6 +254,10 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
     last = f", the last: {failed[-1]}" if failed else ""
     detail = f"{number_of(len(failed), 'failure')}{last}"
     checks = [_check("hooks", not failed, detail, f"see {files.failures}, then remove it")]
+    in_hooks = load_settings(environment_of_hooks(), store=settings.address, tenant=settings.tenant)
+    if ignored := ignored_by_hooks(in_hooks):
+        remedy = f"set this in {user_settings_file()}"
+        checks.append(_check("settings of hooks", False, f"ignored: {', '.join(ignored)}", remedy))
     return [*checks, *_installed_hooks()]
 
 
@@ -526,7 +534,7 @@ def integrations(
     settings = common.settings()
     shared = None if project else Path(data_folder())
     store = None if project and not common.store else _lasting(settings)
-    command = _hooks_here(store, shared) if action == "install" else ""
+    command = _hooks_here(store, shared, settings.tenant) if action == "install" else ""
     for agent in chosen_agents(agents or [], all_known=action == "list"):
         file = hooks_of(agent, Path.cwd() if project else None)
         if action == "install":
@@ -619,13 +627,13 @@ def settings_of(path: Path) -> "SettingsFile":
 
 def install_hooks(common: Common, settings: "Settings", agents: "Iterable[Agent]") -> None:
     """Add hooks to the user's settings of *agents*."""
-    command = _hooks_here(_lasting(settings), Path(data_folder()))
+    command = _hooks_here(_lasting(settings), Path(data_folder()), settings.tenant)
     for agent in agents:
         hooks_of(agent).install(agent, command)
     HookFiles(settings).mark_used()
 
 
-def _hooks_here(store: str | None, shared: Path | None) -> str:
+def _hooks_here(store: str | None, shared: Path | None, tenant: str) -> str:
     """Return the command line of hooks as `hook_command`; warn where it may not work or last.
 
     Raises `SettingsError` on Windows, whose shell does not read it.
@@ -641,7 +649,7 @@ def _hooks_here(store: str | None, shared: Path | None) -> str:
             "this program lies in the cache of uv, and hooks end with it: "
             "`uv tool install contextgraph-memory`, then `contextgraph setup`, keeps both"
         )
-    return hook_command(store, shared)
+    return hook_command(store, shared, tenant)
 
 
 def _lasting(settings: "Settings") -> str:

@@ -459,6 +459,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
 
         (learn_reviews if reviews else learn_ci)(common, [Path(path) for path in paths or ()])
         return
+    common = common.of_ended() if queued else common
     settings = common.settings()
     queue = HookFiles(settings).take_queue() if queued else None
     inputs: Sequence[str] = queue.transcripts if queue else paths or ()
@@ -485,6 +486,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
 
 def learn_ended(common: Common) -> None:
     """Learn the sessions that ended since an agent started one, which would learn them."""
+    common = common.of_ended()
     settings = common.settings()
     files = HookFiles(settings)
     if settings.is_service or not files.waiting():

@@ -299,8 +299,10 @@ def continued(headers: Mapping[str, str]) -> Iterator[None]:
         context.detach(token)
 
 
-def start_detached(module: str, *arguments: str) -> None:
+def start_detached(
+    module: str, *arguments: str, environment: Mapping[str, str] = os.environ
+) -> None:
     """Start a process that outlives this one, without the modules of the current folder."""
     program = [sys.executable, "-P", "-m", module, *arguments]
     nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
-    os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
+    os.posix_spawn(sys.executable, program, environment, file_actions=nowhere, setsid=True)

@@ -308,6 +308,73 @@ def test_the_end_of_a_session_is_learned_when_the_next_one_starts(
     assert str(transcript) in {run.get("source") for run in runs}
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CONTEXTGRAPH_MAX_RUN_SIZE", "0"),
+        ("CONTEXTGRAPH_NEVER_LEARN", "*"),
+        ("CONTEXTGRAPH_TENANT", "other"),
+        ("CONTEXTGRAPH_SOURCE", "eve"),
+    ],
+)
+def test_the_environment_of_an_agent_does_not_say_what_hooks_keep(
+    store: Path,
+    project: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
+    monkeypatch.setenv(name, value)
+    fields = {"session_id": "1", "transcript_path": str(transcript), "cwd": str(project)}
+    answers = [
+        answer(json.dumps({**fields, "hook_event_name": event}), str(store))
+        for event in ("SessionEnd", "SessionStart")
+    ]
+    os.wait()  # for the process that the start of the session began
+
+    assert name in json.loads(answers[1])["systemMessage"]
+    monkeypatch.delenv(name)
+    runs = contextgraph("runs", "--store", store, "--json").records
+    contributors = {run.get("source"): run.get("contributor") for run in runs}
+    assert contributors[str(transcript)] is None
+
+
+def test_what_ended_is_learned_by_the_settings_of_hooks(
+    store: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
+    HookFiles(Settings(store=str(store))).enqueue(str(transcript))
+    monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "*")
+    monkeypatch.setenv("CONTEXTGRAPH_STORE", str(store))
+    (learned, _) = contextgraph("learn", "--queued", "--json").records
+    assert learned["source"] == str(transcript)
+
+    checks = contextgraph("doctor", "--json").records[0]["checks"]
+    (check,) = [one for one in checks if one["name"] == "settings of hooks"]
+    assert (check["ok"], check["detail"]) == (False, "ignored: CONTEXTGRAPH_NEVER_LEARN")
+
+
+def test_hooks_name_the_tenant_that_they_were_installed_for(tmp_path: Path, project: Path) -> None:
+    store = tmp_path / "shared.db"
+    learned = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    at = ("--store", store, "--tenant", "ann")
+    assert contextgraph("learn", learned, *at).code == 0
+    assert contextgraph("integrations", "install", "claude-code", *at).code == 0
+    settings = json.loads((Path.home() / ".claude" / "settings.json").read_text())
+    (hook,) = settings["hooks"]["PostToolUseFailure"][0]["hooks"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", hook["command"]],
+        input=json.dumps(failure(project)).encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert REMEDY in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+
+
 def test_what_is_learned_later_is_said_as_well(store: Path, project: Path) -> None:
     error = "ValueError: tariff codes have six digits"
     steps = [("python b.py", error, 1), ("python b.py --pad", "total: 12", 0)]
@@ -646,11 +713,14 @@ def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, projec
 
 
 def test_a_session_begins_with_why_there_will_be_no_advice(
-    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+    store: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CONTEXTGRAPH_MAX_NOTES", "many")
+    settings = tmp_path / "settings" / "contextgraph" / "contextgraph.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('max_notes = "many"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     output = json.loads(answer(json.dumps(started(project)), str(store)))
-    assert "CONTEXTGRAPH_MAX_NOTES" in output["systemMessage"]
+    assert "max_notes must be a number" in output["systemMessage"]
     assert "no advice" in output["systemMessage"]
     assert not answer(json.dumps(failure(project)), str(store))
 
