@@ -209,14 +209,30 @@ class Lessons:
         changed = [id_ for id_, note in known.items() if aged(note) != note]
         return len(self._store.change(changed, aged)) if changed else 0
 
-    def move(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
-        """Move the lessons of *run* to its present repository, with their reviews."""
+    def take_over(self, run: RawTrajectory, run_id: str) -> None:
+        """Keep the lessons of *run*, which the owner has, as theirs, also where others had it.
+
+        Not those that a model of others made of it: only they vouch for these.
+        """
+        known = self._store.linking([run_id])
+        if any(note.lesson and note.contributor for note in known):
+            self.move(run, run_id, distilled=False)
+        else:
+            self.add(run, run_id)
+
+    def move(
+        self, run: RawTrajectory, run_id: str, contributor: str = "", *, distilled: bool = True
+    ) -> None:
+        """Make the lessons of *run* those of its present repository, with their reviews.
+
+        Those that were not *distilled* alone: others stay as they are.
+        """
         reviewed = {
             _words_in(note): note
             for note in self._store.linking([run_id])
             if note.lesson and note.credibility == REVIEWED
         }
-        self.remove_run(run_id)
+        self.remove_run(run_id, distilled=distilled)
         self.add(run, run_id, contributor)
 
         def reviewed_as(note: Note) -> Note:
@@ -230,6 +246,7 @@ class Lessons:
                 ),
                 credibility=known.credibility,
                 importance=known.importance,
+                archived_at=known.archived_at,
                 history=known.history,
             )
 
@@ -272,17 +289,19 @@ class Lessons:
             self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
         return tuple(note.id for note in fresh), tuple(before)
 
-    def remove_run(self, run_id: str, *, goes_on: bool = False) -> int:
+    def remove_run(self, run_id: str, *, goes_on: bool = False, distilled: bool = True) -> int:
         """Delete what was said in a run; return how many lessons were deleted.
 
         A lesson that was also said elsewhere stays, with that evidence. Of a run whose log
-        *goes_on* in one that is known by now, those stay that a model made or a person reviewed.
+        *goes_on* in one that is known by now, those stay that a model made or a person reviewed;
+        those that a model made stay where not *distilled*.
         """
         said = [
             note
             for note in self._store.linking([run_id])
             if note.kind in _KINDS and run_id in note.targets(LinkType.SAID_IN)
             if not goes_on or (note.credibility != REVIEWED and _is_said(note))
+            if distilled or (note.lesson and note.lesson.origin is not Origin.DISTILLED)
         ]
         rest = {note.id: _without_run(note, run_id) for note in said}
         kept = {id_: note for id_, note in rest.items() if note is not None}

@@ -27,7 +27,7 @@ class Forgetting:
     ) -> Holdings:
         """Return the runs and notes of *sessions*, of *sources*, and in *repos*.
 
-        Lessons go with the runs in which they were said.
+        Lessons go with the runs in which they were said, and with their source.
         """
         runs, places = self._store.runs, {masked_name(repo).casefold() for repo in repos}
         found = [run for repo in repos for run in runs.ids(repo=masked_name(repo))]
@@ -37,8 +37,11 @@ class Forgetting:
             if raw and (raw.session in sessions or raw.instance_id in sessions):
                 found.append(run)
         notes = self._store.notes.all() if sources or places else ()
-        theirs = (one for one in notes if one.contributor in sources or one.repo in places)
-        noted = [note.id for note in theirs if not _is_said(note)]
+        noted = [
+            note.id
+            for note in notes
+            if note.contributor in sources or (note.repo in places and not _is_said(note))
+        ]
         return Holdings(tuple(dict.fromkeys(found)), tuple(noted))
 
     def forget(self, held: Holdings) -> int:

@@ -986,7 +986,11 @@ class AgentMemory:
             own = runs.raw(receipt.trajectory_id) if receipt.copied < len(raw.steps) else None
         if own and (own.inherited or any(step.user_message for step in own.steps)):
             own = replace(own, repo=self._named(own.repo))
-            self.lessons.add(own, receipt.trajectory_id, self.writer.supplier(raw, source))
+            supplier = self.writer.supplier(raw, source)
+            if supplier or receipt.status is LearnStatus.CREATED:
+                self.lessons.add(own, receipt.trajectory_id, supplier)
+            else:
+                self.lessons.take_over(own, receipt.trajectory_id)
         if receipt.continues:
             self.lessons.remove_run(receipt.continues, goes_on=True)
         # What the owner said is known by now, with its review.

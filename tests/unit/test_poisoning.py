@@ -7,7 +7,7 @@ import pytest
 from benchmarks.poisoning import SCENARIOS, STATE, exposures, simulate
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render_playbook, render_warning
-from contextgraph.model import LearnStatus, MemoryContext, Outcome, RemedyKind
+from contextgraph.model import LearnStatus, LessonStatus, MemoryContext, Outcome, RemedyKind
 from contextgraph.model.values import replace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.unit.test_playbook import NO_PYTEST, PASSED, TASK, one_run
@@ -265,6 +265,20 @@ def test_a_session_of_others_becomes_that_of_the_owner_who_has_it(
     receipt = memory.learn(recovering_run(1))
     (known,) = memory.store.runs.trajectories([receipt.trajectory_id]).values()
     assert known.contributor == ""
+
+
+def test_lessons_of_a_run_that_becomes_the_owners_are_the_owners(memory: AgentMemory) -> None:
+    run = recovering_run(1)
+    said = replace(run.steps[0], user_message="Always use pnpm here, never npm.")
+    run = replace(run, steps=(said, *run.steps[1:]))
+    memory.learn(run, source="carol")
+    memory.lessons.reject([one.id for one in memory.lessons.of("acme/shop")])
+    memory.learn(run)
+    taken = memory.lessons.of("acme/shop", status=[*LessonStatus])
+    assert {(one.source, one.status) for one in taken} == {("conversation", LessonStatus.REJECTED)}
+    memory.learn(run, source="carol")
+    assert memory.forget(sources=["carol"]) == 0
+    assert memory.lessons.of("acme/shop", status=[*LessonStatus]) == taken
 
 
 def test_words_of_a_source_that_is_distrusted_later_are_found_nowhere(memory: AgentMemory) -> None:
