@@ -1,11 +1,12 @@
 """All that a run teaches: its id, the run without secrets, its fragments and their sentences."""
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from msgspec import Struct
@@ -49,6 +50,7 @@ from contextgraph.text import (
     may_be_fenced,
     may_hold_secrets,
     one_line,
+    private_in,
     regex,
     strip_fenced,
     without_private,
@@ -159,6 +161,8 @@ _SECRET_NAME = regex(
 )
 # Tools that return the words of a person.
 _ASKS = regex(r"ask_?(?:user|question|followup)|question|request_user_input", re.IGNORECASE)
+# What was said in private is masked elsewhere from so many characters on, a line of it from more.
+_SAID, _LONG_LINE, _MOST_LINES = 4, 16, 100
 _OPTION_NAME = regex(r"--?[\w-]{0,40}(?:pass\w{0,6}|token|secret|key)\Z|-[pu]\Z", re.IGNORECASE)
 
 
@@ -201,7 +205,8 @@ def masked(
 def without_private_words(raw: RawTrajectory) -> RawTrajectory:
     """Return *raw* without what people said between ``<private>`` and ``</private>``.
 
-    In messages, and in what a tool returned that asked them, or that they refused.
+    In messages, and in what a tool returned that asked them, or that they refused. From there on it
+    is masked where the run repeats it, or a long line of it, literally.
     """
     answered = [step.denied or bool(_ASKS.search(step.action.tool)) for step in raw.steps]
     heard = [step.user_message or "" for step in raw.steps]
@@ -210,17 +215,19 @@ def without_private_words(raw: RawTrajectory) -> RawTrajectory:
     ]
     if all(without_private(text) == text for text in (raw.task, *heard) if text):
         return raw
-    steps = (
-        replace(
-            step,
-            user_message=step.user_message and without_private(step.user_message),
-            observation=without_private(step.observation)
-            if is_said and step.observation
-            else step.observation,
-        )
-        for step, is_said in zip(raw.steps, answered, strict=True)
-    )
-    return replace(raw, task=without_private(raw.task), steps=tuple(steps))
+    task, private = private_in(raw.task)
+    repeated = _Repeated(private)
+    steps = list[Step]()
+    for step, is_said in zip(raw.steps, answered, strict=True):
+        said, private = private_in(step.user_message or "")
+        shown, answer = private_in(step.observation or "" if is_said else "")
+        repeated.add((*private, *answer))
+        given = {"user_message": said} if private else {}
+        given |= {"observation": shown} if answer else {}
+        steps.append(repeated.step(replace(step, **given) if given else step))
+    texts = {"task": task, "system_prompt": raw.system_prompt, "patch": raw.patch}
+    safe = {name: text and repeated.text(text) for name, text in texts.items()}
+    return replace(raw, **safe, steps=tuple(steps))
 
 
 def masked_texts(texts: Sequence[str]) -> list[str]:
@@ -311,32 +318,19 @@ def _keys_in(value: "Json | Mapping[str, Json]") -> Iterator[str]:
             yield from _keys_in(item)
 
 
-class _Mask:
-    """Masks the texts of one run; texts that are not among its *suspects* stay unchanged.
+class _Rewriting(ABC):
+    """Changes the texts of the steps of a run."""
 
-    *keys* are the names of arguments that make a secret of their value.
-    """
-
-    def __init__(
-        self, suspects: frozenset[str], keys: frozenset[str], with_playbooks: bool
-    ) -> None:
-        self._suspects = suspects
-        self._keys = keys
-        self._with_playbooks = with_playbooks
-        self.contexts: dict[str, int] = {}
-        self._step = -1
-
+    @abstractmethod
     def text(self, text: str) -> str:
-        """Return a text or a name of the run, masked."""
-        return self._fit(text) if text in self._suspects else text
+        """Return a text or a name of the run as it is to be kept."""
 
     def maybe(self, text: str | None) -> str | None:
-        """Return a text, masked, or None if it is missing."""
+        """Return a text as it is to be kept, or None if it is missing."""
         return None if text is None else self.text(text)
 
     def step(self, step: Step) -> Step:
-        """Return *step* masked; the same object if nothing in it changes."""
-        self._step = step.index
+        """Return *step* as it is to be kept; the same object if nothing in it changes."""
         made: dict[str, Any] = {
             "thought": self.text(step.thought),
             "action": self._action(step.action),
@@ -357,16 +351,10 @@ class _Mask:
         return Action(tool, text, arguments)
 
     def _arguments(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        return {
-            self.text(key): self._named(key, value) if key in self._keys else self._value(value)
-            for key, value in arguments.items()
-        }
+        return {self.text(key): self._argument(key, value) for key, value in arguments.items()}
 
-    def _named(self, key: str, value: Json) -> Json:
-        """*value* as the value of *key*: `hunter2!` is a secret where its name is `password`."""
-        if not isinstance(value, str):
-            return self._value(value)
-        return mask_after(f'"{key}": "', self._fit(value))
+    def _argument(self, _key: str, value: Json) -> Json:
+        return self._value(value)
 
     def _value(self, value: Json) -> Json:
         if isinstance(value, str):
@@ -376,6 +364,65 @@ class _Mask:
         if isinstance(value, dict):
             return self._arguments(value)
         return value
+
+    def _items(self, items: list[Json]) -> list[Json]:
+        return [*map(self._value, items)]
+
+
+class _Repeated(_Rewriting):
+    """Masks what was said in private where a run repeats it."""
+
+    def __init__(self, private: Iterable[str]) -> None:
+        self._known = dict[str, re.Pattern[str]]()
+        self.add(private)
+
+    def add(self, private: Iterable[str]) -> None:
+        """Mask these texts, too, and their long lines."""
+        for text in private:
+            lines = (line for line in text.splitlines() if len(line.strip()) >= _LONG_LINE)
+            for part in (text, *islice(lines, _MOST_LINES)):
+                words = part.split()
+                if len(" ".join(words)) >= _SAID:
+                    repeated = r"\s+".join(map(re.escape, words))
+                    self._known[" ".join(words)] = re.compile(rf"(?<!\w){repeated}(?!\w)")
+
+    def text(self, text: str) -> str:
+        for words, repeated in self._known.items():
+            if words.partition(" ")[0] in text:
+                text = repeated.sub("<secret:private>", text)
+        return text
+
+
+class _Mask(_Rewriting):
+    """Masks the texts of one run; texts that are not among its *suspects* stay unchanged.
+
+    *keys* are the names of arguments that make a secret of their value.
+    """
+
+    def __init__(
+        self, suspects: frozenset[str], keys: frozenset[str], with_playbooks: bool
+    ) -> None:
+        self._suspects = suspects
+        self._keys = keys
+        self._with_playbooks = with_playbooks
+        self.contexts: dict[str, int] = {}
+        self._step = -1
+
+    def text(self, text: str) -> str:
+        return self._fit(text) if text in self._suspects else text
+
+    def step(self, step: Step) -> Step:
+        self._step = step.index
+        return super().step(step)
+
+    def _argument(self, key: str, value: Json) -> Json:
+        return self._named(key, value) if key in self._keys else self._value(value)
+
+    def _named(self, key: str, value: Json) -> Json:
+        """*value* as the value of *key*: `hunter2!` is a secret where its name is `password`."""
+        if not isinstance(value, str):
+            return self._value(value)
+        return mask_after(f'"{key}": "', self._fit(value))
 
     def _items(self, items: list[Json]) -> list[Json]:
         """Items of a list; each after an option such as `--password` is the value of it."""

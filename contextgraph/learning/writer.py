@@ -16,7 +16,7 @@ from msgspec import Struct
 from contextgraph.config import data_folder
 from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
 from contextgraph.inference.fitting import embedded
-from contextgraph.learning.bundle import RunIds, bundle_of, renewed, run_ids
+from contextgraph.learning.bundle import RunIds, bundle_of, renewed, run_ids, without_private_words
 from contextgraph.model import (
     CLONE,
     Bundle,
@@ -96,7 +96,7 @@ class MemoryWriter:
 
         Secrets are masked, except in a known run. It has its vector, unless that needs a server.
         """
-        source = raw.origin or source
+        source, raw = raw.origin or source, without_private_words(raw)
         ids = run_ids(raw, source)
         if ids.id in known:
             return Prepared(raw, ids, None, source)

@@ -283,6 +283,7 @@ _PRIVATE = regex(
     re.IGNORECASE,
 )
 _SQUARE = regex(r"\[(\s{0,8}/?\s{0,8}private(?![\w-])[^][<>\n]{0,300})\]", re.IGNORECASE)
+_COMMENT = regex(r"<!--(\s{0,4}/?\s{0,8}private\s{0,8})-->", re.IGNORECASE)
 _HALF_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)} | {0xFE64: "<", 0xFE65: ">"}
 
 
@@ -290,23 +291,38 @@ def without_private(text: str) -> str:
     """Return *text* without what its author put between ``<private>`` and ``</private>``.
 
     The marks may have attributes and spaces, be escaped, nested, or of full width, and in square
-    brackets where one is closed. What is not closed reaches to the end.
+    brackets or comments where one is closed. What is not closed reaches to the end, and a further
+    closing mark back to the one before.
     """
+    return private_in(text)[0]
+
+
+def private_in(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return *text* as `without_private` does, and what was between the marks."""
     shown = text if text.isascii() else visible(text)
     folded = shown.translate(_HALF_WIDTH)  # of the same length
     if "private" not in folded.lower():
-        return text
+        return text, ()
     if "[/private" in folded.lower():
         folded = _SQUARE.sub(r"<\1>", folded)
-    parts, depth, end = list[str](), 0, 0
+    if any("/" in inner for inner in _COMMENT.findall(folded)):
+        folded = _COMMENT.sub(r"<   \1  >", folded)  # of the same length
+    # Begin and end of each, with its marks and without them.
+    spans, depth = list[tuple[int, int, int, int]](), 0
     for mark in _PRIVATE.finditer(folded):
-        if depth == 0:
-            parts.append(shown[end : mark.start() if not mark["close"] else mark.end()])
-        depth = max(0, depth - 1) if mark["close"] else depth + 1
-        end = mark.end()
-    if not parts:
-        return text
-    return "".join((*parts, shown[end:] if depth == 0 else ""))
+        if not mark["close"]:
+            if depth == 0:
+                spans.append((mark.start(), mark.end(), len(shown), len(shown)))
+            depth += 1
+        elif spans:
+            depth = max(0, depth - 1)
+            if depth == 0:
+                spans[-1] = (*spans[-1][:2], mark.start(), mark.end())
+    if not spans:
+        return text, ()
+    begins, ends = [span[0] for span in spans], [0, *(span[3] for span in spans)]
+    kept = (shown[end:begin] for end, begin in zip(ends, [*begins, len(shown)], strict=True))
+    return "".join(kept), tuple(shown[begin:end] for _, begin, end, _ in spans)
 
 
 def plain(text: str) -> str:

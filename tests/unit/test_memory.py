@@ -506,6 +506,34 @@ def test_what_is_said_in_private_is_not_kept(tmp_path):
     assert not _files_with(tmp_path, "zqmarker")
 
 
+def test_what_is_said_in_private_is_not_kept_where_the_run_repeats_it(tmp_path):
+    private = "The customer is\ncalled zqmarker,\nhttps://zqmarker.example/orders"
+    given = run(
+        [
+            (
+                "deploy --as 'The customer is called zqmarker, https://zqmarker.example/orders'",
+                "",
+                0,
+            ),
+            ("curl https://zqmarker.example/orders", "404 https://zqmarker.example/orders", 1),
+            ("ls called", "called", 0),
+        ]
+    )
+    first, *others = given.steps
+    thought = f"You said <private>{private}</private>; a customer, called"
+    steps = (
+        replace(first, thought=thought, user_message=f"<private>{private}</private> Go"),
+        *others,
+    )
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        receipt = memory.learn(replace(given, steps=steps, patch=f"+ # {private}"))
+        kept = memory.store.runs.raw(receipt.trajectory_id)
+    assert kept
+    assert kept.steps[-1].action.text == "ls called"
+    assert "a customer, called" in kept.steps[0].thought
+    assert not _files_with(tmp_path, "zqmarker")
+
+
 @pytest.mark.parametrize(
     "private",
     [
@@ -525,6 +553,8 @@ def test_what_is_said_in_private_is_not_kept(tmp_path):
         "<private>\nzqmarker\n</private>",
         "<private\n>zqmarker</private>",
         "<private note='a<b>c'>zqmarker</private>",
+        "<!-- private -->zqmarker<!-- /private -->",
+        "<private>a <b>b</private> zqmarker</b> </private>",
     ],
 )
 def test_marks_of_what_is_private_have_many_forms(tmp_path, private):
@@ -540,6 +570,7 @@ def test_what_is_not_private_is_kept_as_it_is():
         "a private key",
         "class A { private: int x; }; vector<private_key> y",
         "x </private> y",
+        "x <!-- private --> y",
         "\uff1cb\uff1e private",
     ):
         assert without_private(text) == text
