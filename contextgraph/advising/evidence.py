@@ -4,7 +4,7 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -202,15 +202,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         return []
     repo = state.repo.casefold()
     unique, level_of = _levels(signature, repo, candidates)
-    own = {"", harness(state.agent)}
-    if own == {""}:
-        own.update(harness(one.agent) for one in unique.values())
-    # What another harness or machine needed is asked for only where nothing nearer is known.
-    has_own = any(
-        harness(one.agent) in own and level_of[key] is not SignatureLevel.FAMILY
-        for key, one in unique.items()
-        if one.trajectory_id
-    )
+    is_foreign = _foreign(signature, state, [(one, level_of[key]) for key, one in unique.items()])
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
     about_of = {id(one.actions): one.actions for one in unique.values()}
     wordings = {key: _wordings(actions) for key, actions in about_of.items()}
@@ -235,7 +227,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         if ways and ways != wording.actions:
             wording = _wording(ways)
         silence = silence or unfit(wording, is_near)
-        if has_own and not silence and harness(candidate.agent) not in own:
+        if not silence and is_foreign(candidate, level):
             silence = "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not candidate.trajectory_id:
@@ -259,6 +251,38 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
             )
         )
     return seen
+
+
+def _foreign(
+    error: ErrorSignature,
+    state: State,
+    known: Sequence[tuple[RecoveryCandidate, SignatureLevel]],
+) -> Callable[[RecoveryCandidate, SignatureLevel], bool]:
+    """Return what tells a recovery of another agent, where this one has a nearer one.
+
+    What another harness or machine needed counts where no run of this agent cleared such an error,
+    and in the repository of *state* where none cleared this one there.
+    """
+    repo, own = state.repo.casefold(), {"", harness(state.agent)}
+    if own == {""}:
+        own.update(harness(one.agent) for one, _ in known)
+
+    def is_here(one: RecoveryCandidate, level: SignatureLevel) -> bool:
+        is_same = level in SAME_TEMPLATE and not about_another(error, one)
+        return is_same and one.repo.casefold() == repo
+
+    ours = [
+        (one, level)
+        for one, level in known
+        if one.trajectory_id and harness(one.agent) in own and level is not SignatureLevel.FAMILY
+    ]
+    has_here = any(is_here(*one) for one in ours)
+
+    def is_foreign(one: RecoveryCandidate, level: SignatureLevel) -> bool:
+        has_nearer = has_here or (bool(ours) and not is_here(one, level))
+        return has_nearer and harness(one.agent) not in own
+
+    return is_foreign
 
 
 def _levels(

@@ -329,6 +329,23 @@ def test_another_agent_counts_only_where_nothing_nearer_is_known(store):
     assert foreign.actions == (INSTALL,)
 
 
+def test_another_agent_counts_in_its_repository_where_this_one_cleared_another_error(store):
+    error = "ModuleNotFoundError: No module named 'tariffs'"
+    state = State(repo="acme/shop", current_error=error, agent="claude-code")
+    here = [recovery(number)._replace(agent="codex-cli") for number in (1, 2, 3)]
+    name = "No module named 'yaml'"
+    own = [
+        recovery(number, actions=(INSTALL,), message=name)._replace(
+            agent="claude-code", repo="bob/pump"
+        )
+        for number in (4, 5)
+    ]
+    assert (SET_PATH,) in [one.actions for one in remedies_of(query_of(state, store), here + own)]
+    elsewhere = [one._replace(repo="ann/mill") for one in here]
+    shown = [one.actions for one in remedies_of(query_of(state, store), elsewhere + own)]
+    assert (SET_PATH,) not in shown
+
+
 def test_what_another_tool_of_the_agent_did_not_find_is_no_evidence(store):
     missing = "File docs/new.md not found"
     make = RemedyAction(RemedyKind.CREATE, "docs", RemedyPattern(RemedyKind.CREATE, "<folder>"))
