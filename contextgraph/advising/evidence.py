@@ -4,7 +4,7 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -202,24 +202,20 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         return []
     repo = state.repo.casefold()
     unique, level_of = _levels(signature, repo, candidates)
-    is_foreign = _foreign(signature, state, [(one, level_of[key]) for key, one in unique.items()])
+    foreign = _foreign(signature, state, unique, level_of)
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
     about_of = {id(one.actions): one.actions for one in unique.values()}
     wordings = {key: _wordings(actions) for key, actions in about_of.items()}
-    known = [
-        (one, level_of[key])
-        for key, one in unique.items()
-        if not wordings[id(one.actions)].is_retry
-    ]
+    known = [(key, one) for key, one in unique.items() if not wordings[id(one.actions)].is_retry]
     ours = circumstances_of(signature, state.last_action, state.last_outcome)
     weight_of = cache(partial(_weight, signature.family, frozenset(ours)))
     unfit, never = cache(partial(_unfit, query)), cache(partial(_never, query))
     evidence = cache(partial(is_supported, query, _Shown.by(state)))
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
-    similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
+    similarities = bm25(attempt, [_counted(one.words) for _, one in known])
     seen = []
-    for (candidate, level), similarity in zip(known, similarities, strict=True):
-        about = wordings[id(candidate.actions)]
+    for (key, candidate), similarity in zip(known, similarities, strict=True):
+        level, about = level_of[key], wordings[id(candidate.actions)]
         is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
         wording = _near_wording(query, signature, candidate, about) if is_near else about.general
         ways = tuple([action for action in wording.actions if not _is_no_way(query, action)])
@@ -227,7 +223,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         if ways and ways != wording.actions:
             wording = _wording(ways)
         silence = silence or unfit(wording, is_near)
-        if not silence and is_foreign(candidate, level):
+        if not silence and key in foreign:
             silence = "it helped another agent"
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not candidate.trajectory_id:
@@ -256,33 +252,31 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
 def _foreign(
     error: ErrorSignature,
     state: State,
-    known: Sequence[tuple[RecoveryCandidate, SignatureLevel]],
-) -> Callable[[RecoveryCandidate, SignatureLevel], bool]:
-    """Return what tells a recovery of another agent, where this one has a nearer one.
+    known: Mapping[_Key, RecoveryCandidate],
+    level_of: Mapping[_Key, SignatureLevel],
+) -> Collection[_Key]:
+    """Return the keys of what another agent did where this one did something nearer.
 
     What another harness or machine needed counts where no run of this agent cleared such an error,
     and in the repository of *state* where none cleared this one there.
     """
     repo, own = state.repo.casefold(), {"", harness(state.agent)}
     if own == {""}:
-        own.update(harness(one.agent) for one, _ in known)
-
-    def is_here(one: RecoveryCandidate, level: SignatureLevel) -> bool:
-        is_same = level in SAME_TEMPLATE and not about_another(error, one)
-        return is_same and one.repo.casefold() == repo
-
-    ours = [
-        (one, level)
-        for one, level in known
-        if one.trajectory_id and harness(one.agent) in own and level is not SignatureLevel.FAMILY
-    ]
-    has_here = any(is_here(*one) for one in ours)
-
-    def is_foreign(one: RecoveryCandidate, level: SignatureLevel) -> bool:
-        has_nearer = has_here or (bool(ours) and not is_here(one, level))
-        return has_nearer and harness(one.agent) not in own
-
-    return is_foreign
+        own.update(harness(one.agent) for one in known.values())
+    foreign, elsewhere = set[_Key](), set[_Key]()
+    has_own, has_here = False, False
+    for key, one in known.items():
+        is_same = level_of[key] in SAME_TEMPLATE and not about_another(error, one)
+        is_here = is_same and one.repo.casefold() == repo
+        if harness(one.agent) not in own:
+            foreign.add(key)
+            if not is_here:
+                elsewhere.add(key)
+        elif one.trajectory_id and level_of[key] is not SignatureLevel.FAMILY:
+            has_own, has_here = True, has_here or is_here
+    if has_here:
+        return foreign
+    return elsewhere if has_own else ()
 
 
 def _levels(

@@ -1,5 +1,6 @@
 """``contextgraph last``: where a person was in a repository."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -75,12 +76,13 @@ def _print(session: "LastSession") -> None:
     rows = (
         ("task", f"{session.time:%Y-%m-%d %H:%M} {session.repo}: {session.task}"),
         ("done", f"{session.agent or 'agent'}, {steps}{time}, {outcome}: {changed}"),
-        ("open", session.open or "nothing that stands in the way"),
+        ("open", session.open or "nothing"),
         ("tests", tests),
         ("decided", f"{session.decided[0]}{more}" if session.decided else "nothing"),
         ("next", f"{speaker}{session.words}" if session.words else "nothing was written"),
     )
     for name, text in rows:
         shown = "(an instruction to the reader)" if gives_instructions(text) else text
-        most = max(_WIDTH, console().width) - 9
+        # Whoever reads a pipe gets it whole; a terminal shows six lines.
+        most = max(_WIDTH, console().width) - 9 if sys.stdout.isatty() else len(shown)
         print_text((f"{name:<8} ", "dim"), one_line(shown, most))

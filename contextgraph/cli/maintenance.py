@@ -211,7 +211,7 @@ def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
 
 def _confirm(runs: "Sequence[Trajectory]", notes: int) -> None:
     for run in runs[:_LISTED]:
-        click.echo(f"  {run.id}  {neutral(run.instance_id)}  {neutral(run.name)}", err=True)
+        click.echo(f"  {run.id}  {run.seen_at:%Y-%m-%d}  {neutral(run.name)}", err=True)
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
     noted = f" and {number_of(notes, 'note')}" if notes else ""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import Found
 
+_RELATIONS = 12
 _FOUND_WIDTH, _TITLE_WIDTH, _COMMAND_WIDTH = 160, 80, 400
 
 
@@ -212,7 +213,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         elif self.run:
             self._read(common, memory)
         else:
-            _explain(memory, self.id)
+            print_item(memory, self.id)
 
     def enter(self) -> None:
         """Put the client, if any, in the place of this process and its terminal.
@@ -255,8 +256,8 @@ class Opening(Struct, frozen=True, kw_only=True):
             show_timeline(inspection)
 
 
-def _explain(memory: "AgentMemory", item: str) -> None:
-    """Print all that is known of a note, page, entity or remedy."""
+def print_item(memory: "AgentMemory", item: str) -> None:
+    """Print all that is known of a note, page, entity or remedy, and what it is related to."""
     node = memory.explain(item.partition("#")[0])
     if node is None:
         warn(f"{item} is not in this memory")
@@ -265,6 +266,11 @@ def _explain(memory: "AgentMemory", item: str) -> None:
     for name, value in node.facts.items():
         if value not in (None, ""):
             print_text((f"{name.replace('_', ' ')}: ", "dim"), f"{value}")
+    for relation in node.relations[:_RELATIONS]:
+        kind = relation.label.lower()
+        print_text((f"{kind}: ", "dim"), relation.name, (f"  {relation.id}", "dim"))
+    if (more := len(node.relations) - _RELATIONS) > 0:
+        print_text((f"{more} more: --json has all", "dim"))
 
 
 def _by_likelihood(found: "Sequence[Found]") -> "tuple[list[list[Found]], list[list[Found]]]":
@@ -300,7 +306,8 @@ def print_found(
             lines.append("less likely:")
         hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
         title = first.title if first.title != first.text else ""
-        title = f" · {_shown(title, _TITLE_WIDTH)}" if title else ""
+        most = _TITLE_WIDTH if sys.stdout.isatty() else len(title)
+        title = f" · {_shown(title, most)}" if title else ""
         by = f" · from {neutral(first.contributor)}" if first.contributor else ""
         lines.append(
             f"{place}. {first.kind} {first.time:%Y-%m-%d} {neutral(first.repo)}{by}{title}{hidden}"

@@ -357,7 +357,9 @@ def _show_summary(context: "MemoryContext") -> None:
     cases = [case for case in context.similar_cases if case.is_shown]
     for case in cases[:_LINES]:
         title = one_line(case.title, _LINE_WIDTH)
-        print_text((_run(case.repo, case.instance_id), "bold"), f": {title}")
+        id_ = (f" ({case.trajectory_id})", "dim")
+        where = "" if case.why.scope == "repo" else f"{case.repo}: "
+        print_text((where, "bold"), title, id_)
         changed = f"changed {', '.join(case.files)}" if case.files else ""
         for line in filter(None, (case.cause, changed)):
             print_text(one_line(line, _LINE_WIDTH), indent=2)
@@ -367,7 +369,8 @@ def _show_summary(context: "MemoryContext") -> None:
         print_text(one_line(line, _LINE_WIDTH))
     if hidden := len(context.similar_cases) - len(cases):
         print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
-    print_text((f"context {context.id}", "dim"))
+    opened = "; a task is opened by contextgraph inspect trj_..." if cases else ""
+    print_text((f"context {context.id}{opened}", "dim"))
 
 
 def _show(context: "MemoryContext") -> None:

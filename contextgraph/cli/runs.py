@@ -19,13 +19,13 @@ from contextgraph.cli.commands import (
     option,
     time_option,
 )
-from contextgraph.cli.notes import Opening
+from contextgraph.cli.notes import Opening, print_item
 from contextgraph.cli.output import FAILED, console, emit, fail, print_text, warn
 from contextgraph.cli.timeline import show_timeline
 from contextgraph.console.page import error_line
 from contextgraph.model import Outcome, SessionFilter, is_subagent
 from contextgraph.service.records import record_of
-from contextgraph.text import neutral, number_of, one_line
+from contextgraph.text import neutral, number_of, one_line, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _RUN = "trj_"  # begins the id of a run
-_REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
+_ITEM = regex(r"(?:adv|ctx|entity|err|fact|frg|lesson|mth|note|page)_[\w-]+")
 
 Instances = Annotated[list[str] | None, option("ID", "Only runs of this instance (repeatable).")]
 
@@ -61,7 +61,8 @@ def inspect(
 ) -> None:
     """Show how runs are read: phases, errors, loops, recoveries.
 
-    Learns nothing; files need no memory. PATH may be the id of a run in the memory, trj_...
+    Learns nothing; files need no memory. PATH may be the id of a run in the memory, trj_..., or of
+    anything else there, such as a remedy, lesson or note: then what is known of it is shown.
 
     \b
     Example:
@@ -71,8 +72,13 @@ def inspect(
     """
     from contextgraph.cli.learn import Intake
 
-    ids = [path for path in paths if path.startswith(_RUN) and not Path(path).exists()]
-    files = [path for path in paths if path not in ids]
+    named = [path for path in paths if not Path(path).exists()]
+    ids = [path for path in named if path.startswith(_RUN)]
+    items = [path for path in named if _ITEM.fullmatch(path)]
+    _show_items(common, items)
+    files = [path for path in paths if path not in (*ids, *items)]
+    if items and not (ids or files):
+        return
     intake = Intake(files, common.settings(), git=git, follow_links=follow_links, is_shown=True)
     stored = _stored_runs(common, ids) if ids else []
     if html:
@@ -100,6 +106,19 @@ def inspect(
         else:
             show_timeline(inspection)
     raise click.exceptions.Exit(intake.exit_code if is_shown else FAILED)
+
+
+def _show_items(common: Common, ids: "Sequence[str]") -> None:
+    """Show what is known of the items of the memory with these *ids*."""
+    if not ids:
+        return
+    with common.open(read_only=True) as memory:
+        for one in ids:
+            if common.as_json:
+                found = memory.explain(one) or fail(f"{one} is not in this memory")
+                emit(record_of(found))
+            else:
+                print_item(memory, one)
 
 
 def _stored_runs(common: Common, ids: "Sequence[str]") -> "list[RawTrajectory]":
@@ -321,20 +340,24 @@ def runs(
             _unknown(memory, repo)
     runs.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
     shown = runs[:limit]
-    has_changes = any(run.change != "unknown" for run in shown)
-    change = ("change",) if has_changes else ()
-    columns = ("when", "outcome", *change, "steps", "agent", "instance")
-    title = number_of(len(shown), "run") + (f" of {len(runs)}" if len(shown) < len(runs) else "")
-    rows = (
-        (
-            *(f"{run.seen_at:%Y-%m-%d}", run.ending.text),
-            *([str(run.change)] if has_changes else []),
-            *(f"{run.total_steps}", run.agent, run.instance_id),
-        )
-        for run in shown
-    )
-    records, empty = map(record_of, shown), "no such run"
-    common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
+    if common.as_json:
+        for run in shown:
+            emit(record_of(run))
+    elif shown:
+        _print_runs(shown, len(runs))
+    else:
+        print("no such run")
+
+
+def _print_runs(shown: "Sequence[Trajectory]", total: int) -> None:
+    of_all = f" of {total:,}" if len(shown) < total else ""
+    print_text((f"{number_of(len(shown), 'run')}{of_all}", "bold"))
+    for run in shown:
+        print_text((f"{run.seen_at:%Y-%m-%d}  ", "dim"), run.title)
+        change = f"change {run.change}" if run.change != "unknown" else ""
+        steps = number_of(run.total_steps, "step")
+        more = (run.id, run.repo, run.ending.text, run.agent, steps, change)
+        print_text((" · ".join(filter(None, more)), "dim"), indent=2)
 
 
 def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":

@@ -23,15 +23,14 @@ _OUTCOME_STYLES = {"completed": "cyan", "recovered": "green", "failed": "red"}
 def show_timeline(inspection: "Inspection") -> None:
     """Print the run fragment by fragment: steps with their errors, loops and recoveries."""
     screen, trace, raw = console(), inspection.trace, inspection.trace.raw
-    task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
     errors = sum(1 for step in trace.steps if step.error)
     facts = [raw.repo or "no repository", trace.task_type, inspection.ending.text]
     facts += [f"change {raw.change}"] if raw.change != "unknown" else []
     facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
     facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
     facts += [number_of(len(trace.loops), "loop")]
-    title = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
-    print_box(raw.instance_id, title)
+    named = " · ".join(filter(None, (raw.instance_id, raw.source)))
+    print_box(inspection.title, styled(f"{' · '.join(facts)}\n{named}"))
     for fragment in inspection.fragments:
         kind = fragment.fragment_type.replace("_", " ")
         border = styled(
@@ -67,8 +66,7 @@ def _folded(fragment: "Fragment") -> range:
 
 def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator[Text]":
     index = step.step.index
-    person = f" · person: {step.step.user_message}" if step.step.user_message else ""
-    spoken = f"{step.step.thought or step.step.observation or ''}{person}"
+    spoken = step.step.thought or step.step.observation or ""
     for loop in inspection.trace.loops:
         if loop.start == index:
             yield styled(("│      ", "dim"), (f"↻ {loop_line(loop)}", "yellow"))
@@ -83,3 +81,5 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
     for recovery in (*inspection.trace.recoveries, *inspection.trace.left_behind):
         if recovery.cleared_step == index:
             yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
+    if said := step.step.user_message:
+        yield styled(("│      person: ", "bold"), one_line(said, width))

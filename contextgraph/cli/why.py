@@ -1,5 +1,6 @@
 """``contextgraph why``: the sessions that made a file, or a line of it, as it is."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,8 @@ from contextgraph.text import gives_instructions, number_of, one_line
 if TYPE_CHECKING:
     from contextgraph.knowledge.why import FileChange, FileHistory
 
-_WIDTH = 60
+# Whoever reads a pipe gets lines whole.
+_WIDTH, _WHOLE = 60, 2_000
 _SHOWN = 5
 
 
@@ -58,7 +60,7 @@ def why(
 
 
 def _print(history: "FileHistory", common: Common) -> None:
-    width = max(_WIDTH, console().width)
+    width = max(_WIDTH, console().width) if sys.stdout.isatty() else _WHOLE
     if history.line is not None:
         place = f"{history.file}:{history.line} "
         print_text((place, "bold"), one_line(history.text, max(width - len(place), _WIDTH // 2)))

@@ -135,6 +135,7 @@ class RunView(Struct, frozen=True):
     """A run as the reader shows it."""
 
     raw: "RawTrajectory"
+    title: str
     facts: Sequence[str]
     cells: Sequence[StepView]
     parts: Sequence[PartView]
@@ -171,7 +172,7 @@ def run_view(inspection: "Inspection", advice: Mapping[int, Sequence[str]]) -> R
         title = f"{kind}, {fragment.outcome} ({fragment.start}–{fragment.end})"
         inside = steps[fragment.start : fragment.end + 1]
         parts.append(PartView(title, fragment.description, [*_groups(inside)]))
-    return RunView(raw, [*filter(None, facts)], steps, parts, tuple(Phase))
+    return RunView(raw, inspection.title, [*filter(None, facts)], steps, parts, tuple(Phase))
 
 
 def _steps(inspection: "Inspection", advice: Mapping[int, Sequence[str]]) -> Iterator[StepView]:

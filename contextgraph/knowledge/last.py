@@ -162,7 +162,10 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
             parts = [part.strip() for part in _PARAGRAPH.split(step.thought) if part.strip()]
             said = [part for part in parts if not _IN_A_LIST.match(part)] or parts
             # A summary begins with what matters, and a question or what comes next is at the end.
-            return line_of(said[-1] if said[-1] == parts[-1] else said[0]), "agent"
+            last = parts.index(said[-1] if said[-1] == parts[-1] else said[0])
+            # What is announced stands after the colon.
+            named = parts[last : last + 1 + parts[last].endswith(":")]
+            return line_of(" ".join(named)), "agent"
     return "", ""
 
 

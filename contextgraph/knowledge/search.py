@@ -492,7 +492,8 @@ def _remedies(store: Store, question: str, within: Within, hidden: frozenset[str
         title = f"{recovery.error_type}: {describe_remedy(recovery.actions)}"[:_TEXT]
         source = f"agent:{recovery.contributor}" if recovery.contributor else ""
         note = Note(id_, f"{recovery.message} {title}", repo, source, recovery.seen_at)
-        command = f"contextgraph call explain identity={recovery.fragment_id}"
+        step = max(recovery.error_step, recovery.cleared_step)
+        command = f"contextgraph inspect {recovery.trajectory_id}{_AT_STEP}{step}"
         remedies.append(Listed(note, "remedy", title, command))
     return remedies
 
@@ -513,7 +514,7 @@ def _entry(
     score += score * one.why.get("reason", 0.0) + best * one.why.get("graph", 0.0)
     note = one.note
     kind, text = note.kind.value, " ".join(note.content.split())[:_TEXT]
-    command = f"contextgraph call explain identity={note.id}"
+    command = f"contextgraph inspect {note.id}"
     if note.id in listed_as:
         _, kind, text, command, _ = listed_as[note.id]
     elif note.security.is_secret:

@@ -768,6 +768,11 @@ class Inspection(Struct, frozen=True):
     fragments: tuple[Fragment, ...]
     ending: Ending
 
+    @property
+    def title(self) -> str:
+        """A line that says what was asked, as sessions have it."""
+        return _title(self.trace.raw)
+
 
 def inspect_run(raw: RawTrajectory) -> Inspection:
     """Return the reading of *raw*, with secrets masked."""
@@ -913,7 +918,7 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         spent=raw.spent,
         guess=ending_of(raw, read.steps),
         folder=raw.folder,
-        title=_title(raw)[:_TITLE_CHARS],
+        title=_title(raw),
     )
 
 
@@ -923,7 +928,7 @@ def _title(raw: RawTrajectory) -> str:
         lines = [line.strip("#*-=<> \t") for line in request.splitlines()]
         said = [line for line in lines if any(map(str.isalnum, line))]
         if said:
-            return one_line(" ".join(said[: 1 + said[0].endswith(":")]), TASK_CHARS)
+            return one_line(" ".join(said[: 1 + said[0].endswith(":")]), _TITLE_CHARS)
     return raw.instance_id
 
 

@@ -78,6 +78,20 @@ def test_suggestions_can_be_explained(store: Path) -> None:
         assert run["label"] == "Trajectory"
 
 
+def test_a_person_reads_what_is_known_of_an_item(store: Path) -> None:
+    call("consolidate", store)
+    query = ("query", "--repo", "acme/shop", "--error", NO_MODULE, "--store", store, "--json")
+    (answer,) = contextgraph(*query).records
+    id_ = answer["suggestions"][0]["id"]
+    shown = contextgraph("inspect", id_, "--store", store).out
+    assert answer["suggestions"][0]["strategy"].split()[-1] in shown
+    assert "{" not in shown
+    (record,) = contextgraph("inspect", id_, "--store", store, "--json").records
+    assert record == call("explain", store, identity=id_).records[0]
+    unknown = contextgraph("inspect", "mth_0", "--store", store)
+    assert (unknown.code, "mth_0 is not in this memory" in unknown.err) == (1, True)
+
+
 def test_explaining_an_unknown_id_is_an_error(store: Path) -> None:
     result = call("explain", store, identity="mth_0")
 

@@ -76,6 +76,15 @@ def test_plans_outside_and_points_of_a_list_are_not_what_was_done(tmp_path: Path
     assert found["task"] == "session-1"
 
 
+def test_what_is_announced_is_said_with_it_and_a_pipe_gets_it_whole(tmp_path: Path) -> None:
+    first = f"- The tax of each line is rounded by itself, {'as the law has it, ' * 9}once."
+    done = Step(1, f"Clean. Summary of changes:\n\n{first}\n\n- A test.", Action("", ""))
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        memory.learn([session(1, edit(0), done)])
+    shown = contextgraph("last", "acme/shop", "--store", tmp_path / "m.db").out
+    assert f"agent: Clean. Summary of changes: {first}" in " ".join(shown.split())
+
+
 def test_a_person_reads_it_in_six_lines(store: Path) -> None:
     lines = contextgraph("last", "all", "--store", store).out.splitlines()
     names = [line.split()[0] for line in lines]

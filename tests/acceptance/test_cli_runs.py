@@ -77,7 +77,9 @@ def test_people_read_titles_and_how_sessions_ended(store: Path) -> None:
     opened = contextgraph("sessions", "--open", identity, "--store", store).out
     assert opened == contextgraph("sessions", "--open", "--store", store).out
     shown = contextgraph(*opened.split()[1:])
-    assert (shown.code, shown.out.splitlines()[0]) == (0, "acme__shop-2")
+    assert (shown.code, shown.out.splitlines()[0]) == (0, title.partition("  ")[2])
+    run = contextgraph("runs", "--store", store, "--limit", "1").out.splitlines()
+    assert (run[1].partition("  ")[2], run[2].split()[0]) == (title.partition("  ")[2], identity)
     unknown = contextgraph("sessions", "--open", "trj_none", "--store", store)
     assert (unknown.code, "no session trj_none" in unknown.err) == (1, True)
     assert contextgraph("sessions", "--store", store, "--agent", "x").out == "0 sessions\n"
