@@ -20,10 +20,12 @@ from contextgraph.knowledge.sentences import (
     is_sure,
     is_whole,
     probability,
+    stands_alone,
 )
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.text import compiled, regex, stems, words
+from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.ordered import left_alone
 
 # Nobody types a message of more characters twice.
@@ -37,6 +39,10 @@ _FEWEST_WORDS, _UNCLEAR, _LONGEST_SAID = 4, 7, 200
 _MOST_WORDS = 45
 # How much of a sentence of the agent's last words people said before it, so that it restates them.
 _RESTATED, _FEWEST_RESTATED, _MOST_RESTATED = 0.45, 8, 3
+
+# Of the answers to questions that agents ask through a tool so many are lessons, but hardly one
+# where the agent asks what it may do.
+_ANSWERED, _ASKS_LEAVE = 0.8, regex(r"\b(?:I|me)\b")
 
 # What stands in a message though nobody typed it.
 _BLOCK = regex(
@@ -78,8 +84,6 @@ _REVIEW = regex(
 _FINDING = regex(r"[⚠✅❌❗🔴🟡🟢]|\s{2,}(?:[-•]|\d+[.)])\s|:\s+\d+[.)]\s")
 # A terminal breaks a line within a sentence and indents the rest; a reviewer advises politely.
 _COPIED = regex(r"^.{60,}\n {1,4}[^\W\d_]|\b[Cc]onsider [a-z]+ing\b", re.MULTILINE)
-# Answers to several questions of an agent stand in one line.
-_ANSWERS = regex(r", (?=[^,\n]*\(Recommended\))|(?<=\(Recommended\)), ")
 _QUOTED = regex(r"[\"“]([^\"”\n]{15,})[\"”]")
 _STRAIGHT, _CURLY = regex(r"\w'\w"), regex(r"\w’\w")
 
@@ -148,7 +152,8 @@ class SaidInRun(Struct, frozen=True):
 class _Exchange(Struct, frozen=True):
     """A turn: what a person *said* after the agent wrote *before*; they *typed* a part of it.
 
-    *items* are those of the last list that the agent wrote, by name; *is_task*: it is the request.
+    *items* are those of the last list that the agent wrote, by name; *is_task*: it is the request;
+    *answers* are those to questions that the agent asked through a tool.
     """
 
     before: str
@@ -158,6 +163,7 @@ class _Exchange(Struct, frozen=True):
     at: datetime | None
     items: Mapping[str, str] = field(default_factory=dict)
     is_task: bool = False
+    answers: Sequence[Answer] = ()
 
 
 def statements_in(run: RawTrajectory) -> SaidInRun:
@@ -169,8 +175,8 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
     found: dict[str, Said] = {}
     for exchange in exchanges:
         pasted = _pasted(exchange.said)
-        for said in (*_own(exchange), *_chosen(exchange)):
-            found.setdefault(_normal(said.text), replace(said, pasted=pasted))
+        for said in (*_answered(exchange), *_own(exchange), *_chosen(exchange)):
+            found.setdefault(_normal(said.text), replace(said, pasted=said.pasted or pasted))
     # Where an agent works, its last words report what it did.
     if not any(step.action.text for step in run.steps):
         for restated in _recaps(exchanges, last):
@@ -183,9 +189,11 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
 
 def _pasted(message: str) -> str:
     """Return a digest of a *message* that nobody types twice; empty for a shorter one."""
+    return _digest(message) if len(" ".join(message.split())) > _TYPED else ""
+
+
+def _digest(message: str) -> str:
     words = " ".join(message.casefold().split())
-    if len(words) <= _TYPED:
-        return ""
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -222,8 +230,12 @@ def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:
             agent = "\n\n".join(before)
             items = _items(agent) or items
             if messages[said] == 1:  # a program says the same again
-                typed = _typed(agent, said, pasted)
-                exchanges.append(_Exchange(agent, said, typed, step.index, step.timestamp, items))
+                answers = answers_of(step)
+                typed = _typed(agent, _own_words(said, answers), pasted)
+                at = step.timestamp
+                exchanges.append(
+                    _Exchange(agent, said, typed, step.index, at, items, answers=answers)
+                )
             before = []
     return exchanges, "\n\n".join(before)
 
@@ -278,6 +290,36 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
             yield replace(said, context=context, confidence=confidence, is_sure=sure)
 
 
+def _answered(exchange: _Exchange) -> Iterator[Said]:
+    """The questions of an agent with the answers that a person chose or wrote in a few words."""
+    for one in filter(_is_clear, exchange.answers):
+        asked = _asked(one.question)
+        text = f"{asked} {one.words}"
+        is_long = _word_count(asked) >= _UNCLEAR and stands_alone(asked)
+        yield Said(
+            text,
+            one.words,
+            exchange.step,
+            exchange.at,
+            confidence=_ANSWERED,
+            is_sure=is_long and not _ASKS_LEAVE.search(text),
+            pasted=_digest(text),  # no agent asks in the same words twice
+        )
+
+
+def _asked(question: str) -> str:
+    """Return the sentences of *question* that ask; all where these are short."""
+    asking = " ".join(one for one in sentences_in(question) if one.endswith("?"))
+    return asking if _word_count(asking) > _UNCLEAR else question
+
+
+def _is_clear(answer: Answer) -> bool:
+    """Return whether the question of *answer* and its words make one sentence."""
+    is_short = answer.is_offered or len(answer.words) <= _LONGEST_CHOICE
+    fits = len(_asked(answer.question)) + len(answer.words) < _LONGEST_SENTENCE
+    return is_short and fits and "?" not in answer.words
+
+
 def _joined(asked: str, answer: str, confidence: float) -> str:
     """Return the question *asked*, which gives a short *answer* its content, and that; or empty.
 
@@ -324,7 +366,7 @@ def _marked(before: str, answer: str) -> list[str]:
 def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
     """Return what a person typed, without pasted or quoted text."""
     agent = _normal(before)
-    message = _ANSWERS.sub("\n", _BLOCK.sub("\n", said))
+    message = _BLOCK.sub("\n", said)
     message = _QUOTED.sub(lambda match: " " if _normal(match[1]) in agent else match[0], message)
     if (
         _PROGRAM.search(said)
@@ -349,6 +391,14 @@ def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
                 pasted = True
                 break
     return "\n".join(filter(None, lines)) if any(map(_normal, lines)) else ""
+
+
+def _own_words(said: str, answers: Sequence[Answer]) -> str:
+    """*said* without the options that a person chose, and what has its content from a question."""
+    if not answers:
+        return said
+    written = [one.words for one in answers if not (one.is_offered or _is_clear(one))]
+    return "\n".join((*written, said.partition("\n\n")[2]))
 
 
 def _is_pasted(paragraph: str, *, is_straight: bool) -> bool:

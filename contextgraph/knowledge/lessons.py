@@ -769,9 +769,9 @@ def _lesson_said(
         context=said.context,
         pasted=said.pasted,
     )
-    is_named = bool(said.about.names or any(map(str.isdigit, said.text)))
+    is_named = bool(said.about.names or any(map(str.isdigit, said.text)) or "?" in said.text)
     facts = LessonFacts(
-        # What names nothing is about how to work, more often than about the product.
+        # What names nothing, and answers nothing, is more often about how to work.
         LessonKind.DECISION if is_named else LessonKind.RULE,
         Origin.SAID,
         said.about,

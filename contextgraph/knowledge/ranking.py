@@ -174,13 +174,17 @@ class Quote(NamedTuple):
     is_opening: bool
 
     def line(self, max_tokens: int = QUOTED_TOKENS) -> str:
-        """Return the line that quotes it, with its first clauses where it is too long."""
+        """Return the line that quotes it, with its first clauses where it is too long.
+
+        A question is not parted from its answer.
+        """
         tail = f" ({self.context})" if self.context else ""
         for text in (f'{self.head}"{self.content}"{tail}', f'{self.head}"{self.content}"'):
             if count_tokens(text) <= max_tokens:
                 return text
         ends = [match.start() for match in _CLAUSE.finditer(self.content)]
-        for end in reversed([end for end in ends if end >= _SHORT_QUOTE]):
+        answer = self.content.rfind("? ") + 1
+        for end in reversed([end for end in ends if end >= _SHORT_QUOTE and end > answer]):
             text = f'{self.head}"{self.content[:end]} …"'
             if count_tokens(text) <= max_tokens:
                 return text

@@ -116,10 +116,18 @@ def probability(text: str, place: Place) -> float:
 def is_sure(text: str, likely: float) -> bool:
     """Return whether a sentence that is so *likely* a lesson is active before any review.
 
-    By its form it can be understood without what was said before it: it begins with no pronoun,
-    points at nothing unnamed, asks and doubts nothing, and names no item of a list elsewhere.
+    It can be understood without what was said before it, and asks and doubts nothing.
     """
     least = LEAST if is_standing_order(text) else _SURE_OF_ALL if _FOR_ALL.search(text) else SURE
+    is_settled = "?" not in text and not _DOUBT.search(text)
+    return likely >= least and is_settled and stands_alone(text)
+
+
+def stands_alone(text: str) -> bool:
+    """Return whether the form of *text* lets it be understood without what was said before it.
+
+    It begins with no pronoun, points at nothing unnamed, and names no item of a list elsewhere.
+    """
     opening = _OPENING.match(text)
     said = text[opening.end() :] if opening else text
     pointing = _POINTING.search(said)
@@ -130,9 +138,7 @@ def is_sure(text: str, likely: float) -> bool:
         and _NAME.search(said[: pointing.start()])
     )
     points = pointing and not is_named
-    refers = _PRONOUN.match(said) or points or _ITEM.search(said)
-    is_settled = "?" not in said and not _DOUBT.search(text)
-    return likely >= least and bool(said) and not refers and is_settled
+    return bool(said) and not (_PRONOUN.match(said) or points or _ITEM.search(said))
 
 
 def is_standing_order(text: str) -> bool:

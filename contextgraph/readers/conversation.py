@@ -39,6 +39,7 @@ from contextgraph.readers.format import (
 from contextgraph.readers.repository import folder_worked_in, instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
 from contextgraph.text import clean, regex
+from contextgraph.trace.answered import answers_in
 
 _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call", "toolCall")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
@@ -573,6 +574,8 @@ class _Builder:
         if result.id:
             self._answered[result.id] = draft
         draft.result = result
+        answers = answers_in(draft.action.arguments, result.text)
+        draft.messages += [words] if (words := "\n".join(one.words for one in answers)) else []
 
     def _message(self, message: UserMessage) -> None:
         self._end_reply()

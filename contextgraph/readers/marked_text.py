@@ -311,6 +311,12 @@ _WRITTEN = regex(
 )
 _WENT = regex(r"cd (?P<folder>/[^\s;&|'\"]+) *&& ")
 _ANSWER = regex(r"^\*\*Answer:\*\* (?P<words>.+)", re.MULTILINE | re.DOTALL)
+# A question that a tool asks the person, and an option with what it means.
+_QUESTION = regex(
+    r"^\*\*(?!Answer:)(?P<text>[^\n]+)\*\*\n+Options:\n(?P<options>(?:- [^\n]*(?:\n|\Z))+)",
+    re.MULTILINE,
+)
+_OPTION = regex(r"^- \*\*(?P<label>.+?)\*\*(?: - (?P<description>.+))?$", re.MULTILINE)
 _ERROR, _ERROR_END = "<tool_use_error>", "</tool_use_error>"
 _NOT_RUN = ("Exit code", "Error", _ERROR, DENIED, INTERRUPTED)
 # The name of the argument that tools of a type are called with, where the page does not name it.
@@ -570,6 +576,8 @@ def _written_result(head: str) -> str | None:
 def _arguments(kind: str, title: str, head: str, output: str) -> Mapping[str, Json]:
     if kind == "shell" and (command := _command(title, head)):
         return {"command": command}
+    if questions := list[Json](_questions(head)):
+        return {"questions": questions}
     if patched := _PATCHED.search(head):
         diff = _block(head) or ""
         change = f"*** {patched['change']} File: {patched['path']}\n{diff}"
@@ -589,6 +597,14 @@ def _arguments(kind: str, title: str, head: str, output: str) -> Mapping[str, Js
     if not arguments and plain.strip():
         arguments["description"] = plain.strip()
     return arguments
+
+
+def _questions(head: str) -> Iterator[dict[str, Json]]:
+    for asked in _QUESTION.finditer(head):
+        options: list[Json] = [
+            dict[str, Json](one.groupdict("")) for one in _OPTION.finditer(asked["options"])
+        ]
+        yield {"question": asked["text"], "options": options}
 
 
 def _command(title: str, head: str) -> str:

@@ -32,6 +32,7 @@ from contextgraph.readers import (
 )
 from contextgraph.text import fence
 from contextgraph.trace import change_of, read_steps
+from contextgraph.trace.answered import answers_of
 
 DATA = Path(__file__).parents[1] / "data"
 SAMPLES = DATA / "readers"
@@ -785,6 +786,31 @@ def test_a_sub_agent_of_specstory_is_one_run_while_the_main_agent_speaks(tmp_pat
     assert (lid.task, handle.task) == ("Find the lid.", "Find the handle.")
     assert [step.action.text for step in lid.steps] == ["Read lid.py", "Read shelf.py"]
     assert [step.action.text for step in handle.steps] == ["Read handle.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [
+        ("Steel, Glass (Recommended), Only lids", [("Steel, Glass", True), ("Only lids", True)]),
+        ("1, and tin for cups, Only lids", [("1, and tin for cups", False), ("Only lids", True)]),
+        ("Steel, all of it, but later", [("Steel", True), ("all of it, but later", False)]),
+        ("No, wait", []),
+    ],
+)
+def test_the_line_of_answers_of_specstory_is_read_by_the_options(tmp_path, line, answers):
+    asked = (
+        '<tool-use data-tool-type="generic" data-tool-name="AskUserQuestion"><details>\n'
+        "<summary>Tool use: **AskUserQuestion**</summary>\n"
+        "**Which materials?**\n\nOptions:\n- **Steel** - It.\n- **Glass (Recommended)** - No.\n\n"
+        "**Which parts?**\n\nOptions:\n- **Only lids** - First.\n- **All**\n\n"
+        f"\n**Answer:** {line}\n</details></tool-use>\n"
+    )
+    start = (SAMPLES / "specstory/page.md").read_text().partition("_**Agent")[0]
+    (tmp_path / "a.md").write_text(f"{start}_**Agent (kettle-1 2026-01-05 10:00:01Z)**_\n\n{asked}")
+    (run,) = read_all(tmp_path)[0]
+    assert run.steps[0].user_message == line
+    found = [(one.words, one.is_offered) for one in answers_of(run.steps[0])]
+    assert found == answers
 
 
 def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):

@@ -11,8 +11,10 @@ import orjson
 import pytest
 import zstandard
 
+from contextgraph import AgentMemory
 from contextgraph.errors import ReadError
 from contextgraph.model import Inherited, RawTrajectory
+from contextgraph.model.values import replace
 from contextgraph.readers import NotUnderstoodError, ReadCounts, discover, read
 from contextgraph.readers.format import SkippedError
 from contextgraph.readers.repository import remote_name, repository_name
@@ -747,3 +749,45 @@ def test_no_text_names_the_repository_of_a_session_that_a_client_here_keeps(
     assert log.read(elsewhere).repo == "acme/shop"
     found = log.read(kept)
     assert (found.repo, found.instance_id) == ("local/cup", log.lines[0]["sessionId"])
+
+
+_ASKED: list[Line] = [
+    {
+        "id": "kept",
+        "question": "Where are the receipts of customers kept, and how?",
+        "options": [{"label": "In SQLite, encrypted (Recommended)"}, {"label": "In memory"}],
+    },
+    {
+        "id": "sizes",
+        "question": "Which sizes does the new kettle come in? Shops ask for it.",
+        "options": [{"label": "One"}, {"label": "Two, small and large"}],
+    },
+]
+_QUOTED = (
+    'User has answered your questions: "Where are the receipts of customers kept, and how?"="In '
+    'SQLite, encrypted (Recommended)", "Which sizes does the new kettle come in? Shops ask for it."'
+    '="Three, so "medium", too". You can now continue with the user\'s answers in mind.'
+)
+_BY_ID = (
+    '{"answers": {"kept": {"answers": ["In SQLite, encrypted (Recommended)"]}, '
+    '"sizes": {"answers": ["Three, so \\"medium\\", too"]}}}'
+)
+
+
+@pytest.mark.parametrize("result", [_QUOTED, _BY_ID])
+def test_the_answers_to_the_questions_of_a_tool_are_words_of_the_person(tmp_path, result):
+    log = begun()
+    asked = {"questions": _ASKED}
+    call = {"type": "tool_use", "id": "q", "name": "AskUserQuestion", "input": asked}
+    log.line("assistant", message={"id": "msg_9", "role": "assistant", "content": [call]})
+    answer = {"type": "tool_result", "tool_use_id": "q", "content": result}
+    log.line("user", message={"role": "user", "content": [answer]})
+    run = log.read(tmp_path)
+    assert messages(run) == ['In SQLite, encrypted\nThree, so "medium", too']
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(replace(run, repo="acme/kettle"))
+        lessons = {one.text: one.status for one in memory.lessons.of("acme/kettle")}
+    assert lessons == {
+        "Where are the receipts of customers kept, and how? In SQLite, encrypted": "active",
+        'Which sizes does the new kettle come in? Three, so "medium", too': "active",
+    }

@@ -1,0 +1,129 @@
+"""Questions that an agent asked through a tool of its client, with the answers of the person.
+
+The call has ``questions`` with the options of each (Claude Code, opencode, Codex, Gemini CLI); its
+result has the answers as JSON by the ids of the questions, or as ``"question"="answer"``. Pages of
+SpecStory have them in one line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import orjson
+from msgspec import Struct
+
+from contextgraph.model import Json, Step
+
+_FIELDS = ("question", "prompt")
+_RECOMMENDED = "(Recommended)"
+_NEXT = ", "
+
+
+class Answer(Struct, frozen=True):
+    """The *words* that a person answered to *question*; *is_offered*: all are its options."""
+
+    question: str
+    words: str
+    is_offered: bool
+
+
+class _Question(Struct, frozen=True):
+    text: str
+    id: str
+    options: tuple[str, ...]
+
+
+def answers_of(step: Step) -> tuple[Answer, ...]:
+    """Return the answers of the person to the questions of *step*."""
+    found = answers_in(step.action.arguments, step.observation or "")
+    if not found and step.user_message and not step.denied:
+        found = tuple(_in_a_line([*_questions(step.action.arguments)], step.user_message))
+    # Without any option it may be another message.
+    return found if len(found) < 2 or any(one.is_offered for one in found) else ()
+
+
+def answers_in(arguments: Mapping[str, Json], result: str) -> tuple[Answer, ...]:
+    """Return the answers in the *result* of a call with these *arguments*."""
+    questions = [*_questions(arguments)] if "questions" in arguments else []
+    return tuple(_by_id(questions, result) or _quoted(questions, result)) if questions else ()
+
+
+def _questions(arguments: Mapping[str, Json]) -> Iterator[_Question]:
+    listed = arguments.get("questions")
+    for place, row in enumerate(listed if isinstance(listed, list) else ()):
+        if not isinstance(row, dict):
+            continue
+        text = next((one for name in _FIELDS if isinstance(one := row.get(name), str)), "")
+        given = row.get("options")
+        rows = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+        options = tuple(label for one in rows if isinstance(label := one.get("label"), str))
+        if text.strip():
+            yield _Question(text, str(row.get("id", place)), options)
+
+
+def _by_id(questions: Sequence[_Question], result: str) -> list[Answer]:
+    if not result.lstrip().startswith("{"):
+        return []
+    try:
+        read = orjson.loads(result)
+    except orjson.JSONDecodeError:
+        return []
+    given = read.get("answers")
+    found = list[Answer]()
+    for one in questions if isinstance(given, dict) else ():
+        answer = given.get(one.id)
+        words = answer.get("answers") if isinstance(answer, dict) else answer
+        chosen = words if isinstance(words, list) else [words]
+        found += _answer(one, [word for word in chosen if isinstance(word, str)])
+    return found
+
+
+def _quoted(questions: Sequence[_Question], result: str) -> list[Answer]:
+    marks = [f'"{one.text}"="' for one in questions]
+    starts = [result.find(mark) for mark in marks]
+    found = list[Answer]()
+    for one, mark, start in zip(questions, marks, starts, strict=True):
+        if start >= 0:
+            end = min((other for other in starts if other > start), default=len(result))
+            words, _, _ = result[start + len(mark) : end].rpartition('"')
+            found += _in_a_line([one], words)
+    return found
+
+
+def _in_a_line(questions: Sequence[_Question], line: str) -> list[Answer]:
+    """Return the answers that *line* has in the order of *questions*, with commas between them.
+
+    An option is an answer, or a part of one of several options; other words are one answer.
+    """
+    found, parts = list[Answer](), line.strip().split(_NEXT)
+    for place, one in enumerate(questions):
+        later = questions[place + 1 :]
+        most = len(parts) - len(later)
+        size = max((n for n in range(1, most + 1) if _are_offered(parts[:n], one)), default=0)
+        if not size:
+            # The words of a person reach to the first option of the next question.
+            following = later[0] if later else None
+            ends = (n for n in range(1, most + 1) if following and _begins(parts[n:], following))
+            size = next(ends, most)
+        words, parts = parts[:size], parts[size:]
+        found += _answer(one, words)
+    return found
+
+
+def _are_offered(parts: Sequence[str], question: _Question) -> bool:
+    """Return whether *parts*, some of which a comma parted, are options of *question*."""
+    if not parts:
+        return True
+    return any(
+        _NEXT.join(parts[:n]) in question.options and _are_offered(parts[n:], question)
+        for n in range(1, len(parts) + 1)
+    )
+
+
+def _begins(parts: Sequence[str], question: _Question) -> bool:
+    return any(_NEXT.join(parts[:n]) in question.options for n in range(1, len(parts) + 1))
+
+
+def _answer(question: _Question, parts: Sequence[str]) -> Iterator[Answer]:
+    words = _NEXT.join(part.replace(_RECOMMENDED, "").strip() for part in parts).strip()
+    if words:
+        is_offered = _are_offered(parts, question)
+        yield Answer(" ".join(question.text.split()), " ".join(words.split()), is_offered)
