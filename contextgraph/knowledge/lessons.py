@@ -489,12 +489,10 @@ class Lessons:
         for listed in of_source.values():
             best, close = _newest_of(listed)
             talk = [(note, close, close.probability) for note in self._talk(words, best, as_of)]
-            # Of what people said, one conversation: another one was about something else.
             alone = [
                 (note, one, one.probability * _wanted(note))
                 for note, one in listed
                 if _may_be_quoted(note)
-                and not (_is_said(note) and _session_of(note) != _session_of(best))
             ]
             found += [
                 Recollection(

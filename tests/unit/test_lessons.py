@@ -1142,7 +1142,8 @@ def test_lessons_about_what_the_repository_lost_wait_for_a_review(
     commit(tmp_path, "Fold", **{"paths.py": "def folded(name): ...\n", "make.txt": "just"})
     assert memory.age_lessons(str(tmp_path)) == 2
     assert waiting() == {"fold_case": ("fold_case",), "gulp": ("gulp",)}
-    assert not memory.lessons.about("names through fold_case", repo)
+    about = memory.lessons.about("names through fold_case", repo)
+    assert {name for one in about for name in one.about.names} == {"of_a_library"}
     assert memory.age_lessons(str(tmp_path)) == 0
     reviewed = [one.id for one in memory.lessons.of(repo) if "gulp" in one.text]
     assert memory.lessons.accept(reviewed) == 1
