@@ -21,7 +21,7 @@ from contextgraph.model import (
 )
 from contextgraph.text import regex
 from contextgraph.trace.actions import EDITOR_TOOLS, KIND_OF_TOOL, SHELL_TOOLS
-from contextgraph.trace.shell import commands_in
+from contextgraph.trace.shell import Command, commands_in
 
 # Files go together that so many commits changed together: that is so many of those that changed
 # the one, and so many times what the other's own frequency lets expect. Wider commits say nothing.
@@ -38,6 +38,7 @@ _SOON, _STEM, _READ = 4, 4, 500
 # Of what was refused in one session so much is a rule: the others are of the moment.
 _REFUSED_ONCE = 0.3
 _ASKS = regex(r"(?i:ask|question)")
+_VERB = regex(r"[a-z][a-z-]+")
 
 
 class Commit(NamedTuple):
@@ -110,12 +111,21 @@ def refused_calls(
 def _called(action: Action) -> list[str]:
     """The programs of a shell line, or the tool, unless it asks, or changes or reads files."""
     if action.tool.lower() in SHELL_TOOLS:
-        programs = (command.program for command in commands_in(action.text))
-        # `./tool` and `/opt/bin/tool` are one program.
-        named = (os.path.basename(program) for program in programs)
-        return [program for program in named if program not in ("", "cd", "export")]
+        programs = (names[-1] for command in commands_in(action.text) if (names := named(command)))
+        return [program for program in programs if program not in ("cd", "export")]
     is_of_files = action.tool.lower() in KIND_OF_TOOL or action.tool.lower() in EDITOR_TOOLS
     return [] if is_of_files or _ASKS.search(action.tool) else [action.tool]
+
+
+def named(command: Command) -> list[str]:
+    """Return the name of the program of *command*, and with the word after it where that is plain.
+
+    Such a word says what the program is to do. `./tool` and `/opt/bin/tool` are one program.
+    """
+    name = os.path.basename(command.program)
+    _, *words = command.text.split() or [""]
+    is_verb = " " not in name and words and _VERB.fullmatch(words[0])
+    return [name, f"{name} {words[0]}"] if name and is_verb else [name] if name else []
 
 
 def _instead(run: RawTrajectory, place: int, program: str) -> str:

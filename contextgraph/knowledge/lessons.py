@@ -6,7 +6,6 @@ earlier lessons that it supersedes. What supersedes is read from the links, so t
 later session is deleted.
 """
 
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.conflict import Relation, verdict
-from contextgraph.knowledge.counted import failing_programs, refused_calls
+from contextgraph.knowledge.counted import failing_programs, named, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.headings import headings
 from contextgraph.knowledge.notes import (
@@ -589,7 +588,7 @@ class Lessons:
     ) -> tuple[Recollection, ...]:
         """Return the lessons on how, or whether, to run the shell command *line*."""
         commands = commands_in(line)
-        run = {os.path.basename(one.program) for one in commands}
+        run = {name for one in commands for name in named(one)}
         typed = [word for one in commands for word in stems(one.text)]
         # "Linter" has another stem than `eslint`: those that say how to run something, too.
         words = [*dict.fromkeys((*typed[:REQUEST_WORDS], *_RUNNING))]

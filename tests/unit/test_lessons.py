@@ -1096,6 +1096,30 @@ def test_calls_that_people_refuse_in_two_sessions_are_a_rule() -> None:
     assert before_status == at_start == ()
 
 
+def test_a_refused_call_of_a_program_says_nothing_about_its_other_commands() -> None:
+    def refused(instance: str, line: str) -> RawTrajectory:
+        step = Step(
+            0,
+            "",
+            Action("bash", line),
+            "The user doesn't want to proceed with this tool use.",
+            timestamp=MONDAY + timedelta(minutes=len(line)),
+            user_message=f"I run {line} myself.",
+            denied=True,
+        )
+        return RawTrajectory("claude-code", instance, SHOP, "Try it", (step,))
+
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(refused("a", "./shopctl sync --all"))
+        memory.learn(refused("b", "cd /srv && /opt/bin/shopctl sync"))
+        before = {
+            line: [one.note.content for one in memory.lessons.for_command(line, repo=SHOP)]
+            for line in ("shopctl sync -v", "./shopctl --help", "shopctl list")
+        }
+    said = "People refused the agent's call of `shopctl sync`: ask before it."
+    assert before == {"shopctl sync -v": [said], "./shopctl --help": [], "shopctl list": []}
+
+
 def test_counted_facts_about_two_programs_stay_two() -> None:
     def missing(program: str) -> RawTrajectory:
         step = Step(
@@ -1142,8 +1166,8 @@ def test_lessons_about_what_the_repository_lost_wait_for_a_review(
     commit(tmp_path, "Fold", **{"paths.py": "def folded(name): ...\n", "make.txt": "just"})
     assert memory.age_lessons(str(tmp_path)) == 2
     assert waiting() == {"fold_case": ("fold_case",), "gulp": ("gulp",)}
-    about = memory.lessons.about("names through fold_case", repo)
-    assert {name for one in about for name in one.about.names} == {"of_a_library"}
+    near = memory.lessons.about("names through fold_case", repo)
+    assert {name for one in near for name in one.about.names} == {"of_a_library"}
     assert memory.age_lessons(str(tmp_path)) == 0
     reviewed = [one.id for one in memory.lessons.of(repo) if "gulp" in one.text]
     assert memory.lessons.accept(reviewed) == 1
