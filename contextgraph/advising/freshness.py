@@ -41,6 +41,7 @@ from contextgraph.trace import (
     folder_of,
     names_in,
     read_steps,
+    without_tests,
 )
 
 # What agents read by themselves when they start, at most so much of it; and the share of a lesson's
@@ -282,7 +283,7 @@ def paths_of_remedy(actions: Iterable[RemedyAction]) -> Iterator[str]:
             continue
         if action.kind is RemedyKind.CREATE:
             made.append(posixpath.normpath(action.target))
-        for path in _paths_of(action):
+        for path in _paths_of(without_tests(action)):
             if not any(f"{path}/".startswith(f"{own}/") for own in made):
                 yield path
 

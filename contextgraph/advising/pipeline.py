@@ -473,7 +473,8 @@ def settle(
             similar_cases=() if context.error else context.similar_cases,
         )
     if tree is not None:
-        remedies = _ordered(passed(remedies, partial(fresh_remedy, context.error, tree)))
+        fresh = passed(remedies, partial(fresh_remedy, context.error, tree), _worded)
+        remedies = _ordered(fresh)
         playbook = context.playbook and fresh_playbook(context.playbook, tree)
         context = replace(
             context,
@@ -564,6 +565,12 @@ def _trusted(known: Credits, remedy: Remedy) -> Remedy | Silence:
 def _worth_it(gate: Gate, remedy: Remedy) -> Remedy | Silence:
     reason = gate.refusal(remedy) or (gate.min_precision and unsaid(remedy))
     return Silence(PipelineStep.WORTH_IT, reason) if reason else remedy
+
+
+def _worded(remedy: Remedy) -> Remedy | Silence:
+    """Silence *remedy* where its general words, for a path that is gone, leave something open."""
+    reason = unsaid(remedy)
+    return Silence(PipelineStep.FRESH, reason) if reason else remedy
 
 
 def _sure(remedy: Remedy) -> Remedy | Silence:

@@ -58,7 +58,6 @@ from contextgraph.memory.wiring import (
 )
 from contextgraph.model import (
     ALL_SESSIONS,
-    LIKELY,
     SOURCE,
     CommandHistory,
     ConsolidationReport,
@@ -567,7 +566,8 @@ class AgentMemory:
         that opens it. With *agent* or *file*, only sessions of this agent, or sessions that opened
         or changed this file, are returned. A time in the question ("last week", "in March", "since
         2026-02") limits the results; where nothing is of it, those of any time have probability 0.
-        Where nothing said probably answers, commands that tasks agree on are searched, too.
+        In a *repo*, commands that its tasks agree on are searched, too, unless the question names a
+        time, an agent or a file.
         *strategy* is as for `Notes.recall`.
         """
         from contextgraph.knowledge.asked import ALWAYS, asks_for_anything, period_in
@@ -578,10 +578,9 @@ class AgentMemory:
         repo = self._named(repo) if repo else None
         rest, period = period_in(question, self._now())
         where = partial(search, self.store, self.notes, limit=limit, strategy=Strategy(strategy))
-        found = where(rest, Within(repo, agent, file, period))
-        is_answered = any(one.probability >= LIKELY for one in found)
-        if repo and not (is_answered or agent or file) and period == ALWAYS:
-            found = where(rest, Within(repo), facts=self._commands(repo))
+        is_open = period == ALWAYS and not (agent or file)
+        facts = self._commands(repo) if repo and is_open else ()
+        found = where(rest, Within(repo, agent, file, period), facts=facts)
         if not found and not asks_for_anything(rest):
             # The question may be about the time; what is not of it hardly answers.
             of_any_time = where(rest, Within(repo, agent, file))

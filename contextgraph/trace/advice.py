@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from contextgraph.model import Cause, ErrorKind, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.model import TESTS, Cause, ErrorKind, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.values import replace
 from contextgraph.text import quoted_names, regex
 from contextgraph.text.strings import ELLIPSIS, code, is_cut, joined_lines, shortened
+from contextgraph.trace.actions import command_use
 from contextgraph.trace.shell import SCRIPT
 from contextgraph.trace.steps import Change
 
@@ -392,11 +393,29 @@ def _instead(action: RemedyAction) -> str:
     return f" instead of {code(action.replaced)}" if action.replaced else ""
 
 
+def without_tests(action: RemedyAction) -> RemedyAction:
+    """Return *action*, where another program ran tests, with a placeholder for these.
+
+    They were those of another task. Where the choice of tests is all that differs, *action* itself.
+    """
+    if action.kind is not RemedyKind.USE or action.is_general:
+        return action
+    target, replaced = map(_test_form, (action.target, action.replaced))
+    return action if target == replaced else replace(action, target=target, replaced=replaced)
+
+
+def _test_form(line: str) -> str:
+    use = command_use(line)
+    is_test = use is not None and use.form.endswith(TESTS)
+    return line.replace(use.text, use.form) if use and is_test else line
+
+
 def _run(action: RemedyAction) -> str:
     return f"run {code(action.target)}{_instead(action) or ' first'}"
 
 
 def _used(action: RemedyAction) -> str:
+    action = without_tests(action)
     return f"use {code(action.target)}{_instead(action)}"
 
 

@@ -120,6 +120,25 @@ def test_a_remedy_that_names_a_folder_that_is_gone_is_worded_in_general_terms(
     assert "PYTHONPATH=lib" not in text
 
 
+def test_a_remedy_names_no_tests_of_its_task_and_no_runner_that_is_gone(checkout: Path) -> None:
+    with AgentMemory.open(":memory:") as memory:
+        for number, test in enumerate(("totals", "orders", "tariffs")):
+            failed = (f"python -m pytest tests/test_{test}.py -q", NO_PYTEST, 1)
+            line = f"python tests/runtests.py tests.test_{test}"
+            passed = (line, "Ran 3 tests in 0.1s\n\nOK\n", 0)
+            memory.learn(run([failed, passed], instance_id=f"acme__shop-{number}", task=TASK))
+        tried = "python -m pytest tests/test_vat.py"
+        state = State(repo=REPO, current_error=NO_PYTEST, last_action=tried)
+
+        shown = memory.render(memory.query(state, workdir=checkout))
+        (checkout / "tests/runtests.py").unlink()
+        without = memory.render(memory.query(state, workdir=checkout))
+
+    assert "use `python tests/runtests.py <tests>` instead" in shown
+    assert "runner" not in without
+    assert "runtests.py" not in without
+
+
 def test_a_warning_names_only_what_can_be_run_instead(memory: AgentMemory, checkout: Path) -> None:
     with memory.live(
         repo=REPO, instance_id="acme__shop-9", task=TASK, workdir=checkout, agent="a"

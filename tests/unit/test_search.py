@@ -446,6 +446,10 @@ def test_a_question_about_tests_brings_the_command_that_tasks_agree_on(memory: A
     assert commands("how are tests run here") == ["tests run with `pytest <tests>` (2 of 2)"]
     assert commands("do we use flake8") == ["command that works: `flake8 lib` (2 of 2)"]
     assert commands("what happened recently") == commands("how are the mails sorted") == []
+    memory.learn(
+        discussed("talk", datetime.now(UTC), "How are tests run here?", "As in the README.")
+    )
+    assert commands("how are tests run here") == ["tests run with `pytest <tests>` (2 of 2)"]
     assert commands("do we use flake8", None) == commands("do we use flake8", file="cart.py") == []
 
 
