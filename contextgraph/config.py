@@ -20,7 +20,7 @@ from contextgraph.system.intake import content
 from contextgraph.text import mask_secrets, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Any
 
@@ -582,18 +582,23 @@ class TrustedFolders(Struct, frozen=True):
 
     name: str
 
-    def add(self, folders: "Iterable[Path]") -> None:
-        """Trust *folders*."""
+    def add(self, folders: "Iterable[Path]", contents: "Mapping[Path, str] | None" = None) -> None:
+        """Trust *folders*; *contents* says what each holds, such as the name of a repository."""
         from hashlib import sha256
 
         self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in folders:
             name = os.fsencode(folder.resolve())
-            (self._records / sha256(name).hexdigest()).write_bytes(name)
+            content = (contents or {}).get(folder, "").encode()
+            (self._records / sha256(name).hexdigest()).write_bytes(name + b"\0" + content)
+
+    def contents(self) -> dict[str, str]:
+        """Return the trusted folders, sorted, with what each held."""
+        return {name: content for name, content, _ in sorted(self._read())}
 
     def all(self) -> list[str]:
         """Return the trusted folders, sorted."""
-        return sorted(os.fsdecode(record.read_bytes()) for record in self._records.glob("*"))
+        return [*self.contents()]
 
     def has(self, folder: "Path | str") -> bool:
         """Return whether *folder* itself is trusted."""
@@ -603,12 +608,18 @@ class TrustedFolders(Struct, frozen=True):
         return (self._records / sha256(name).hexdigest()).exists()
 
     def revoke(self, folder: "Path") -> bool:
-        """Trust *folder* no longer; False where it was not trusted."""
-        name = os.fsencode(folder.resolve())
-        records = [record for record in self._records.glob("*") if record.read_bytes() == name]
+        """Trust *folder* and what is below it no longer; False where none was trusted."""
+        place = os.path.join(folder.resolve(), "")
+        records = [record for name, _, record in self._read() if f"{name}/".startswith(place)]
         for record in records:
             record.unlink()
         return bool(records)
+
+    def _read(self) -> "Iterator[tuple[str, str, Path]]":
+        """Yield each trusted folder, what it held, and its record."""
+        for record in self._records.glob("*"):
+            name, _, content = record.read_bytes().partition(b"\0")
+            yield os.fsdecode(name), content.decode(), record
 
     @property
     def _records(self) -> "Path":

@@ -370,7 +370,8 @@ def trust(
 
     With --histories it is about what agents kept in the folders and below: in a checkout, which
     others may have written, it is learned for that repository alone, as one source, and not by
-    `setup`. Where these are your own sessions, this lets them count as such.
+    `setup`. Where these are your own sessions, this lets them count as such. It is for checkouts
+    that are there now: one that comes later, or in the place of another, is asked about again.
 
     \b
     Example:
@@ -431,6 +432,17 @@ def _trust(common: Common, folder: Path, *, yes: bool) -> None:
     common.answer(record, text)
 
 
+def _learned_below(common: Common, folders: "Sequence[str]") -> list[str]:
+    """Return the ids of the owner's runs that were read below *folders*."""
+    places = tuple(f"{folder}/" for folder in folders)
+    try:
+        with common.open(read_only=True) as memory:
+            runs = memory.store.runs.trajectories(memory.store.runs.ids()).values()
+            return [run.id for run in runs if not run.contributor and run.source.startswith(places)]
+    except MemoryNotFoundError:
+        return []
+
+
 def _list_trusted(common: Common) -> None:
     """List the folders whose file or whose lessons are trusted."""
     trusted, lessons = trusted_folders(), LESSONS.all()
@@ -446,6 +458,8 @@ def _list_trusted(common: Common) -> None:
 def _trust_histories(
     common: Common, folders: "Sequence[Path]", *, listed: bool, revoke: bool, yes: bool
 ) -> None:
+    from contextgraph.readers import to_trust, trust_histories
+
     names = [str(folder.resolve()) for folder in folders]
     if listed:
         names = HISTORIES.all()
@@ -456,13 +470,19 @@ def _trust_histories(
     if revoke:
         for folder in folders:
             HISTORIES.revoke(folder)
+        if left := _learned_below(common, names):
+            some = shlex.join(left[:_NAMED]) + (" …" if len(left) > _NAMED else "")
+            count = number_of(len(left), "run")
+            warn(f"{count} learned there stay yours; to remove: contextgraph forget {some}")
     else:
+        found = to_trust(folders)
+        names = [str(folder.resolve()) for folder in found]
         if not yes:
             warn("histories of agents in these folders will count as your own words:")
             for name in names:
                 warn(f"  {name}")
             confirm("Trust them?", "nothing was trusted")
-        HISTORIES.add(folders)
+        trust_histories(found)
     listing: list[Json] = [*names]
     text = "no longer trusted" if revoke else "trusted"
     common.answer({"histories": listing, "trusted": not revoke}, f"{', '.join(names)}: {text}")
@@ -685,10 +705,10 @@ def setup(
       contextgraph setup
       contextgraph setup --yes --json
     """
-    from contextgraph.readers import discover
+    from contextgraph.readers import discover, trusted_histories
 
     settings = common.settings()
-    discovered = discover(exclude=exclude or (), trusted=HISTORIES.all())
+    discovered = discover(exclude=exclude or (), trusted=trusted_histories())
     histories = discovered.histories
     asked = _Questions(yes=yes, as_json=common.as_json)
     _learn(common, settings, discovered, asked)

@@ -40,7 +40,7 @@ from contextgraph.cli.output import (
     print_table,
     warn,
 )
-from contextgraph.config import HISTORIES, IN_MEMORY, reason_not_to_learn
+from contextgraph.config import IN_MEMORY, reason_not_to_learn
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.model import is_subagent
 from contextgraph.model.values import replace
@@ -233,6 +233,8 @@ class Intake:
                     return
 
     def _all(self) -> "Generator[RawTrajectory]":
+        from contextgraph.readers import trusted_histories
+
         yield from self._read(
             *self.paths,
             on_error=self._fail,
@@ -242,7 +244,7 @@ class Intake:
             on_conflict=self.report_conflict,
             max_run_size=int(self.settings.max_run_size * _MIB),
             follow_links=self.follow_links,
-            trusted=None if self.is_shown else HISTORIES.all(),
+            trusted=None if self.is_shown else trusted_histories(),
         )
 
     def report_conflict(self, message: str) -> None:
@@ -298,9 +300,9 @@ def discovered_paths(
     """
     from rich.filesize import decimal
 
-    from contextgraph.readers import discover
+    from contextgraph.readers import discover, trusted_histories
 
-    found = discover(exclude=exclude, trusted=HISTORIES.all())
+    found = discover(exclude=exclude, trusted=trusted_histories())
     histories = found.histories
     warn_of_projects(found)
     if not histories:
@@ -644,11 +646,11 @@ def _learn_histories(memory: "AgentMemory", intake: Intake) -> None:
 
     A warning names untrusted ones.
     """
-    from contextgraph.readers import GitFolder, own_origins
+    from contextgraph.readers import GitFolder, own_origins, trusted_histories
 
     named = sorted({*(os.fspath(path) for path in intake.paths), *intake.folders})
     found = (GitFolder.around(folder) for folder in named)
-    origins = own_origins(HISTORIES.all())
+    origins = own_origins(trusted_histories())
     for root in dict.fromkeys(one.root for one in found if one):
         if origins.is_trusted(Path(root, ".git")):
             count = memory.learn_history(root)

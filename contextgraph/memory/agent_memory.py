@@ -32,7 +32,6 @@ from contextgraph.advising.wording import (
     rendered,
 )
 from contextgraph.config import (
-    HISTORIES,
     LESSONS,
     OPENAI_EMBEDDER,
     Settings,
@@ -860,10 +859,10 @@ class AgentMemory:
         run that the setting *never_learn* excludes; in each case nothing of the run is stored.
         """
         if isinstance(trajectory, str | Path):
-            from contextgraph.readers import read
+            from contextgraph.readers import read, trusted_histories
 
             _expect_path(str(trajectory))
-            trajectory = read(trajectory, on_skip=_leave_out, trusted=HISTORIES.all())
+            trajectory = read(trajectory, on_skip=_leave_out, trusted=trusted_histories())
         if not isinstance(trajectory, RawTrajectory):
             _expect(trajectory, Iterable, _TAKES)
             if isinstance(trajectory, GeneratorType) and trajectory.gi_frame is None:

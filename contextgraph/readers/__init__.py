@@ -29,6 +29,9 @@ if TYPE_CHECKING:
         own_origins as own_origins,
         read as read,
         read_file as read_file,
+        to_trust as to_trust,
+        trust_histories as trust_histories,
+        trusted_histories as trusted_histories,
     )
     from contextgraph.readers.repository import (
         GitFolder as GitFolder,
@@ -63,6 +66,9 @@ _HOMES = {
     "is_kept": "contextgraph.readers.reading",
     "is_stream": "contextgraph.readers.sources",
     "own_origins": "contextgraph.readers.reading",
+    "to_trust": "contextgraph.readers.reading",
+    "trust_histories": "contextgraph.readers.reading",
+    "trusted_histories": "contextgraph.readers.reading",
     "read": "contextgraph.readers.reading",
     "read_file": "contextgraph.readers.reading",
     "GitFolder": "contextgraph.readers.repository",

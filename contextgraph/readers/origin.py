@@ -16,6 +16,8 @@ from contextgraph.text import is_id, regex
 _TOPS_OF_GIT = (".git", ".jj")
 _TOPS = (".hg", ".svn", ".sl", ".bzr", ".pijul", "_darcs", "CVS", ".fslckout", "_FOSSIL_")
 _BARE = ("HEAD", "objects", "refs")  # of git; it can hold other files, too
+# Folders of packages, which their authors fill.
+_PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", "vendor"})
 _NOT_IN_IDS = regex(r"[^\w.:/-]+", re.ASCII)
 _NAME_CHARS = 80
 _ID_CHARS = 120
@@ -132,21 +134,44 @@ class Origins:
     def is_trusted(self, file: "os.PathLike[str] | str") -> bool:
         """Return whether *file* is in a folder whose histories are the owner's.
 
-        A repository in another one, such as a submodule, has to be named itself.
+        A checkout has to be named itself, in another one, such as a submodule, too; so have
+        packages that a program installed.
         """
         real = Path(file).resolve()
-        above = [folder for folder in self._trusted if real.is_relative_to(folder)]
+        above = [
+            folder
+            for folder in self._trusted
+            if real.is_relative_to(folder) and not _PACKAGES & {*real.relative_to(folder).parts}
+        ]
         if not above:
             return False
         of_file = self._repositories(real.parents)
-        return len(set(of_file)) < 2 or any(
+        return not of_file or any(
             of_file[0] in self._repositories((folder, *folder.parents)) for folder in above
         )
 
+    def repository(self, folder: Path) -> str:
+        """Return the name of the repository that *folder* is in; empty where it is in none."""
+        tops = self._tops((folder, *folder.parents))
+        return clone_name(tops[0]) if tops else ""
+
+    def checkouts(self, folder: Path) -> list[Path]:
+        """Return the checkouts of others below *folder*, but not those in them."""
+        found = list[Path]()
+        for place, names, _ in os.walk(folder):
+            if place != str(folder) and self._tops([Path(place)]):
+                found.append(Path(place))
+                names.clear()
+            names[:] = [name for name in names if name[0] != "." and name not in _PACKAGES]
+        return found
+
     def _repositories(self, folders: Iterable[Path]) -> list[str]:
         """Return the repositories that *folders* are the tops of, each by what its trees share."""
-        tops = (one for one in folders if _is_checkout(str(one)) and not self._holds_own(one))
-        return [_shared(str(top)) for top in tops]
+        return [*map(_shared, self._tops(folders))]
+
+    def _tops(self, folders: Iterable[Path]) -> list[str]:
+        """Return those of *folders* that are the tops of checkouts of others."""
+        return [str(one) for one in folders if _is_checkout(str(one)) and not self._holds_own(one)]
 
     def _holds_own(self, folder: Path) -> bool:
         return any(place.is_relative_to(folder) for place in self._own)

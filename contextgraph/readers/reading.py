@@ -15,6 +15,7 @@ from typing import IO, Any, TypeAlias, TypeVar
 import orjson
 from msgspec import Struct
 
+from contextgraph.config import HISTORIES
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.model.values import replace
@@ -632,6 +633,30 @@ def own_origins(trusted: Sequence[str]) -> Origins:
         _own_folders(Path.home()),
         lambda session: session[-_ID_CHARS:] in sessions(),
     )
+
+
+def trust_histories(folders: Iterable[Path]) -> None:
+    """Trust histories in *folders* as long as they hold the same repositories; see `to_trust`."""
+    origins = own_origins(())
+    held = {folder: origins.repository(folder.resolve()) for folder in folders}
+    HISTORIES.add(held, held)
+
+
+def to_trust(folders: Iterable[Path]) -> list[Path]:
+    """Return *folders*, and the checkouts that are below those in none."""
+    origins, found = own_origins(()), list[Path]()
+    for folder in folders:
+        place = folder.resolve()
+        below = [] if origins.repository(place) else origins.checkouts(place)
+        found += [folder, *below]
+    return found
+
+
+def trusted_histories() -> list[str]:
+    """Return the folders whose histories are trusted, and that hold the repository of then."""
+    origins = own_origins(())
+    held = HISTORIES.contents().items()
+    return [folder for folder, name in held if origins.repository(Path(folder)) == name]
 
 
 def _own_folders(home: Path) -> list[Path]:

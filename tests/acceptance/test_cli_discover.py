@@ -276,9 +276,10 @@ def test_histories_in_a_trusted_folder_are_of_the_owner(
 ) -> None:
     assert "--yes" in contextgraph("trust", "--histories", home / "work").err
     trusted = contextgraph("trust", "--histories", home / "work", "--yes", "--json").records
-    assert trusted == [{"histories": [str(home / "work")], "trusted": True}]
-    (listed,) = contextgraph("trust", "--histories", "--list", "--json").records
-    assert listed["folder"] == str(home / "work")
+    (names,) = (record["histories"] for record in trusted)
+    assert {str(home / "work"), str(clones[0])} < {*names}
+    listed = contextgraph("trust", "--histories", "--list", "--json").records
+    assert [one["folder"] for one in listed] == sorted(names)
     # A repository in another one, which brought it, is named itself.
     inner = clones[2] / ".specstory" / "history"
     found = contextgraph("learn", "--discover", "--yes", "--store", store)
@@ -292,6 +293,41 @@ def test_histories_in_a_trusted_folder_are_of_the_owner(
     assert "left out" not in result.err
     contextgraph("trust", "--histories", home / "work", "--revoke")
     assert "left out" in contextgraph("learn", "--discover", "--yes", "--store", store).err
+
+
+@pytest.mark.parametrize("comes", ["later", "in its place", "as a package"])
+def test_only_what_was_there_when_a_folder_was_trusted_is_the_owners(
+    home: Path, store: Path, comes: str
+) -> None:
+    mine = home / "src" / "mine"
+    other = {"later": home / "src" / "other", "in its place": mine}.get(
+        comes, mine / "node_modules" / "other"
+    )
+    mine.mkdir(parents=True)
+    git(mine, "init", "--quiet")
+    git(mine, "remote", "add", "origin", "https://github.com/ann/mine")
+    assert contextgraph("trust", "--histories", home / "src", "--yes").code == 0
+    if comes == "in its place":
+        shutil.rmtree(mine)
+    plant(other)
+    if comes != "as a package":
+        git(other, "init", "--quiet")
+        git(other, "remote", "add", "origin", "https://github.com/acme/shop")
+    found = contextgraph("learn", "--discover", "--yes", "--store", store)
+    assert f"trust --histories {other}" in found.err
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert {run["agent"] for run in runs} == {"claude-code"}
+
+
+def test_what_was_learned_of_a_folder_that_is_no_longer_trusted_is_named(
+    home: Path, clones: list[Path], store: Path
+) -> None:
+    contextgraph("trust", "--histories", clones[0], "--yes")
+    contextgraph("learn", clones[0], "--store", store)
+    revoked = contextgraph("trust", "--histories", clones[0], "--revoke", "--store", store)
+    asked = revoked.err.partition("contextgraph forget ")[2].split()
+    assert contextgraph("forget", *asked, "--yes", "--store", store).code == 0
+    assert contextgraph("runs", "--store", store, "--json").records == []
 
 
 def test_a_session_that_an_agent_here_has_is_not_learned_of_a_clone(
