@@ -72,10 +72,12 @@ def _print(session: "LastSession") -> None:
         since = ", but files were edited since" if session.tests.edited_since else ""
         tests = f"{ended}{since}: {session.tests.command}"
     more = f" ({len(session.decided) - 1} more)" if len(session.decided) > 1 else ""
-    speaker = {"user": "you: ", "agent": "agent: "}.get(session.speaker, "")
+    source = f", from {session.contributor}" if session.contributor else ""
+    user = f"{session.contributor}: " if session.contributor else "you: "
+    speaker = {"user": user, "agent": "agent: "}.get(session.speaker, "")
     rows = (
         ("task", f"{session.time:%Y-%m-%d %H:%M} {session.repo}: {session.task}"),
-        ("done", f"{session.agent or 'agent'}, {steps}{time}, {outcome}: {changed}"),
+        ("done", f"{session.agent or 'agent'}{source}, {steps}{time}, {outcome}: {changed}"),
         ("open", session.open or "nothing"),
         ("tests", tests),
         ("decided", f"{session.decided[0]}{more}" if session.decided else "nothing"),

@@ -177,6 +177,7 @@ def _print(
             _HIDDEN if gives_instructions(one.text) else "",
             f"gone: {', '.join(missing[one.id])}" if one.id in missing else "",
             one.origin,
+            one.contributor and f"from {one.contributor}",
             number_of(one.sessions, "session") if one.sessions > 1 else "",
             one.id,
         )

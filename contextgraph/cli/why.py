@@ -78,7 +78,9 @@ def _print(history: "FileHistory", common: Common) -> None:
 def _print_change(change: "FileChange", width: int, common: Common) -> None:
     edits = number_of(change.steps, "edit")
     when = f"{change.time:%Y-%m-%d %H:%M}"
-    print_text((f"{when} · {change.agent or 'agent'} · {edits}, step {change.step}", "bold"))
+    source = f" · from {change.contributor}" if change.contributor else ""
+    head = f"{when} · {change.agent or 'agent'} · {edits}, step {change.step}{source}"
+    print_text((head, "bold"))
     task = change.task if change.task != change.asked else ""
     decided = [text for text in change.decided if text != change.asked][:2]
     for name, text in (("task", task), ("asked", change.asked)):

@@ -16,6 +16,7 @@ from contextgraph.knowledge.distil import list_in
 from contextgraph.knowledge.entries import Question
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.recall import waits
+from contextgraph.knowledge.team import is_of_team
 from contextgraph.model import Action, Lesson, LessonStatus, Note, RawTrajectory, RunFilter, Step
 from contextgraph.model.values import replace
 from contextgraph.readers.tool_calls import edits_of
@@ -210,9 +211,13 @@ class Checker:
                 yield f"{symbol} of {', '.join(there)}"
 
     def answers(self, question: str) -> list[str]:
-        """Return the lessons that answer *question*, the best first."""
+        """Return the lessons that answer *question*, the best first.
+
+        Those of the owner and of the repository: what is saved is everybody's.
+        """
         found = self._lessons.for_request(question, repo=self._repo)
-        shown = (one.note.content for one in found if not waits(one.note))
+        notes = (one.note for one in found if not waits(one.note))
+        shown = (note.content for note in notes if not note.contributor or is_of_team(note))
         return [text for text in shown if not gives_instructions(text)][:_ANSWERS]
 
     def questions(self, saved: Sequence[Question]) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from contextgraph.trace import read_steps
 from contextgraph.trace.run import OpenErrors
 from contextgraph.trace.steps import StepTrace, is_edit
 
-_MAX_TEXT = 300
+_MAX_TEXT, _NEWEST = 300, 20
 _FILES = 8
 # Of lessons that nobody has accepted yet, what is more likely one than not.
 _LIKELY = 0.5
@@ -69,13 +69,18 @@ class LastSession(Struct, frozen=True):
     reason: str
     is_guess: bool
     all_steps: int
+    contributor: str = ""
 
 
 def last_session(
     runs: RunStore, lessons: Sequence[Lesson], repo: str | None = None
 ) -> LastSession | None:
-    """Return the newest session of *repo* (None: any), no sub-agent's; None without one."""
-    for session in runs.sessions(SessionFilter(repo), 1):
+    """Return the newest session of *repo* (None: any), no sub-agent's; None without one.
+
+    One of a named source only where none of the newest is the owner's.
+    """
+    newest = runs.sessions(SessionFilter(repo), _NEWEST)
+    for session in sorted(newest, key=lambda session: bool(session.contributor)):
         run, raw = runs.trajectories([session.id]).get(session.id), runs.raw(session.id)
         if run and raw:
             return summary_of(session, run, raw, lessons)
@@ -130,6 +135,7 @@ def summary_of(
         reason=run.ending.reason,
         is_guess=run.ending.is_guess,
         all_steps=session.all_steps,
+        contributor=run.contributor,
     )
 
 

@@ -150,11 +150,12 @@ def _words(text: str) -> str:
 
 
 def entry_of(lesson: Lesson, by: str = "") -> Entry:
-    """Return the entry that proposes *lesson*, as *by* would write it.
+    """Return the entry that proposes *lesson*, as *by* would write it; of a named source by that.
 
     Agents read the file: its text is `neutral`. Raises `InvalidNoteError` for a lesson that holds a
     secret or an instruction to its reader.
     """
+    by = neutral(lesson.contributor) or by
     evidence = tuple(
         replace(
             one,
@@ -213,7 +214,7 @@ def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, 
 def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
     """Return how the *lessons* of a repository, of any status, and its *entries* differ."""
     by_words = {_words(lesson.text): lesson for lesson in lessons}
-    by_id = {lesson.id: lesson for lesson in lessons if not _contributor(lesson)}
+    by_id = {lesson.id: lesson for lesson in lessons if not lesson.contributor}
     same, changed, new = list[Entry](), list[tuple[Entry, Lesson]](), list[Entry]()
     for entry in entries.listed:
         if _words(entry.text) in by_words or entry.status not in _SHOWN:
@@ -231,15 +232,11 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
         for lesson in lessons
         if lesson.id not in covered
         and lesson.status is LessonStatus.ACTIVE
-        and not _contributor(lesson).startswith(CLONE)
+        and not lesson.contributor
         and _words(lesson.text) not in there
         and lesson.id not in ids
     )
     return TeamStatus(tuple(same), tuple(changed), tuple(new), own)
-
-
-def _contributor(lesson: Lesson) -> str:
-    return lesson.source.partition(":")[2].rpartition(":")[0]
 
 
 def rules_for_agents(entries: Entries, lines: Iterable[str]) -> list[str]:

@@ -51,6 +51,7 @@ class FileChange(Struct, frozen=True):
     asked: str
     decided: tuple[str, ...]
     resume: str
+    contributor: str = ""
 
 
 class FileHistory(Struct, frozen=True):
@@ -158,6 +159,7 @@ def _change(
         asked=line_of(asked),
         decided=tuple(dict.fromkeys(text for _, text in decided)),
         resume=resume_command(run),
+        contributor=run.contributor,
     )
 
 

@@ -141,3 +141,8 @@ class Lesson(Struct, frozen=True):
     ruled_out: str = ""
     history: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+
+    @property
+    def contributor(self) -> str:
+        """Name of who vouches for it; the owner has no name."""
+        return self.source.partition(":")[2].rpartition(":")[0]

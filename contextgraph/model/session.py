@@ -63,6 +63,7 @@ class Session(Struct, frozen=True):
     change: ChangeStatus
     resume: str = ""
     agents: "tuple[Session, ...]" = ()
+    contributor: str = ""
 
     @classmethod
     def of(cls, run: Trajectory, subagents: "tuple[Trajectory, ...]" = ()) -> "Session":
@@ -88,12 +89,13 @@ class Session(Struct, frozen=True):
             cost=sum(known) if known and len(known) == len(costs) else None,
             ending=run.ending,
             change=run.change,
+            contributor=run.contributor,
             agents=tuple(sorted(map(cls.of, subagents), key=lambda one: (one.started_at, one.id))),
         )
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Its outcome, agent, steps, time, tokens and cost in words, without what is not known."""
+        """Its outcome, agent, steps, time, tokens, cost and source in words, where known."""
         parts = (
             self.ending.text,
             self.agent,
@@ -101,6 +103,7 @@ class Session(Struct, frozen=True):
             "" if self.seconds is None else duration_text(self.seconds),
             "" if self.tokens is None else f"{self.tokens:,} tokens",
             "" if self.cost is None else f"${self.cost:,.2f}",
+            self.contributor and f"from {self.contributor}",
         )
         return tuple(filter(None, parts))
 

@@ -122,6 +122,30 @@ def test_a_proposal_is_a_branch_and_leaves_tree_and_index_alone(
     assert "  - shop/export.py" in text
 
 
+def test_the_lessons_of_a_named_source_are_listed_and_proposed_as_its_own(
+    checkout: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "carol.db"
+    done = Step(0, "", Action("bash", "ls"), "ok", user_message=RULE)
+    with AgentMemory.open(store) as memory:
+        for session in ("a", "b"):
+            said = RawTrajectory("claude-code", session, SHOP, "Begin", (done,), session=session)
+            memory.learn(said, source="carol")
+        (lesson,) = [one for one in memory.lessons.of(SHOP) if one.text == RULE]
+        memory.lessons.accept([lesson.id])
+    assert "from carol" in contextgraph("lessons", SHOP, "--store", store).out
+    assert "from carol" in contextgraph("sessions", "--store", store).out
+    assert "from carol" in contextgraph("last", SHOP, "--store", store).out
+    asked = ("--ask", "Who decides which of the options presented is chosen?")
+    assert contextgraph("check", *asked, "--store", store).code == 1
+    assert "nothing to propose" in team(store, "propose", "--all").err
+    assert team(store, "propose", lesson.id).code == 0
+    git(checkout, "merge", "-q", "contextgraph/lessons")
+    (file,) = (checkout / LESSONS_FOLDER).iterdir()
+    assert "by: carol" in file.read_text()
+    assert "speaker: carol" in file.read_text()
+
+
 def test_a_proposed_lesson_has_no_mark_that_an_agent_takes_for_its_own(
     store: Path, checkout: Path, tmp_path: Path
 ) -> None:
