@@ -390,7 +390,11 @@ def _loaded(
     general, configurations = _from_user(user)
     table, own_configurations = _from_project(folder)
     configurations |= own_configurations
-    variables = _from_environment(environment)
+    variables = {
+        key: _number(name, key, environment[name]) if key in NUMBERS else environment[name]
+        for key, name in _VARIABLES.items()
+        if environment.get(name)
+    }
     given = {key: value for key, value in flags.items() if value is not None}
     values = {**general, **table, **variables}
     name = given.get("configuration") or values.get("configuration") or DEFAULT
@@ -681,14 +685,6 @@ def _check_keys(where: str, table: Mapping[str, object], known: Sequence[str]) -
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
-    return {
-        key: _number(name, key, environment[name]) if key in NUMBERS else environment[name]
-        for key, name in _VARIABLES.items()
-        if environment.get(name)
-    }
 
 
 def _number(name: str, key: str, value: str) -> float:

@@ -74,6 +74,7 @@ from contextgraph.model import (
     MemoryContext,
     Methodology,
     MethodologyStatus,
+    Phase,
     PipelineStep,
     RecoveryCandidate,
     Remedy,
@@ -336,7 +337,8 @@ class MemoryRetriever:
     def _playbook(self, query: Query, degraded: dict[str, str]) -> RepositoryPlaybook | None:
         """Return what runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
-        if state.last_action or state.steps or not (state.repo or state.agent):
+        has_begun = state.last_action or state.steps or state.phase is Phase.SUBMITTING
+        if has_begun or not (state.repo or state.agent):
             return None
         playbook = self.playbooks.of(
             state.repo,

@@ -609,9 +609,8 @@ def shown_item(remedy: Remedy) -> ShownItem:
 def _why_shown(remedy: Remedy) -> str:
     """The evidence by which *remedy* passed each step of the pipeline."""
     why = remedy.why
-    where = "here" if why.scope is ScopeLevel.REPO else "in other repositories"
     parts = (
-        f"did so in {number_of(why.support, 'run')} {where}",
+        f"worked in {number_of(why.support, 'run')} in all",
         reason_of(why),
         caveat(why),
         f"probability {remedy.probability:.2f}" if remedy.probability else "",

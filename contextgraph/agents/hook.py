@@ -322,7 +322,8 @@ class _Responder:
         if name == "SessionStart":
             self._files.mark_used()
             self._start_background()
-        if not self._has_memory():
+        settings = self._settings
+        if not (os.path.exists(self._files.store) or os.path.isdir(settings.keyed_folder)):
             return {"systemMessage": _NOTHING_YET} if name == "SessionStart" else {}
         if self._files.is_silent(_SILENCE_MINUTES * 60) or not (ask := self._question()):
             return {}
@@ -358,11 +359,6 @@ class _Responder:
 
     def _taken(self, run: "LiveRun") -> str | None:
         return run.take(self._event.step())
-
-    def _has_memory(self) -> bool:
-        """Return True where there may be something to say."""
-        store, keyed = self._files.store, self._settings.keyed_folder
-        return os.path.exists(store) or os.path.isdir(keyed)
 
     def _start_background(self) -> None:
         """Start, in other processes, to learn what is new, and to copy a remote memory."""

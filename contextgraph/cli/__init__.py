@@ -127,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else [*arguments]
     if not given and sys.stdin.isatty() and sys.stdout.isatty():
         given = ["setup"]
+    if given[:1] == ["help"] and len(given) == 2 and given[1] != "all":
+        given = [given[1], "--help"]
     code = 0
     try:
         if not given:

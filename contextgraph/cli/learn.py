@@ -799,10 +799,11 @@ class _Results:
                 f"; {learned - new:,} beside were known, or are copies" if learned > new else ""
             )
             sessions = _sessions(new, self.helpers[LearnStatus.CREATED])
-            warn(f"{sessions} learned in {seconds:.0f} s{others}")
-            if left := unread.failed + unread.not_understood + unread.skipped:
-                parts = {"without sessions": unread.skipped, "damaged": unread.failed}
-                parts["of an unknown version"] = unread.not_understood
+            if learned:
+                warn(f"{sessions} learned in {seconds:.0f} s{others}")
+            # What a client keeps beside its sessions is nothing that is missed.
+            if left := unread.failed + unread.not_understood:
+                parts = {"damaged": unread.failed, "of an unknown version": unread.not_understood}
                 why = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
                 warn(f"{left:,} left out ({why}); `contextgraph learn FOLDER` names each")
         elif self.as_json:

@@ -16,10 +16,10 @@ from contextgraph.cli.commands import (
     option,
     repository_here,
 )
-from contextgraph.cli.output import FAILED, emit, print_text, warn
+from contextgraph.cli.output import FAILED, emit, fail, print_text, warn
 from contextgraph.model import LessonKind, LessonStatus
 from contextgraph.service.records import lesson_record
-from contextgraph.text import dice, gives_instructions, number_of, one_line, stems
+from contextgraph.text import dice, gives_instructions, neutral, number_of, one_line, stems
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
@@ -113,7 +113,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         of_which = f"none of {number_of(len(known), 'lesson')}"
         print(of_which if known else "no lesson waits for review")
     else:
-        _print(listed, page, len(waiting), missing)
+        _print(listed, page, len(waiting), missing, here)
 
 
 def _listed(
@@ -156,11 +156,15 @@ def _print(
     page: int,
     proposed: int,
     missing: Mapping[str, Sequence[str]],
+    here: str,
 ) -> None:
     """Print ten of the lessons *listed*, and how many are left and *proposed*.
 
-    *missing* is what is gone, by the id of the lesson that names it.
+    *missing* is what is gone, by the id of the lesson that names it. Those of another repository
+    than the one *here* name it.
     """
+    if page > (pages := max(1, -(-len(listed) // _AT_ONCE))):
+        fail(f"--page {page}: there {'is 1 page' if pages == 1 else f'are {pages} pages'}")
     from contextgraph.knowledge.headings import by_heading
 
     start, shown = (page - 1) * _AT_ONCE, ""
@@ -179,6 +183,7 @@ def _print(
             one.origin,
             one.contributor and f"from {one.contributor}",
             number_of(one.sessions, "session") if one.sessions > 1 else "",
+            one.repo if one.repo != here else "",
             one.id,
         )
         print_text(one.text, indent=2)
@@ -222,8 +227,8 @@ def _review(
             "superseded": int(bool(supersede[0]) and memory.lessons.supersede(*supersede)),
             "undone": memory.lessons.undo(undo),
         }
-    if not known.issuperset(filter(None, named)):
-        warn("some of these lessons are not in the memory")
+    if unknown := [id_ for id_ in named if id_ and id_ not in known]:
+        warn(f"no lesson {', '.join(map(neutral, unknown))} in the memory")
     common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items() if count))
     if not any(done.values()):
         raise click.exceptions.Exit(FAILED)

@@ -187,7 +187,10 @@ def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
     counts = stats.counts
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
-    rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
+    rows += [
+        (f"runs {outcome}, as their logs say", counts.outcomes[outcome])
+        for outcome in sorted(counts.outcomes)
+    ]
     changed = {
         change: count for change, count in counts.changes.items() if change != "unknown" and count
     }
@@ -289,6 +292,8 @@ def receipt(
         print(f"{html}: {number_of(len(given[-limit:]), 'answer')}")
     else:
         common.answer(record, partial(_show_receipt, given[-limit:], figures, since, until))
+        if (more := len(given) - limit) > 0 and not common.as_json:
+            print_text((f"{more} earlier: --limit {len(given)}", "dim"))
     if failures:
         warn(f"{number_of(len(failures), 'hook call')} failed, the last: {failures[-1]}")
 
@@ -348,7 +353,7 @@ def period_record(since: datetime, until: datetime | None) -> "dict[str, Json]":
 def show_figures(figures: "AdviceFigures", since: datetime, until: datetime | None) -> None:
     """Print the figures of what was shown in a period, in a sentence."""
     from contextgraph.cli.installation import connected
-    from contextgraph.model import steps_text
+    from contextgraph.model import cost_text, steps_text
 
     day = f"since {since:%Y-%m-%d %H:%M}" + (f" until {until:%Y-%m-%d %H:%M}" if until else "")
     if not figures.shown:
@@ -359,8 +364,10 @@ def show_figures(figures: "AdviceFigures", since: datetime, until: datetime | No
         print(f"no advice was given {day}; {then}")
         return
     counted = f"{figures.shown} shown, {figures.followed} followed, {figures.cleared} cleared"
-    known = f", at most {steps_text(figures.ceiling)}" if figures.known else ", no result known yet"
-    said = f"{counted}, {figures.tokens:,} tokens; saved {figures.saved_text}{known}"
+    saved = f"saved {figures.saved_text}, at most {steps_text(figures.ceiling)}"
+    if not figures.known:
+        saved = f"no result known yet; it cost {cost_text(figures)} to read"
+    said = f"{counted}, {figures.tokens:,} tokens; {saved}"
     print_text((f"Advice {day}: {said}", "bold"))
 
 

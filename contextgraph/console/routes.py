@@ -285,7 +285,7 @@ def _session_tiles(memory: AgentMemory, lately: model.SessionFilter) -> list[Til
     cost = sum(one.cost or 0.0 for one in newest)
     spent = [f"${cost:,.2f}" if cost else "", of_all]
     return [
-        ("sessions", f"{facets.total:,}", ", ".join(ended)),
+        ("sessions", f"{facets.total:,}", f"{', '.join(ended)}; guessed where no log says it"),
         ("tokens", short_count(tokens) if tokens else "–", " ".join(filter(None, spent))),
     ]
 
@@ -307,11 +307,13 @@ def _lesson_tile(lessons: Sequence[model.Lesson], since: datetime) -> Tile:
 def _tiles(advice: model.AdviceFigures) -> list[Tile]:
     known = f"of {advice.known:,} with a known end"
     most = f"net, estimated; at most {model.steps_text(advice.ceiling)}"
+    if not advice.known:
+        most = f"no result known yet; it cost {model.cost_text(advice)} to read"
     return [
         ("advice shown", f"{advice.shown:,}", f"{advice.at_errors:,} at errors"),
         ("followed", f"{advice.followed:,}", "an item was tried"),
         ("errors cleared after it", f"{advice.cleared:,}", known),
-        ("saved", advice.saved_text, most),
+        ("saved", advice.saved_text if advice.known else "–", most),
     ]
 
 

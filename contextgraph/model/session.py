@@ -163,6 +163,11 @@ class AdviceFigures(Struct, frozen=True):
         return steps_text(self.saved)
 
 
+def cost_text(figures: AdviceFigures) -> str:
+    """Return the steps that reading took, where it is not known yet what they saved."""
+    return steps_text(-figures.saved).removeprefix("+")
+
+
 def steps_text(saved: float) -> str:
     """Return a number of steps that were saved, with sign and unit."""
     shown = round(saved, 1)

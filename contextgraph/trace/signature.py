@@ -99,16 +99,6 @@ TOX = _failed_test(
 )
 
 
-def _tests_ran(text: str) -> bool:
-    """True where *text* shows that pytest, unittest or a relative ran to a verdict."""
-    return (
-        (" in " in text and _SUMMARY.search(text, max(0, len(text) - 5000)) is not None)
-        or "test session starts" in text
-        or "short test summary info" in text
-        or ("Ran " in text and _RAN.search(text) is not None)
-    )
-
-
 def _pytest_failure(text: str) -> Finding | None:
     """The first failed, broken or uncollected test that a report of pytest names."""
     if "INTERNALERROR>" in text and (match := _INTERNAL.search(text)):
@@ -735,7 +725,14 @@ def _found(text: str, kind: ActionKind, *, is_display: bool) -> Finding | None:
         return first_in(_OF_GIT, text)
     if finding := first_in(_TESTS, text):
         return finding
-    return None if _tests_ran(text) else first_in(_PROGRAMS, _after_passed_tests(text))
+    # pytest, unittest or a relative ran to a verdict.
+    has_tests = (
+        (" in " in text and _SUMMARY.search(text, max(0, len(text) - 5000)))
+        or "test session starts" in text
+        or "short test summary info" in text
+        or ("Ran " in text and _RAN.search(text))
+    )
+    return None if has_tests else first_in(_PROGRAMS, _after_passed_tests(text))
 
 
 def _is_display(reading: ActionReading) -> bool:

@@ -73,7 +73,7 @@ def test_advice_is_quarantined_by_hand(store: Path) -> None:
     # One of the three runs was shown; the others cite the same advice.
     assert contextgraph(*task).records[0]["similar_cases"] == []
     unknown = call("quarantine", store, identity="mth_unknown")
-    assert (unknown.code, "no methodology or advice mth_unknown" in unknown.err) == (1, True)
+    assert (unknown.code, "no advice mth_unknown in this memory" in unknown.err) == (1, True)
 
 
 def test_advice_of_one_of_several_sources_says_so(store: Path, tmp_path: Path) -> None:

@@ -109,6 +109,11 @@ def test_the_package_can_be_run_as_a_module() -> None:
     assert _python("-m", "contextgraph", "--version").stdout.startswith("contextgraph ")
 
 
+def test_the_help_of_a_command_is_that_of_its_option() -> None:
+    assert contextgraph("help", "last").out == contextgraph("last", "--help").out
+    assert "No such command 'nosuch'" in contextgraph("help", "nosuch").err
+
+
 def test_without_a_terminal_setup_is_named_with_what_it_needs() -> None:
     result = contextgraph()
     assert (result.code, "setup --yes" in result.err) == (2, True)

@@ -547,6 +547,26 @@ def test_a_sub_agent_that_was_compacted_gets_the_remedy_again(store: Path, proje
     assert shown(failure(project, agent_id="a1"), store)
 
 
+def test_a_turn_that_ends_without_a_start_brings_no_playbook(
+    tested: Path, project: Path, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "talk.jsonl"
+    lines = [line for line in session(project, "") if line["type"] == "user"][:1]
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    stop = started(project, hook_event_name="Stop", transcript_path=str(transcript))
+    assert "tests run with" not in answer(json.dumps(stop), str(tested))
+    assert given(tested) == []
+
+
+def test_the_receipt_says_how_many_answers_are_earlier(tested: Path, project: Path) -> None:
+    for number in range(3):
+        shown(started(project, session_id=f"s{number}"), tested)
+    assert "2 earlier: --limit 3" in contextgraph("receipt", "--limit", "1", "--store", tested).out
+    listed = contextgraph("receipt", "--store", tested).out
+    assert "no result known yet; it cost " in " ".join(listed.split())
+    assert "earlier" not in listed
+
+
 def test_a_session_begins_with_the_pinned_notes_of_the_repository(
     tmp_path: Path, project: Path
 ) -> None:

@@ -122,6 +122,7 @@ def test_where_nothing_is_listed_or_proposed_that_is_said(store: Path, tmp_path:
     at = ("--store", store)
     listed = contextgraph("lessons", *at).out
     assert "these are of other repositories" in listed.splitlines()[0]
+    assert " · acme/shop · lesson_" in listed
     nothing = contextgraph("lessons", "acme/shop", "--propose", tmp_path / "CLAUDE.md", *at)
     assert (nothing.out, "nothing to propose" in nothing.err) == ("", True)
 
@@ -141,6 +142,8 @@ def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     first = contextgraph("lessons", "acme/shop", *at).out
     assert (first.count(f"  {always}"), "2 more: --page 2" in first) == (10, True)
     assert "1 proposed, not shown to agents" in first
+    beyond = contextgraph("lessons", "acme/shop", "--page", "3", *at)
+    assert (beyond.code, "--page 3: there are 2 pages" in beyond.err) == (1, True)
     second = contextgraph("lessons", "acme/shop", "--page", "2", *at).out
     assert second.count(f"  {always}") == 2
     assert unsure in contextgraph("lessons", "acme/shop", "--all", *at).out
@@ -269,7 +272,7 @@ def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     replaced = contextgraph("lessons", "--supersede", other["id"], "--by", one["id"], *at)
     assert "1 superseded" in replaced.out
     unknown = contextgraph("lessons", "--reject", "lesson_unknown", *at)
-    assert (unknown.code, "not in the memory" in unknown.err) == (1, True)
+    assert (unknown.code, "no lesson lesson_unknown in the memory" in unknown.err) == (1, True)
     assert contextgraph("lessons", "--edit", one["id"], *at).code == 2
 
 

@@ -161,13 +161,16 @@ def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
             )
             facts = LessonFacts(LessonKind.DECISION, Origin.SAID, evidence=said, is_active=True)
             memory.lessons.keep([NewLesson(text, facts)], "acme/shop")
+        counted = tuple(Quotation(f"{number}", "", f"s{number}", 0, NOON) for number in range(9))
+        facts = LessonFacts(LessonKind.RULE, Origin.COUNTED, evidence=counted, is_active=True)
+        memory.lessons.keep([NewLesson("People refused `git push`.", facts)], "acme/shop")
     (home / ".claude" / "projects" / "shop" / "broken.jsonl").write_text("not json")
     done = contextgraph("setup", "--yes", "--no-agents")
     assert "5 sessions with 1 sub-agent" in done.out
     costly = "4 tasks lost 4 steps"
     assert f"Costliest: {costly} to ModuleNotFoundError" in done.out
     assert f"{costly}: ModuleNotFoundError" in contextgraph("stats").out
-    assert "Said most, in 2 sessions:\n  Round invoices once." in done.out
+    assert "Said most, in 2 sessions, in acme/shop:\n  Round invoices once." in done.out
     assert "From now on" in done.out
     assert "methodolog" not in done.out + done.err
     (left,) = [line for line in done.err.splitlines() if "left out" in line]
@@ -190,7 +193,8 @@ def test_the_card_never_cuts_a_decision(home: Path) -> None:
         assert long in " ".join(shown.split())
         assert "…" not in shown
         keep("Ship on Mondays.")
-        assert "Decided:\n  Ship on Mondays." in contextgraph("setup", "--yes", "--no-agents").out
+        again = contextgraph("setup", "--yes", "--no-agents").out
+        assert "Decided, in acme/shop:\n  Ship on Mondays." in again
 
 
 def test_no_agents_only_learns(home: Path, tmp_path: Path) -> None:

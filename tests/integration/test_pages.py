@@ -158,7 +158,7 @@ def test_what_was_decided_about_a_subject_is_found(console: Person) -> None:
 
 def test_why_something_was_shown_stands_beside_it(console: Person) -> None:
     console.click("Advice")
-    answered(console, "set `PYTHONPATH=lib`", "Why: did so in 4 runs here", "cleared")
+    answered(console, "set `PYTHONPATH=lib`", "Why: worked in 4 runs in all", "cleared")
 
 
 def test_what_happened_in_a_failed_session_is_said_first(console: Person) -> None:

@@ -139,7 +139,7 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
 
     assert said.steps
     assert "ModuleNotFoundError" in listed
-    assert "Why: did so in 4 runs here; 3 of 3 tasks with this message here" in listed
+    assert "Why: worked in 4 runs in all; 3 of 3 tasks with this message here" in listed
     assert "probability 0." in listed
     assert "Earlier runs: set `PYTHONPATH=lib`" in unescape(listed)
     assert "PYTHONPATH=lib" in listed

@@ -99,7 +99,7 @@ def report(
 def quarantine(memory: AgentMemory, identity: _Advice) -> Record:
     """Never show a methodology, or advice (`adv_…`), again."""
     if not memory.quarantine(identity):
-        raise NotFoundError(f"no methodology or advice {identity}")
+        raise NotFoundError(f"no advice {identity} in this memory")
     return {"advice": identity, "status": "quarantined", "quarantined": True}
 
 
@@ -107,7 +107,7 @@ def quarantine(memory: AgentMemory, identity: _Advice) -> Record:
 def release(memory: AgentMemory, identity: _Advice) -> Record:
     """Show a methodology, or advice (`adv_…`), again, despite reports against it."""
     if not memory.release(identity):
-        raise NotFoundError(f"no methodology or advice {identity}")
+        raise NotFoundError(f"no advice {identity} in this memory")
     return {"advice": identity, "status": "released", "quarantined": False}
 
 
