@@ -27,7 +27,7 @@ from contextgraph.config import (
 )
 from contextgraph.system.processes import ASKED, start_detached
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import masked_name, number_of
+from contextgraph.text import masked_name, neutral, number_of
 
 if TYPE_CHECKING:
     from contextgraph.agents.live import LiveRun
@@ -229,7 +229,7 @@ def answer(text: str, store: str | None = None, tenant: str | None = None) -> st
     Never raises: the reason of a failure is appended to a file that ``contextgraph doctor`` names.
     """
     settings, fields = Settings(), None
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         fields = json.loads(text)
     try:
         settings = load_settings(environment_of_hooks(), store=store or None, tenant=tenant)
@@ -311,6 +311,8 @@ class _Responder:
             ignored = f"hooks ignore {', '.join(names)}; set this in {user_settings_file()}"
             said = output.get("systemMessage")
             output["systemMessage"] = f"{said}; {ignored}" if said else f"ContextGraph: {ignored}"
+        if said := output.get("systemMessage"):  # agents keep it in the log, which they may read
+            output["systemMessage"] = neutral(f"{said}")
         return output
 
     def _answered(self) -> _Output:
@@ -496,9 +498,11 @@ class _Responder:
         from contextgraph.system.intake import opened
 
         log = self._event.log
-        if not os.path.isfile(log):  # OpenHands has a folder
-            run = next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+        if os.path.isdir(log):  # of OpenHands
+            run = next(read(log, on_error=_ignore, on_skip=_ignore), None)
             return run.steps if run else ()
+        if not os.path.isfile(log):
+            return ()
         with opened(log) as file:
             content = file.readline(_MOST_BYTES)
             if (size := os.path.getsize(log)) > _MOST_BYTES:

@@ -244,7 +244,8 @@ def _print_proposed(path: Path, listed: "Sequence[Lesson]") -> None:
 def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     """Return a diff that adds at most ten rules to *path* that it does not have.
 
-    Rules that hold for any work: repeated, or accepted by a person.
+    Rules that hold for any work: repeated, or accepted by a person. None of another source, and no
+    instruction to the reader: agents load the file.
     """
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = [{*stems(line)} for line in before.splitlines()]
@@ -253,10 +254,11 @@ def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
         is_sure = one.sessions > 1 or any("accepted" in line for line in one.history)
         own = {*stems(one.text)}
         is_known = any(dice(own, words) >= _SAME or own <= words for words in known)
-        if one.kind is not LessonKind.RULE or not is_sure or is_known:
+        is_own = not one.contributor and not gives_instructions(one.text)
+        if one.kind is not LessonKind.RULE or not (is_sure and is_own) or is_known:
             continue
         if one.status is LessonStatus.ACTIVE and len(added) < _MOST_PROPOSED:
-            added.append(f"- {' '.join(one.text.split())}")
+            added.append(f"- {' '.join(neutral(one.text).split())}")
             known.append(own)
     if not added:
         return ""

@@ -394,7 +394,8 @@ class GitFolder(Struct, frozen=True):
             if tree:
                 shared = [name for name in os.listdir(self.git) if name.startswith("sharedindex.")]
                 for name, path in (("index", self._index()), *((one, one) for one in shared)):
-                    with suppress(FileNotFoundError), opened(os.path.join(self.git, path)) as file:
+                    # A pipe or a device is no index.
+                    with suppress(OSError), opened(os.path.join(self.git, path)) as file:
                         Path(own, name).write_bytes(file.read())
                         # By the time of the index git knows which files it has to read again.
                         times = os.fstat(file.fileno())

@@ -671,7 +671,8 @@ def test_a_hook_waits_for_no_pipe(store: Path, project: Path, tmp_path: Path, pl
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     compacted = started(project, source="compact", transcript_path=str(paths["log"]))
-    for event in (compacted, failure(project), command(project, "cat b.py")):
+    stopped = {**compacted, "hook_event_name": "Stop"}
+    for event in (compacted, failure(project), command(project, "cat b.py"), stopped):
         _in_process(store, json.dumps(event))
 
 
