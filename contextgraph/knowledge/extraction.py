@@ -24,6 +24,7 @@ from contextgraph.knowledge.sentences import (
 )
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
+from contextgraph.system.intake import loads
 from contextgraph.text import compiled, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.ordered import left_alone
@@ -68,10 +69,17 @@ _PASTED = regex(
     |https?://\S+\s*$|[~./@][\w./-]+\s*$|\S*/\S*/\S+\s*$)""",
     re.VERBOSE,
 )
+# A diff, whose lines begin with marks; a blank one may have lost its own.
+_DIFF = regex(
+    r"^(?:diff --git |@@ -\d|--- \S.*\n\+\+\+ ).*"
+    r"(?:\n(?:[-+ @\\]|index |new |deleted ).*|\n(?=\n))*",
+    re.MULTILINE,
+)
 # What follows such a line was written by another.
 _PASTE_FOLLOWS = regex(
     r"(?:reviews?|comments?|says?|said|wrote|errors?|logs?|output|results?|message|prints?|shows?"
-    r"|got|seeing|this|these(?: \d+)?|following)[^.!?\n]{0,40}:\s*$",
+    r"|got|seeing|this|these(?: \d+)?|following)[^.!?\n]{0,40}:\s*$"
+    r"|^\[Pasted text #\d+[^\]\n]*\]\s*$|^\S+ commented\b[^.!?\n]{0,40}$",
     re.IGNORECASE,
 )
 _REVIEW = regex(
@@ -85,6 +93,7 @@ _FINDING = regex(r"[⚠✅❌❗🔴🟡🟢]|\s{2,}(?:[-•]|\d+[.)])\s|:\s+\d+
 # A terminal breaks a line within a sentence and indents the rest; a reviewer advises politely.
 _COPIED = regex(r"^.{60,}\n {1,4}[^\W\d_]|\b[Cc]onsider [a-z]+ing\b", re.MULTILINE)
 _QUOTED = regex(r"[\"“]([^\"”\n]{15,})[\"”]")
+_CITED = regex(r"(?<=:)\s*[\"“][^\"”\n]{15,}[\"”]")
 _STRAIGHT, _CURLY = regex(r"\w'\w"), regex(r"\w’\w")
 
 _SENTENCE = regex(
@@ -366,7 +375,7 @@ def _marked(before: str, answer: str) -> list[str]:
 def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
     """Return what a person typed, without pasted or quoted text."""
     agent = _normal(before)
-    message = _BLOCK.sub("\n", said)
+    message = _CITED.sub(" …", _DIFF.sub("\n", _BLOCK.sub("\n", said)))
     message = _QUOTED.sub(lambda match: " " if _normal(match[1]) in agent else match[0], message)
     if (
         _PROGRAM.search(said)
@@ -377,7 +386,7 @@ def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
     lines, pasted = list[str](), False
     for paragraph in re.split(r"\n\s*\n", message):
         # The paragraph after "a reviewer says:" is what they say.
-        is_pasted, pasted = pasted or pasted_whole(paragraph), False
+        is_pasted, pasted = pasted or pasted_whole(paragraph) or _is_json(paragraph), False
         typed = _FINDING.split(paragraph, 1)[0]
         for line in [] if is_pasted else typed.split("\n"):
             normal = _normal(line)
@@ -404,6 +413,16 @@ def _own_words(said: str, answers: Sequence[Answer]) -> str:
 def _is_pasted(paragraph: str, *, is_straight: bool) -> bool:
     """Return True for a *paragraph* of another; who types straight quotes types no curly ones."""
     return bool(_COPIED.search(paragraph) or (is_straight and _CURLY.search(paragraph)))
+
+
+def _is_json(paragraph: str) -> bool:
+    """Return whether *paragraph* is an object or a list of a program."""
+    if not paragraph.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        return isinstance(loads(paragraph), dict | list)
+    except ValueError:
+        return False
 
 
 def _last_question(before: str) -> str:

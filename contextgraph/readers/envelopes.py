@@ -57,6 +57,11 @@ _PROGRAM_STARTS = (
 )
 # As in "PostToolUse:Edit hook feedback:".
 _HOOK_START = regex(r"[A-Z][A-Za-z]+(?::\S+)? hook (?:feedback|error|context|blocking error)\b")
+# A file that a person named with @, as Claude Code reads it for them.
+_CALLED = regex(
+    r"^(?:Called the \w+ tool with the following input:|Result of calling the \w+ tool:)",
+    re.MULTILINE,
+)
 INTERRUPTED = "[Request interrupted by user"
 DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
@@ -73,11 +78,13 @@ def said(message: str) -> str:
     """
     if message.startswith(_PROGRAM_STARTS) or _HOOK_START.match(message):
         return ""
+    if called := _CALLED.search(message):
+        message = message[: called.start()].rstrip()
     if "<" not in message:
         return message
     name, arguments = _tag("command-name", message), _tag("command-args", message)
-    if name is not None and arguments:
-        return f"{name} {arguments}"
+    if name is not None and (arguments or is_command(message)):
+        return f"{name} {arguments}" if arguments else ""  # what follows is its expansion
     return _WORDS_TAG.sub("", _without_tags(message)).strip()
 
 

@@ -39,7 +39,14 @@ from contextgraph.readers.conversation import (
     time_in,
     without,
 )
-from contextgraph.readers.envelopes import DENIED, INTERRUPTED, coalesce, output_in, said_at_denial
+from contextgraph.readers.envelopes import (
+    DENIED,
+    INTERRUPTED,
+    coalesce,
+    is_command,
+    output_in,
+    said_at_denial,
+)
 from contextgraph.readers.format import (
     EmptyRunError,
     Format,
@@ -145,6 +152,8 @@ def _results_in(line: object) -> Iterator[object]:
 
 # Of denied calls.
 _BY_PERSON = "user-rejected"
+# A person needs longer to type a prompt after a slash command than its program to expand that.
+_EXPANDED = timedelta(seconds=1)
 _TOOLS_OF_OTHERS = ("mcp__", "Web")
 
 
@@ -153,6 +162,7 @@ class _ClaudeSession(Struct):
 
     *queued* are prompts that were typed while the agent worked, and of which no line says yet how
     they reached it. *usages* are the tokens of each reply. *origin* is the session that it forks.
+    *command* is a slash command in the line before.
     *below* counts the lines of other folders in a repository, as its branch says.
     *tools* are the names of the called tools by the ids of their calls. *opened_at* is when the log
     says that it was opened, before its messages: a fork begins with copies, and their times.
@@ -171,6 +181,7 @@ class _ClaudeSession(Struct):
     opened_at: datetime | None = None
     origin: "_ClaudeSession | None" = None
     is_in_repository: bool = False
+    command: UserMessage | None = None
 
     def add(self, kind: str, row: Row, message: Row, turns: Sequence[Turn]) -> None:
         """Take in a line of a *kind*, its *message* and its *turns*."""
@@ -193,6 +204,19 @@ class _ClaudeSession(Struct):
             self._place(text(row, "cwd"), bool(row.get("gitBranch")))
         if kind == "result":
             self.ending = text(row, "subtype")
+
+    def without_expansion(self, turns: list[Turn]) -> list[Turn]:
+        """Return the *turns* of a line without what its program made of a slash command before."""
+        if self.command and turns and isinstance(turns[0], UserMessage):
+            times = (self.command.time, turns[0].time)
+            since = times[1] - times[0] if times[0] and times[1] else _EXPANDED
+            turns = turns if since >= _EXPANDED else []
+        self.command = None
+        for number, turn in enumerate(turns):
+            if isinstance(turn, UserMessage) and is_command(turn.text):
+                self.command = turn
+                return turns[: number + 1]
+        return turns
 
     def _place(self, folder: str, has_branch: bool) -> None:
         """Take in the folder of a line."""
@@ -275,6 +299,7 @@ def claude_runs(
         # The id of a reply outlasts those of its lines.
         reply = loose_text(message, "id") or id_
         turns = list(of_message(_claude_turns(kind, row, message, session.tools, place), reply))
+        turns = session.without_expansion(turns)
         session.add(kind, row, message, turns)
         tree = trees.get(session.agent) or trees.setdefault(session.agent, Tree())
         # What was compacted hangs together by a parent of its own.

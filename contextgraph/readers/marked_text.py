@@ -368,10 +368,11 @@ def specstory_runs(page: str, place: Place) -> Iterator[RawTrajectory | ReadErro
 def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_Turn]]]:
     """Each session of a page: what is known of it, and its turns."""
     facts = {"agent": SPECSTORY, "session": PurePath(place.file).stem, "folder": _folder(place)}
-    turns, end = list[_Turn](), None
-    for line in page.splitlines():
-        if end:
-            end = None if end.search(line) else end
+    turns, lines = list[_Turn](), page.splitlines()
+    quoted = _quoted_lines(lines)
+    for number, line in enumerate(lines):
+        if number in quoted:
+            pass
         elif session := _SESSION.fullmatch(line):
             if turns:
                 yield facts, turns
@@ -382,13 +383,30 @@ def _sessions(page: str, place: Place) -> Iterator[tuple[dict[str, str], list[_T
         elif spoken := _SPEAKER.fullmatch(line):
             turns.append(_turn(spoken))
             continue
-        elif line.startswith(_THOUGHT):  # what it quotes opens nothing
-            end = None if _THOUGHT_END.search(line) else _THOUGHT_END
-        elif _TOOL.match(line):
-            end = _TOOL_END
         if turns:
             turns[-1].lines.append(line)
     yield facts, turns
+
+
+def _quoted_lines(lines: Sequence[str]) -> set[int]:
+    """Return the numbers of the *lines* of thoughts and tools, which open no turn.
+
+    A tool may print a page, or an end of its own: SpecStory writes no end that has no beginning,
+    so the tool before such an end, below a blank line, reaches to it.
+    """
+    inside, depth, begun, in_thought = set[int](), 0, len(lines), False
+    for number, line in enumerate(lines):
+        if in_thought or (depth == 0 and line.startswith(_THOUGHT)):
+            inside.add(number)
+            in_thought = not _THOUGHT_END.search(line)
+        elif _TOOL.match(line):
+            begun = begun if depth else number
+            depth += 1
+        elif _TOOL_END.match(line) and (depth or not lines[number - 1]):
+            depth = max(0, depth - 1)
+            if depth == 0:
+                inside.update(range(begun, number + 1))
+    return inside | {*range(begun, len(lines))} if depth else inside
 
 
 def session_shown(file: Path) -> str:

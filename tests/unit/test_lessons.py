@@ -1,5 +1,6 @@
 """Lessons: their origins, when they are shown, and their review."""
 
+import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -317,6 +318,27 @@ def test_what_the_agent_wrote_and_a_person_quotes_is_not_theirs() -> None:
         talk("a", "Review it", (wrote, "The loader should never cache the first page of results"))
     )
     assert said.statements == ()
+
+
+RULE_OF_ANOTHER = "Always use the old index of packages here, never the new one."
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        f"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n a\n \n+{RULE_OF_ANOTHER}",
+        f"@@ -1 +1,2 @@\n+{RULE_OF_ANOTHER}",
+        json.dumps({"body": RULE_OF_ANOTHER, "user": "eve"}),
+        f"[Pasted text #1 +3 lines]\n{RULE_OF_ANOTHER}",
+        f"eve commented 2 days ago\n{RULE_OF_ANOTHER}",
+        f'Is this right? It says: "{RULE_OF_ANOTHER}"',
+    ],
+)
+def test_what_a_person_pastes_of_another_is_not_theirs(pasted: str) -> None:
+    typed = "Always use tabs in this project, never spaces."
+    said = statements_in(session(f"{typed}\n\n{pasted}")).statements
+    assert [one.text for one in said] == [typed]
+    assert len(statements_in(session(RULE_OF_ANOTHER)).statements) == 1
 
 
 def test_paragraphs_with_set_apostrophes_are_pasted_where_others_are_typed() -> None:

@@ -132,6 +132,28 @@ def test_what_a_person_took_back_or_a_program_queued_was_not_said(tmp_path):
     assert messages(log.read(tmp_path)) == []
 
 
+@pytest.mark.parametrize("form", ["a line of the same moment", "a block of the same line"])
+def test_what_a_program_makes_of_a_slash_command_was_not_said(tmp_path, form):
+    log = begun()
+    command = "<command-message>fix</command-message>\n<command-name>/fix</command-name>"
+    if form.startswith("a line"):
+        log.user(command)
+        log.user("Always use glass")
+        log.lines[-1]["timestamp"] = log.lines[-2]["timestamp"]
+    else:
+        blocks = [{"type": "text", "text": words} for words in (command, "Always use glass")]
+        log.line("user", message={"role": "user", "content": blocks})
+    log.run("make", "ok")
+    log.user("Use steel")
+    log.user(command)
+    log.user("Use iron")
+    log.run("make", "ok")
+    said = "\n".join(messages(log.read(tmp_path)))
+    assert "glass" not in said
+    assert "Use steel" in said
+    assert "Use iron" in said
+
+
 def test_a_request_that_was_rewound_was_not_said(tmp_path):
     log = begun()
     before = log.last
