@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from contextgraph.cli import here
 from contextgraph.cli.commands import Common, argument, common_options, described
-from contextgraph.cli.output import DONE, emit
+from contextgraph.cli.output import DONE, emit, warn
 from contextgraph.service.operations import Operation, TokenScope, operations
 from contextgraph.text import mask_secrets
 
@@ -155,7 +155,11 @@ def _print(common: Common, operation: Operation, given: Mapping[str, Any]) -> in
             lines = last[operation.lines] if operation.lines else [last]
             for line in lines:  # type: ignore[union-attr]
                 emit(line)  # type: ignore[arg-type]
-    return DONE if last is None else operation.exit_code(last)
+    code = DONE if last is None else operation.exit_code(last)
+    if code and (repo := given.get("repo")):
+        listed = "`contextgraph sessions` lists the repositories there are"
+        warn(f"{operation.name}: nothing is known of it in {repo}; {listed}")
+    return code
 
 
 def _subject(common: Common, operation: Operation) -> "Settings | KeyedMemory":

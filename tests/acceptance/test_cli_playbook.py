@@ -98,6 +98,7 @@ def test_a_command_that_no_run_gave_is_said_to_be_unknown(store: Path) -> None:
 def test_an_unknown_repository_is_an_error(store: Path, name: str, given: dict[str, str]) -> None:
     result = call(name, store, repo="acme/other", **given)
     assert (result.code, len(result.records)) == (1, 1)
+    assert "nothing is known of it in acme/other" in result.err
 
 
 def test_the_doctor_lists_what_the_checkout_no_longer_has_or_changed(
