@@ -126,18 +126,35 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         if (selected or notes) and not yes:
             _confirm(selected, len(notes))
         common.note_shown(memory, forgetting=True)
-        # What else a session or a source has is of no age.
-        whole: tuple[Sequence[str], ...] = ((), ()) if older_than else (session or (), source or ())
+        # What else a session, a source or a repository has is of no age.
+        whole = {
+            "sessions": [] if older_than else session or [],
+            "sources": [] if older_than else source or [],
+            "repos": [] if older_than else repo or [],
+        }
         gone = tuple(run.id for run in selected)
         _remove_beside(common, memory, gone, notes)
-        removed = memory.forget(gone, notes=notes, sessions=whole[0], sources=whole[1])
+        removed = memory.forget(gone, notes=notes, **whole)
         kept = _written_again(common, memory)
+    _report(common, selected, len(notes), removed, kept)
+
+
+def _report(
+    common: Common,
+    selected: "Sequence[Trajectory]",
+    notes: int,
+    removed: int,
+    kept: "Sequence[str]",
+) -> None:
+    """Say what was removed, of the runs *selected*, and which exported files have it yet."""
     if kept:
         warn(f"exported before, and not changed: {', '.join(map(neutral, kept))}")
-    counted = [number_of(removed, "run"), *([number_of(len(notes), "note")] if notes else [])]
+    if selected and not removed:
+        fail(f"{number_of(len(selected), 'run')} changed meanwhile, and stay: repeat the command")
+    counted = [number_of(removed, "run"), *([number_of(notes, "note")] if notes else [])]
     text = f"removed {' and '.join(counted)} and everything that only they support"
     forgotten: list[Json] = [record_of(run) for run in selected]
-    common.answer({"forgotten": removed, "notes": len(notes), "trajectories": forgotten}, text)
+    common.answer({"forgotten": removed, "notes": notes, "trajectories": forgotten}, text)
     if removed and not common.as_json:
         names = sorted({run.repo for run in selected if run.repo})
         warn(
@@ -161,14 +178,20 @@ def _forget_key(common: Common, key: str, *, yes: bool) -> None:
 def _remove_beside(
     common: Common, memory: "AgentMemory", runs: tuple[str, ...], notes: "Sequence[str]"
 ) -> None:
-    """Remove *runs* and *notes* from files here that the memory does not change itself."""
+    """Remove *runs* and *notes* from files here that the memory does not change itself.
+
+    Names those that were exported and are not there: they may have been moved.
+    """
     from contextgraph.agents.distilling import DistilLog
     from contextgraph.memory.exported import Exports
     from contextgraph.model import Holdings
 
     DistilLog(common.settings()).forget(runs)
+    exports = Exports(common.settings())
+    if moved := exports.missing():
+        warn(f"exported before, and not there now: {', '.join(map(neutral, moved))}")
     if memory.is_service:  # which knows its own files alone
-        Exports(common.settings()).remove(Holdings(runs, tuple(notes)), {})
+        exports.remove(Holdings(runs, tuple(notes)), {})
 
 
 def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":

@@ -40,7 +40,8 @@ class Forgetting:
         noted = [
             note.id
             for note in notes
-            if note.contributor in sources or (note.repo in places and not _is_said(note))
+            if not {note.contributor, note.source}.isdisjoint(sources)
+            or (note.repo in places and not _is_said(note))
         ]
         return Holdings(tuple(dict.fromkeys(found)), tuple(noted))
 

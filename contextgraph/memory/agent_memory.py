@@ -1181,22 +1181,30 @@ class AgentMemory:
 
         Theirs are those with these ids, and those that `holdings` returns. They go from texts that
         were shown, from the model of words, and from the files that were exported on this machine;
-        with *sessions* go conversations of that id, with *sources* keyed entries. Returns how many
-        runs were known.
+        with *sessions* go conversations of that id, with *sources* keyed entries. What another
+        process learns of them meanwhile goes, too. Returns how many runs were known.
         """
         from contextgraph.knowledge.lessons import said_in
 
         self.note_exposures()
-        held = self.holdings(sessions=sessions, sources=sources, repos=repos)
-        held = replace(held, runs=(*trajectory_ids, *held.runs), notes=tuple({*notes, *held.notes}))
-        # By the runs, which go last, an interrupted call that is repeated finds what is left.
-        self._exports.remove(held, said_in(self.store.notes, held.runs))
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:
             self.keyed.forget_sources(sources)
-        with operation("delete_memory", self.store_id, held.runs[0] if len(held.runs) == 1 else ""):
-            removed = self._parts.forgetting.forget(held)
+        removed, given = 0, Holdings((*trajectory_ids,), (*notes,))
+        found = self.holdings(sessions=sessions, sources=sources, repos=repos)
+        while True:
+            held = Holdings((*given.runs, *found.runs), (*{*given.notes, *found.notes},))
+            # By the runs, which go last, an interrupted call that is repeated finds what is left.
+            self._exports.remove(held, said_in(self.store.notes, held.runs))
+            one = held.runs[0] if len(held.runs) == 1 else ""
+            with operation("delete_memory", self.store_id, one):
+                removed += self._parts.forgetting.forget(held)
+            given = Holdings()
+            # A log that grew was learned under another id since.
+            found = self.holdings(sessions=sessions, sources=sources, repos=repos)
+            if not (found.runs or found.notes):
+                break
         self._exports.rewrite(self._is_drawn)
         return removed
 

@@ -61,11 +61,17 @@ class Exports:
 
     def there(self) -> Sequence[Export]:
         """Return the exports that still exist, in the order in which they were made."""
+        return [one for one in self._known() if os.path.exists(one.path)]
+
+    def missing(self) -> Sequence[str]:
+        """Return paths at which nothing is any more: what was there may be elsewhere."""
+        return [one.path for one in self._known() if not os.path.exists(one.path)]
+
+    def _known(self) -> Sequence[Export]:
         try:
-            known = msgspec.json.decode(self._record.read_bytes(), type=list[Export])
+            return msgspec.json.decode(self._record.read_bytes(), type=list[Export])
         except (OSError, msgspec.DecodeError):
             return []
-        return [one for one in known if os.path.exists(one.path)]
 
     def remove(self, held: Holdings, said: Said) -> None:
         """Remove *held*, which the memory is about to forget, from archives, backups and folders.

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import networkx as nx
@@ -10,6 +11,8 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.learning.forgetting import Forgetting
 from contextgraph.memory.exported import Exports
+from contextgraph.model import Action, Holdings, Step
+from contextgraph.model.values import replace
 from contextgraph.readers import read
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
@@ -204,6 +207,46 @@ def test_a_killed_forget_leaves_no_export_behind_when_it_is_repeated(
     assert marked_files(tmp_path) != []
     contextgraph("forget", "--session", SESSION, "--yes", "--store", store)
     assert marked_files(tmp_path) == []
+
+
+def test_a_session_that_is_learned_again_while_it_is_forgotten_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "memory.db"
+    with AgentMemory.open(store) as memory:
+        run = remember_marked(memory)[0]
+        raw = memory.store.runs.raw(run)
+    assert raw
+    grown = replace(raw, steps=(*raw.steps, Step(len(raw.steps), "", Action("bash", "ls"), "ok")))
+    holdings, calls = Forgetting.holdings, list[int]()
+
+    def outrun(self: Forgetting, *asked: Collection[str]) -> Holdings:
+        """Find nothing the second time: the run got another id while all were looked at."""
+        calls.append(1)
+        if len(calls) != 2:
+            return holdings(self, *asked)
+        with AgentMemory.open(store) as other:
+            assert other.learn(grown).trajectory_id != run
+        return Holdings()
+
+    monkeypatch.setattr(Forgetting, "holdings", outrun)
+    assert contextgraph("forget", "--session", SESSION, "--yes", "--store", store).code == 0
+    assert marked_files(tmp_path) == []
+
+
+def test_an_export_that_was_moved_is_named_and_a_note_goes_with_its_source(tmp_path: Path) -> None:
+    store, export = tmp_path / "memory.db", tmp_path / "a.jsonl"
+    with AgentMemory.open(store) as memory:
+        memory.learn(recovering_run(1))
+        memory.notes.remember("The zqmarker build needs tox", source="carol")
+    assert contextgraph("export", export, "--store", store).code == 0
+    export.rename(tmp_path / "moved.jsonl")
+
+    done = contextgraph("forget", "--source", "carol", "--yes", "--store", store)
+
+    assert "removed 0 runs and 1 note" in done.out
+    assert f"exported before, and not there now: {export}\n" in done.err
+    assert marked_files(tmp_path) == ["moved.jsonl"]
 
 
 def test_forgetting_a_repository_takes_its_notes_and_what_distilling_wrote(
