@@ -165,6 +165,7 @@ class PlaybookPart(NamedTuple):
 
 _FACT = "fact_"
 _OF_TASKS = "what {} of the repository show"
+_OF_OTHERS = "what tasks of other repositories show"
 _CODE, _COUNT = regex(r"`[^`]*`"), regex(r"\d+")
 
 
@@ -187,7 +188,8 @@ class PlaybookLine(NamedTuple):
 
     def item_of(self, playbook: RepositoryPlaybook) -> ShownItem:
         """Return the item as which this line of *playbook* is shown."""
-        why = _OF_TASKS.format(number_of(playbook.tasks, "earlier task"))
+        tasks = number_of(playbook.tasks, "earlier task")
+        why = _OF_TASKS.format(tasks) if playbook.tasks else _OF_OTHERS
         return ShownItem(self.id_in(playbook.repo), patterns=self.patterns, why=why)
 
     def id_in(self, repo: str) -> str:

@@ -833,8 +833,8 @@ def _consolidation_line(report: "ConsolidationReport") -> str:
     removed = abstract.removed + merge.removed + cleanup.removed
     return (
         f"consolidated in {report.seconds:.1f} s: "
-        f"{number_of(abstract.created, 'methodology')} created, {updated} updated, "
-        f"{removed} removed"
+        f"{number_of(abstract.created, 'way')} to clear errors new, {updated} updated, "
+        f"{removed} gone"
     )
 
 

@@ -35,6 +35,8 @@ _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
 _ERROR_WIDTH = 120
 _COSTLY = 4
 _CONDITIONS = 4
+_WHY = "Why runs fail, and what solved ones did"
+_LEFT_OPEN = "Errors that a third of their tasks or more left open, and what cleared them"
 
 
 @common_options()
@@ -121,7 +123,7 @@ def _show_summary(
         print_text(("What costs most, and what clears it", "bold"))
         _show_friction(shown)
     conditions = [one for one in stats.failure_patterns if one.explained]
-    _show_patterns("Why runs fail, and what solved ones did", conditions[:_CONDITIONS])
+    _show_patterns(_WHY, conditions[:_CONDITIONS])
     if conditions:
         print_text(("differences of few runs may be chance", "dim"))
     print_text(("--details shows all counts and error sequences", "dim"))
@@ -137,7 +139,9 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
         [(f"{count:,}", error, _followers(stats, error)) for error, count in frequent],
         numeric=("fragments",),
     )
-    _show_patterns("Failures, and what prevented them", stats.failure_patterns[:top])
+    shown = stats.failure_patterns[:top]
+    _show_patterns(_WHY, [one for one in shown if one.explained])
+    _show_patterns(_LEFT_OPEN, [one for one in shown if not one.explained])
     usage = [
         (space, f"{used.requests:,}", f"{used.tokens:,}", f"${used.cost:.4f}")
         for space, used in stats.usage.items()

@@ -714,6 +714,8 @@ def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> V
             for name in ("status", "kind", "repo")
         },
         "lessons": found[skip : skip + _LESSONS],
+        "listed": len(found),
+        "known": len(known),
         "first": wanted.address() if wanted.page else None,
         "next": wanted.address(page=wanted.page + 1) if len(found) > skip + _LESSONS else None,
     }

@@ -169,8 +169,8 @@ def saved_in_words(report: Report) -> Iterator[str]:
         if not name.startswith(ALL) or OURS not in measured:
             continue
         ours, most = measured[OURS], measured.get(CEILING)
-        text = f"Steps saved in a run{name.removeprefix(ALL)}: {ours.value:.1f}"
-        text += f" (95 %: {ours.low:.1f} to {ours.high:.1f})"
+        text = f"Steps saved in a run{name.removeprefix(ALL)}: {ours.value:z.1f}"
+        text += f" (95 %: {ours.low:z.1f} to {ours.high:z.1f})"
         text += f"; a perfect memory of the same runs: {most.value:.1f}" if most else ""
         yield f"{text}; {tokens[name][OURS].value:.0f} tokens shown."
 

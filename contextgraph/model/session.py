@@ -102,7 +102,7 @@ class Session(Struct, frozen=True):
             number_of(self.all_steps, "step"),
             "" if self.seconds is None else duration_text(self.seconds),
             "" if self.tokens is None else f"{self.tokens:,} tokens",
-            "" if self.cost is None else f"${self.cost:,.2f}",
+            f"${self.cost:,.2f}" if self.cost else "",
             self.contributor and f"from {self.contributor}",
         )
         return tuple(filter(None, parts))

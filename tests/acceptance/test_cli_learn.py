@@ -177,7 +177,7 @@ def test_the_consolidation_at_the_end_is_reported_in_one_line(tmp_path: Path, st
     (line,) = [line for line in done.err.splitlines() if "consolidated" in line]
     assert re.fullmatch(
         r"contextgraph: consolidated in [\d.]+ s: "
-        r"[1-9]\d* methodologies created, 0 updated, [01] removed",
+        r"[1-9]\d* ways? to clear errors new, 0 updated, [01] gone",
         line,
     )
     again = contextgraph("learn", runs, "--store", store)

@@ -429,6 +429,7 @@ def test_lessons_are_counted_by_what_they_are(service: Served) -> None:
     whole = page(reader, "/pages/lessons")
     kinds = dict(re.findall(r'href="/pages/lessons\?kind=(\w+)">[^<]+</a><span[^>]*>(\d+)<', whole))
     assert sum(map(int, kinds.values())) == whole.count('<li id="')
+    assert f"{whole.count('<li id=')} of {whole.count('<li id=')} are listed" in whole
     for kind, count in kinds.items():
         assert page(reader, f"/pages/lessons?kind={kind}").count('<li id="') == int(count)
 
