@@ -204,8 +204,11 @@ class Playbooks:
         # A script that is not known is one that the run has just made; a project may be installed
         # from its folder or from the one above.
         from_above = _OTHER_FOLDER.sub(r" -e .\1", command)
-        for line, created in ((command, made), (command, command.split()), (from_above, made)):
-            given = command_use(line, created)
+        # A record names a form, with placeholders.
+        form = next((replace(use, text=command) for _, use in uses if use.form == command), None)
+        lines = ((command, made), (command, command.split()), (from_above, made))
+        given = None
+        for given in (form, *(command_use(line, created) for line, created in lines)):
             same = [(run, use) for run, use in uses if given and use.runner == given.runner]
             if given and same:
                 exact = [(run, use) for run, use in same if use.text == given.text]

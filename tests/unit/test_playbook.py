@@ -412,6 +412,14 @@ def test_a_script_of_the_run_is_like_the_scripts_of_others(memory: AgentMemory) 
     assert [one.command for one in found.others] == ["PYTHONPATH=lib python <script>"]
 
 
+def test_the_form_that_a_record_names_is_looked_up_as_it_stands(memory: AgentMemory) -> None:
+    learn(memory, ("pytest tests/test_totals.py", PASSED, 0))
+    found = memory.how("acme/shop", "pytest <tests>")
+    assert found.form is not None
+    assert (found.form.worked, found.exact, found.others) == (3, None, ())
+    assert [way.command for way in found.ways] == ["pytest tests/test_totals.py"]
+
+
 def test_a_live_run_is_warned_once_and_not_of_what_works_for_it(memory: AgentMemory) -> None:
     learn(memory, ("python -m pytest tests", NO_PYTEST, 1), runs=5)
     with memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK) as live:
