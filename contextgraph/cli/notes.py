@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -23,7 +23,7 @@ from contextgraph.cli.commands import (
     option,
 )
 from contextgraph.cli.output import FAILED, emit, print_text, warn
-from contextgraph.model import LIKELY, Strategy
+from contextgraph.model import LIKELY, RunFilter, SessionFilter, Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
 from contextgraph.text import fence, gives_instructions, neutral, number_of, one_line
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _RELATIONS = 12
 _FOUND_WIDTH, _TITLE_WIDTH, _COMMAND_WIDTH = 160, 80, 400
+# Names that are compared with an unknown one, and that its message has.
+_COMPARED, _NAMED = 1_000, 3
 
 
 _HIDDEN = "an instruction to the reader, never shown"
@@ -89,6 +91,9 @@ def search(
         find = partial(memory.search, limit=limit, strategy=strategy, file=file)
         if question:
             found = find(question, repo, agent=agent)
+            if not any(hit.repo for hit in found):
+                for line in _unknown(memory, repo or "", agent, file):
+                    warn(line)
             one = _picked(common, memory, question, found, open_number)
         else:
             from contextgraph.cli.screen import chosen
@@ -107,6 +112,33 @@ def search(
         opening = Opening.of_found(common, memory, one)
         opening.show(common, memory)
     opening.enter()
+
+
+def _unknown(memory: "AgentMemory", repo: str, agent: str, file: str) -> Iterator[str]:
+    """Yield a line for each of these names that no session has, with the nearest that one has."""
+    sessions = memory.session_facets(limit=_COMPARED)
+    if repo and not memory.session_facets(SessionFilter(repo), 0).total:
+        yield f"no session of the repository {repo}{_nearest(repo, sessions.repos)}"
+    elif agent and agent not in sessions.agents:
+        yield f"no session of the agent {agent}{_nearest(agent, sessions.agents)}"
+    elif file and not memory.is_service:
+        runs = memory.store.runs.listed(RunFilter(repo=repo or None), _COMPARED)
+        paths = {path: None for run in runs for path in run.files}
+        if not any(f"/{path}".endswith(f"/{file}") for path in paths):
+            yield f"no session opened or changed {file}{_nearest(file, paths)}"
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    """Return the names of *known* that *name* may mean, else the first of them, for a message."""
+    from difflib import get_close_matches
+
+    by_end = {one.casefold().rpartition("/")[2]: one for one in known}
+    by_end |= {one.casefold(): one for one in known}
+    wanted = (name.casefold(), name.casefold().rpartition("/")[2])
+    near = {by_end[one]: None for form in wanted for one in get_close_matches(form, by_end)}
+    if near:
+        return f"; nearest: {', '.join([*near][:_NAMED])}"
+    return f"; known are {', '.join([*filter(None, known)][:_NAMED])}" if any(known) else ""
 
 
 def _picked(

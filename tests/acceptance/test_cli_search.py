@@ -183,3 +183,23 @@ def test_every_surface_says_alike_how_a_session_ended(home: Path) -> None:
         for part in ("runs", "graph"):
             page = reader.get(f"/pages/{part}/{listed['id']}").text
             assert ("solved?" in page, "unknown" in page) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "known"),
+    [
+        ("--repo", "local/shpo", "local/shop"),
+        ("--agent", "claude", "claude-code"),
+        ("--file", "lib/exprt.py", "export.py"),
+    ],
+)
+def test_a_search_names_what_no_session_has_and_what_is_near(
+    home: Path, option: str, name: str, known: str
+) -> None:
+    store = learned(home, home)
+    ran = contextgraph("search", ASKED, option, name, "--store", store, "--json")
+    assert (ran.code, ran.out) == (0, "")
+    (line,) = ran.err.splitlines()
+    assert name in line
+    assert known in line
+    assert contextgraph("search", ASKED, option, known, "--store", store).err == ""
