@@ -1,10 +1,12 @@
 """Search: sessions by what was said in them, and notes of every kind, in one ranking."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
+from math import log1p
 from shlex import quote
+from types import MappingProxyType
 from typing import NamedTuple
 
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
@@ -58,6 +60,8 @@ _COPIED = 120
 _UNRELATED = 0.3
 # A file that is named is meant.
 _NAMED = 0.5
+# A memory of so many passages lacks half as many words as it seems to.
+_FEW = 100
 _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same. At half of
 # the words newer reviews of the same code displaced the session that answers.
@@ -124,9 +128,8 @@ def search(
     """
     asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
     counts = store.passages.word_counts(asked)
-    space = store.vectors.active_space()
     # What TF-IDF finds, words find as well, without its model.
-    has_model = space is not None and not is_fitted(space.name)
+    has_model = (space := store.vectors.active_space()) is not None and not is_fitted(space.name)
     hidden = notes.distrusted()
     vector = notes.vector_of(question) if has_model else None
     is_graph = strategy is Strategy.GRAPH
@@ -152,18 +155,21 @@ def search(
         runs = store.runs.trajectories({said[0].run for said in turns.values()})
         gone = {id_ for id_, run in runs.items() if run.contributor in hidden}
         turns = {id_: said for id_, said in turns.items() if said[0].run not in gone}
-    texts = {id_: searched_text(one.note) for id_, one in recalled.items()}
-    texts |= {id_: _text_of(passages) for id_, passages in turns.items()}
-    near = {
-        id_: max(cosines.get(one.id, 0.0) for one in passages) for id_, passages in turns.items()
+    texts = {
+        **{id_: searched_text(one.note) for id_, one in recalled.items()},
+        **{id_: _text_of(passages) for id_, passages in turns.items()},
     }
-    near |= {id_: one.why["meaning"] for id_, one in recalled.items()}
-    known = ratings(weights, {id_: stems_in(text) for id_, text in texts.items()}, near)
-    if files := files_in(question):
-        known = {
-            id_: _raised(one) if any(name in texts[id_] for name in files) else one
-            for id_, one in known.items()
-        }
+    near = {
+        **{id_: max(cosines.get(one.id, 0.0) for one in said) for id_, said in turns.items()},
+        **{id_: one.why["meaning"] for id_, one in recalled.items()},
+    }
+    files = files_in(question)
+    known = {
+        id_: _raised(one) if any(name in texts[id_] for name in files) else one
+        for id_, one in ratings(
+            weights, {id_: stems_in(text) for id_, text in texts.items()}, near
+        ).items()
+    }
     hits = [
         _of_turn(one, turns[id_]) if id_ in turns else _of_lesson(one, recalled[id_].note)
         for id_, one in known.items()
@@ -180,15 +186,27 @@ def search(
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
+    likelihood = _Likelihood(
+        weights,
+        {word for word in weights if not counts.by_word.get(word)}.difference(
+            *map(stems_in, texts.values())
+        ),
+        counts.total,
+    )
     # What a clone says comes last where its repository is not asked for.
     ours = {
         id_: vouches(one.run.contributor, one.run.repo, within.repo or "")
         for id_, one in sessions.items()
     }
     ordered = sorted(filter(ours.__contains__, scores), key=lambda id_: not ours[id_])[:limit]
-    shown = (_shown(sessions[id_], scores[id_], weights, cosines) for id_ in ordered)
-    listed = (_entry(one, scores.get(one.note.id, 0.0), listed_as, best) for one in entries)
-    found = [*_newer_first([*filter(None, shown)]), *([one] for one in _distinct(listed))]
+    shown = (_shown(sessions[id_], scores[id_], likelihood, cosines) for id_ in ordered)
+    groups = _newer_first([*filter(None, shown)])
+    rated = {id_: likelihood(one, texts[id_]) for id_, one in known.items() if id_ in recalled}
+    likely = max((*rated.values(), *(group[0].probability for group in groups)), default=0.0)
+    listed = (
+        _entry(one, scores.get(one.note.id, 0.0), listed_as, best, rated, likely) for one in entries
+    )
+    found = [*groups, *([one] for one in _distinct(listed))]
     found.sort(
         key=lambda group: (
             not vouches(group[0].contributor, group[0].repo, within.repo or ""),
@@ -328,24 +346,57 @@ def _sessions(
     return {id_: _Session(session_of[own[0].run], runs, own) for id_, own in grouped.items()}
 
 
+class _Likelihood(NamedTuple):
+    """How likely a text answers a question, of whose words it has the *weights*.
+
+    Those *unseen* are in no text of a memory of so many *passages*.
+    """
+
+    weights: Mapping[str, float]
+    unseen: Collection[str]
+    passages: int
+
+    def __call__(self, rating: Rated, text: str) -> float:
+        """Return the probability that *text*, or what it is a part of, of this *rating* answers.
+
+        Fitted on questions about sessions, and on others that these do not answer. Few passages
+        lack many words.
+        """
+        missed = sum([self.weights[word] for word in sorted(self.unseen)])
+        signs = {
+            "words": rating.words,
+            "meaning": max(0.0, rating.meaning - _UNRELATED),
+            "found": log1p(len(self.weights.keys() & stems_in(text))),
+            "unknown": missed
+            / (sum(self.weights.values()) or 1.0)
+            * self.passages
+            / (self.passages + _FEW),
+        }
+        return round(fitted("sessions").probability(signs), 4)
+
+
 def _shown(
-    session: _Session, score: float, weights: Mapping[str, float], cosines: Mapping[str, float]
+    session: _Session, score: float, likelihood: _Likelihood, cosines: Mapping[str, float]
 ) -> list[Found]:
     """Return the best hits of *session*, each as the passage that answers, with its *score*."""
     stated = [hit for hit in session.hits if hit.kind == NoteKind.LESSON]
     group: dict[str, Found] = {}
     for hit in session.hits:
-        passage = hit.answering(weights, cosines)
+        passage = hit.answering(likelihood.weights, cosines)
+        probability = likelihood(hit.rated, passage.text)
         same = (one for one in stated if one.run == hit.run and one.text in passage.text)
         lesson = next(same, passage)
         passage = lesson._replace(id=passage.id, rated=passage.rated)
-        group.setdefault(passage.text, _hit(passage, session.runs[hit.run], session.run, score))
+        found = _hit(passage, session.runs[hit.run], session.run, score, probability)
+        group.setdefault(passage.text, found)
         if len(group) == _OF_SESSION:
             break
     return [*group.values()]
 
 
-def _hit(hit: _Hit, run: Trajectory, session: Trajectory, score: float) -> Found:
+def _hit(
+    hit: _Hit, run: Trajectory, session: Trajectory, score: float, probability: float
+) -> Found:
     kind = hit.kind if hit.kind != "task" or session.files else "session"
     return Found(
         kind=kind,
@@ -356,7 +407,7 @@ def _hit(hit: _Hit, run: Trajectory, session: Trajectory, score: float) -> Found
         score=round(score, 4),
         command=_opening(run, hit.step),
         why={"words": round(hit.rated.words, 4), "meaning": round(hit.rated.meaning, 4)},
-        probability=_probability(hit.rated),
+        probability=probability,
         session=session.instance_id,
         title=_title(session),
         run=session.id,
@@ -373,16 +424,6 @@ def _title(run: Trajectory) -> str:
     changed = f"changed {', '.join(run.files[:_FILES])}" if run.files else "no task"
     title = cut(" ".join(run.task.split()) or changed, _TITLE)
     return f"{title} ({outcome}{number_of(run.total_steps, 'step')})"
-
-
-def _probability(rank: Rated) -> float:
-    """Return how likely a passage answers.
-
-    Fitted on questions about sessions, and on others that these do not answer.
-    """
-    beyond = max(0.0, rank.meaning - _UNRELATED) if rank.meaning else 0.0
-    signs = {"words": rank.words, "meaning": beyond}
-    return round(fitted("sessions").probability(signs), 4)
 
 
 def _newer_first(sessions: Sequence[list[Found]]) -> list[list[Found]]:
@@ -505,13 +546,21 @@ def _opening(run: Trajectory, step: int = -1) -> str:
 
 
 def _entry(
-    one: Recollection, score: float, listed_as: Mapping[str, Listed], best: float = 0.0
+    one: Recollection,
+    score: float,
+    listed_as: Mapping[str, Listed],
+    best: float = 0.0,
+    rated: Mapping[str, float] = MappingProxyType({}),
+    likely: float = 1.0,
 ) -> Found:
     """Return a recalled note as it is listed, with the command that opens it.
 
     Its *score* is more where it has the reason or the file, or a link to what has the *best* one.
+    Its probability is the one *rated*, or, the less the further it is linked, the *likely* one.
     """
-    score += score * one.why.get("reason", 0.0) + best * one.why.get("graph", 0.0)
+    linked = one.why.get("graph", 0.0)
+    score += score * one.why.get("reason", 0.0) + best * linked
+    probability = max(rated.get(one.note.id, 0.0), round(likely * min(1.0, linked), 4))
     note = one.note
     kind, text = note.kind.value, " ".join(note.content.split())[:_TEXT]
     command = f"contextgraph inspect {note.id}"
@@ -529,5 +578,5 @@ def _entry(
     why = {name: round(value, 4) for name, value in one.why.items()}
     return Found(
         kind, note.id, text, note.repo, note.created_at, round(score, 4), command, why,
-        round(one.probability, 4), contributor=note.contributor,
+        probability, contributor=note.contributor,
     )  # fmt: skip

@@ -16,6 +16,7 @@ from contextgraph.knowledge import Entity, Page, render_notes
 from contextgraph.knowledge.ranking import Rated, fused
 from contextgraph.memory.wiring import build
 from contextgraph.model import (
+    LIKELY,
     Action,
     Found,
     LinkType,
@@ -295,6 +296,20 @@ def test_a_word_that_sessions_often_have_says_little_of_a_note(memory: AgentMemo
     memory.notes.remember("tariffs are slow", repo=SHOP)
     first, *_ = memory.notes.recall("old buttons or tariffs", repo=SHOP, strategy="notes")
     assert first.note.content == "tariffs are slow"
+
+
+def test_what_shares_one_word_of_two_with_a_question_hardly_answers_it(
+    memory: AgentMemory,
+) -> None:
+    replies = (f"The old button {number} looks as other buttons do." for number in range(400))
+    steps = [Step(at, said, Action("bash", "make"), "ok") for at, said in enumerate(replies)]
+    talk = discussed("talk", datetime.now(UTC), "And now?", "")
+    memory.learn(replace(talk, steps=(*talk.steps, *steps)))
+    memory.learn(discussed("grey", datetime.now(UTC), "And now?", "The mailer is grey, as ever."))
+    answered, *_ = memory.search("why is the mailer grey", SHOP)
+    unanswered, *_ = memory.search("why is the sky grey", SHOP)
+    assert answered.text == unanswered.text
+    assert answered.probability >= LIKELY > unanswered.probability
 
 
 def test_an_entity_gains_nothing_from_a_note_of_its_day(memory: AgentMemory) -> None:
