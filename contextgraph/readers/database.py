@@ -5,8 +5,10 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
 from contextgraph.errors import ReadError
@@ -14,8 +16,10 @@ from contextgraph.system.intake import MAX_RATIO, MAX_RUN_SIZE, loads, opened
 from contextgraph.text import regex
 
 _MAGIC = b"SQLite format 3\0"
+# The byte at the end of so many says that a database has a write-ahead log.
+_HEAD, _WAL = 20, b"\2"
 _VIRTUAL = regex(r"(?i)\s*create\s+virtual\b")
-_SECONDS = 600.0
+_SECONDS, _MOST_COPIED = 600.0, 4 * MAX_RUN_SIZE
 _STEPS_AT_ONCE = 100_000
 # Of a row beside its texts, and the least that a value may have.
 _ROW_BYTES, _LEAST_LENGTH = 500, 1 << 20
@@ -32,8 +36,9 @@ class Database:
     """A database, for reading plain `tables` of it.
 
     No view, virtual table, generated column or function of its schema is evaluated, and nothing is
-    sorted or stored by SQLite. Reading ends after so many seconds, or bytes of rows. Its methods
-    raise `ReadError`.
+    sorted or stored by SQLite. Reading ends after so many seconds, or bytes of rows. Nothing is
+    written beside it: one that a client left with a journal is copied. Its methods raise
+    `ReadError`.
     """
 
     def __init__(self, path: str, most: int) -> None:
@@ -41,21 +46,36 @@ class Database:
         with self._reporting():
             with opened(path) as file:
                 size = os.fstat(file.fileno()).st_size
+                logs_ahead = file.read(_HEAD)[-1:] == _WAL
             for ending in ("-wal", "-shm", "-journal"):
                 beside = f"{path}{ending}"
                 if os.path.lexists(beside) and not stat.S_ISREG(os.lstat(beside).st_mode):
                     raise ReadError(path, "", "a journal beside the database is not a file")
             journal = f"{path}-wal"
-            size += os.path.getsize(journal) if os.path.exists(journal) else 0
+            has_journal = os.path.exists(journal)
+            size += os.path.getsize(journal) if has_journal else 0
             self._left = max(most, MAX_RATIO * size)
             self._until = time.monotonic() + _SECONDS
-            uri = f"{Path(path).absolute().as_uri()}?mode=ro"
-            self._connection = sqlite3.connect(uri, uri=True)
-            try:
+            self._close = ExitStack()
+            with ExitStack() as opening:
+                place, access = Path(path).absolute(), "mode=ro"
+                if has_journal and not os.path.exists(f"{path}-shm"):
+                    if size > _MOST_COPIED:
+                        raise ReadError(path, "", "too large to be read without its client")
+                    copies = Path(opening.enter_context(TemporaryDirectory()))
+                    for name in (path, journal):
+                        with opened(name) as file, open(copies / Path(name).name, "xb") as copy:
+                            copyfileobj(file, copy)
+                    place = copies / place.name
+                elif has_journal:
+                    access += "&readonly_shm=1"
+                elif logs_ahead:  # else SQLite makes a journal
+                    access += "&immutable=1"
+                self._connection = opening.enter_context(
+                    closing(sqlite3.connect(f"{place.as_uri()}?{access}", uri=True))
+                )
                 self._prepare(max(_LEAST_LENGTH, min(most, size)))
-            except BaseException:
-                self._connection.close()
-                raise
+                self._close = opening.pop_all()
 
     def _prepare(self, longest: int) -> None:
         connection = self._connection
@@ -77,7 +97,7 @@ class Database:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self._close.close()
 
     def rows(self, query: str, *values: str, by: Sequence[str] = ()) -> list[dict[str, Any]]:
         """Return the rows of a selection from `tables`, in the order of the columns *by*."""

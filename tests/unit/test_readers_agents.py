@@ -3,10 +3,11 @@
 import gzip
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from contextgraph.readers import (
     to_atif,
     to_record,
 )
+from contextgraph.readers.database import Database
 from contextgraph.text import fence
 from contextgraph.trace import change_of, read_steps
 from contextgraph.trace.answered import answers_of
@@ -388,6 +390,25 @@ def test_a_compressed_database_is_refused_and_a_cut_archive_of_it_reported(tmp_p
     path.write_bytes(gzip.compress(path.read_bytes())[kept])
     _, (error,), _ = read_all(path)
     assert error.reason == reason
+
+
+@pytest.mark.parametrize("beside", [(), ("-wal",), ("-wal", "-shm")])
+def test_nothing_is_written_beside_a_database(tmp_path, beside):
+    script = "PRAGMA journal_mode = wal; CREATE TABLE cursorDiskKV (key TEXT, value TEXT);"
+    live = database(tmp_path / "live.vscdb", script)
+    (tmp_path / "clone").mkdir()
+    path = tmp_path / "clone" / "state.vscdb"
+    with closing(sqlite3.connect(live)) as connection:
+        connection.execute("INSERT INTO cursorDiskKV VALUES ('composerData:1', '{}')")
+        connection.commit()
+        if not beside:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for ending in ("", *beside):
+            shutil.copyfile(f"{live}{ending}", f"{path}{ending}")
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    with Database(str(path), 1 << 20) as opened:
+        assert opened.rows("SELECT key FROM cursorDiskKV") == [{"key": "composerData:1"}]
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
 
 
 def test_a_database_whose_journal_leads_elsewhere_is_not_read(tmp_path):
