@@ -366,7 +366,8 @@ def cut(text: str, width: int) -> str:
 _LONGEST = 64
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
 _FIRST_HAN = "\u3400"
-_IDENTIFIER, _UNICODE_IDENTIFIER = rf"\w{{2,}}|{_HAN}", regex(r"\w{2,}")
+# Unicode has given the range further characters, which an older Python takes for no letters.
+_IDENTIFIER, _UNICODE_IDENTIFIER = rf"\w{{2,}}|(?=\w){_HAN}", regex(r"\w{2,}")
 # The same for ASCII, in half the time, and what else it would not find: many texts have a dash or
 # quotes of another script, and no letter.
 _ASCII_IDENTIFIER, _FOREIGN = regex(r"[A-Za-z0-9_]{2,}"), regex(r"[^\W\x00-\x7f]")

@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from contextgraph.text import (
     clean,
@@ -121,6 +121,7 @@ def test_camel_case_has_the_parts_of_snake_case(name):
 
 
 @given(ANY_TEXT, ANY_TEXT)
+@example("\U0002ebe1", "\u00e9\u00e8")
 def test_words_of_lines_are_words_of_the_lines(first, second):
     assert words(f"{first}\n{second}") == words(first) + words(second)
 
