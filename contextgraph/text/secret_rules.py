@@ -423,6 +423,7 @@ _TOKENS = (
     Token("github-token", ("ghp_", "gho_", "ghs_", "ghu_", "ghr_"), "gh[posur]_[A-Za-z0-9]{30,}+"),
     Token("github-token", ("github_pat_",), "github_pat_[A-Za-z0-9_]{30,}+"),
     Token("gitlab-token", ("glpat-",), r"glpat-[\w-]{20,}+(?:\.[0-9a-z]{2,3}\.?[0-9a-z]{7,9})?"),
+    Token("1password-token", ("ops_",), r"ops_eyJ[\w-]{100,}+"),
     Token("anthropic-key", ("sk-ant-",), r"sk-ant-[\w-]{20,}+"),
     Token(
         "openai-key",
@@ -563,7 +564,7 @@ _EXACT = {
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
         r"|(?P<atlassian>T[AC]TT3)|(?P<bitbucket>TBB(?=[A-Za-z0-9]{28}))|(?P<firebase>PA(?<=:APA)(?=91b))|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
         r"|(?P<facebook>A(?<=EAA)(?=[A-Za-z0-9]{80}))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
-        r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<azure1>z(?:Ca|Fu|Se)(?=[A-Z])|St(?<=\+ASt)|CDb)|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<nkey>(?<=SUA)(?=[A-Z2-7]{54}))|(?P<square>AA(?<=EAAA)))"
+        r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<azure1>z(?:Ca|Fu|Se)(?=[A-Z])|St(?<=\+ASt)|CDb|ZDO(?=[A-Za-z0-9]{4}(?![A-Za-z0-9])))|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<nkey>(?<=SUA)(?=[A-Z2-7]{54}))|(?P<square>AA(?<=EAAA)))"
     ),
     "J": r"J(?:(?P<docker_logins>(?<=eyJ)hdXRo)|(?P<jwt>(?<=eyJ))|(?P<azure>QQJ9))",
 }
@@ -646,6 +647,8 @@ _FOLDED = {
         (?:token|password|secret|passwd|api[_-]?key)[\w.:/@-]{0,40}(?=\ ))""",
     "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
     "cmvmdgtu": r"cmvmdgtu(?P<jfrog_token>(?=[a-z0-9]{40}))",
+    "2/": r"2/(?P<asana>(?=[0-9]{13,19}/[0-9]{13,19}:[0-9a-f]{32}))",
+    "1/": r"1/(?P<asana1>(?=[0-9]{13,19}:[0-9a-f]{32}))",
     "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
     "5432:": r"5432(?P<pgpass>:)",
     "*": r"\*(?=:\*:):\*(?P<pgpass1>:)",
@@ -686,7 +689,7 @@ _FOLDED = {
 }
 _RARE = frozenset(
     (
-        *("mnemonic", "parola", "1//0", "dapi", "5432:", "\t/\t"),
+        *("mnemonic", "parola", "1//0", "dapi", "2/", "1/", "5432:", "\t/\t"),
         "connect",
         *("identified by", "net us", "smbclient", "cmvmdgtu", "code="),
         *(
@@ -1229,6 +1232,7 @@ _RULES = {
     "easypost": _token("easypost-key", 2, "EZ[AT]K[A-Za-z0-9]{54}"),
     "refresh": Rule("google-refresh-token", r"(?P<secret>1//0[\w-]{40,200})", _start, _random),
     "airtable": Rule("airtable-token", r"\.(?P<secret>[0-9a-f]{64})", _start, _random),
+    "asana": _token("asana-token", 0, "[12]/[0-9]{13,19}(?:/[0-9]{13,19})?:[0-9a-f]{32}"),
     "bitbucket": _token("bitbucket-password", 0, "ATBB[A-Za-z0-9]{28,40}"),
     "firebase": _token("firebase-key", 0, r"APA91b[\w-]{100,180}"),
     "atlassian": _token("atlassian-token", 0, r"AT[AC]TT3[\w=-]{40,300}"),
