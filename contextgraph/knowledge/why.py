@@ -75,18 +75,19 @@ def file_history(
 ) -> FileHistory:
     """Return the sessions of *repo* that changed the file at *path*, or wrote a *line* of it.
 
-    Raises `ReadError` where the file or the line does not exist, or where the line says too little
-    to be found again.
+    A line that says too little to be found again counts as written by none. Raises `ReadError`
+    where the file or the line does not exist.
     """
     git = GitFolder.around(str(folder_of(path)))
     file = PurePosixPath(path.absolute().relative_to(git.root) if git else path).as_posix()
     text = "" if line is None else _line_at(path, line)
     commit = _commit_of(git, file, text, line) if git and line else None
-    found = [*_changes(runs, lessons, repo, file, text)]
+    sought = text if sum(map(str.isalnum, text)) >= _MIN_CHARS else ""
+    found = [*_changes(runs, lessons, repo, file, sought)]
     exact = [change for change, wrote in found if wrote]
     changes = exact or [change for change, _ in found]
     changes.sort(key=lambda change: (change.time, change.id), reverse=True)
-    return FileHistory(file, line, text, bool(text and exact), commit, tuple(changes))
+    return FileHistory(file, line, text, bool(exact), commit, tuple(changes))
 
 
 def folder_of(path: Path) -> Path:
@@ -101,10 +102,7 @@ def _line_at(path: Path, line: int) -> str:
         raise ReadError(str(path), "", error.strerror or str(error)) from error
     if not 1 <= line <= len(lines):
         raise ReadError(str(path), f"line {line}", f"the file has {len(lines)} lines")
-    text = lines[line - 1].strip()
-    if sum(map(str.isalnum, text)) < _MIN_CHARS:
-        raise ReadError(str(path), f"line {line}", "too short to be found; name another line")
-    return text
+    return lines[line - 1].strip()
 
 
 def _changes(
