@@ -483,6 +483,8 @@ class _Responder:
         said = self._shown_now(run) if self._announces else []
         if said:
             line = "; ".join(map(headline, said))
+            more = sum(len(_plain_lines(text)) - 1 for text in said)
+            line += f" (and {number_of(more, 'more line')}: contextgraph receipt)" if more else ""
             return {"hookSpecificOutput": output, "systemMessage": f"ContextGraph: {line}"}
         return {"hookSpecificOutput": output}
 

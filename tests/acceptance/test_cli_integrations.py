@@ -558,6 +558,15 @@ def test_a_turn_that_ends_without_a_start_brings_no_playbook(
     assert given(tested) == []
 
 
+def test_a_person_reads_how_many_lines_the_agent_was_shown_beside(
+    tested: Path, project: Path
+) -> None:
+    output = json.loads(answer(json.dumps(started(project)), str(tested)))
+    assert "does not run: " in output["hookSpecificOutput"]["additionalContext"]
+    assert "does not run: " not in output["systemMessage"]
+    assert output["systemMessage"].endswith(" (and 1 more line: contextgraph receipt)")
+
+
 def test_the_receipt_says_how_many_answers_are_earlier(tested: Path, project: Path) -> None:
     for number in range(3):
         shown(started(project, session_id=f"s{number}"), tested)
