@@ -40,7 +40,7 @@ from contextgraph.cli.output import (
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.model.values import replace
 from contextgraph.service.records import context_record, record_of
-from contextgraph.text import fence, masked_name, neutral, number_of, one_line
+from contextgraph.text import fence, masked_name, neutral, number_of, one_line, regex
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 _ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS, _NEAREST = 160, 600, 3, 3
 _SOME_CHANCE = 0.005  # less would be shown as .00
 _LINES, _LINE_WIDTH = 4, 150
+_CLASS = regex(r"(?:\w+\.)*[A-Z]\w+(?:: |\s*$)")
+_TRACEBACK = "Traceback (most recent call last):"
 STDIN = "-"
 SAME = "same"  # as an excluded instance: that of the state
 PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
@@ -147,8 +149,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         "instance_id": instance,
     }
     states = questions(source, batch, {name: value for name, value in flags.items() if value})
-    if may_ask:
-        states = (replace(asked, may_ask=True) for asked in states)
+    states = (replace(asked, may_ask=True) if may_ask else _raised(asked) for asked in states)
     bounds = Bounds(limit, tuple(exclude_instances or ()), as_of, workdir)
     here = "" if repo or source or batch else repository_here()
     answered: list[bool] | None = None
@@ -178,6 +179,22 @@ class StateQuery(Struct, frozen=True):
     state: "State"
     key: "Json" = None
     may_ask: bool = False
+
+
+def _raised(asked: StateQuery) -> StateQuery:
+    """Read an error that begins with the name of a class as the last line of a traceback.
+
+    By themselves, names that do not end in "Error" or "Exception", such as
+    ``ImproperlyConfigured``, may be any words.
+    """
+    from contextgraph.trace import error_of
+
+    state = asked.state
+    if not _CLASS.match(state.current_error) or error_of(state):
+        return asked
+    return replace(
+        asked, state=replace(state, current_error=f"{_TRACEBACK}\n{state.current_error}")
+    )
 
 
 def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> Iterator[StateQuery]:
@@ -324,16 +341,16 @@ def _answer(
 
 def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, why: bool) -> str:
     """Return why nothing is shown."""
+    repo = masked_name(state.repo)
+    if repo and not memory.store.runs.ids(repo=repo):
+        listed = "`contextgraph sessions` lists those there are"
+        return f": no run of {neutral(repo)} in this memory; {listed}"
     error = f" for {context.error.error_type}" if context.error else ""
     if silenced := len(context.silenced):
         hint = "" if why else "; --why says why"
         if silenced == 1:
             hint = f": {_silence(context.silenced[0])[1]}"
         return f"{error}: {number_of(silenced, 'remedy')} found and not shown{hint}"
-    repo = masked_name(state.repo)
-    if repo and not memory.store.runs.ids(repo=repo):
-        listed = "`contextgraph sessions` lists those there are"
-        return f": no run of {neutral(repo)} in this memory; {listed}"
     if state.current_error and context.error is None:
         return ": no error is recognised in the text"
     return f"{error}: no earlier run cleared it" if error else ""
