@@ -128,7 +128,7 @@ def _with_others(scores: Sequence[float]) -> float:
 
 
 # Words of a request that are looked up, and lessons that are proposed for it.
-REQUEST_WORDS, PROPOSED = 48, 120
+REQUEST_WORDS, PROPOSED = 48, 240
 # From here on two conversations are about the same subject.
 SAME_SUBJECT = 0.2
 # What a word counts that stands beside a lesson, or in the request that its session began with;

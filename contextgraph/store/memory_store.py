@@ -52,7 +52,7 @@ from contextgraph.store.port import (
 )
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import Process
-from contextgraph.text import word_weights
+from contextgraph.text import word_weight, word_weights
 
 if TYPE_CHECKING:
     from contextgraph.store.live_graph import LiveGraph
@@ -1726,10 +1726,15 @@ class NoteStore(_Part):
     def for_text(
         self, words: Sequence[str], scope: model.NoteScope, limit: int
     ) -> Sequence[model.Note]:
-        """Return notes with any of *words* (stems): most words first, then the newest."""
+        """Return notes with any of *words* (stems): the rarest words first, then the newest.
+
+        A note that begins with a long request has many common ones.
+        """
         if limit < 1:
             return []
-        weights = dict.fromkeys(words, 1)
+        counts = self._port.word_counts(tables.NOTE, words)
+        known = ((word, count) for word, count in counts.by_word.items() if count)
+        weights = {word: word_weight(counts.total, count) for word, count in known}
         order = ("-created_at",)
         found = self._port.search(tables.NOTE, weights, _notes_in(scope), limit, order)
         return self._in_order(tables.NOTE, [key for key, _ in found], rules.note_of)

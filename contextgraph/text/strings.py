@@ -661,10 +661,18 @@ def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
     known = sorted((count, word) for word, count in counts.items() if count)[:MOST_WORDS]
     texts = accumulate(count for count, _ in known)
     return {
-        word: 1 + round(1000 * log((1 + total) / count))
+        word: word_weight(total, count)
         for place, ((count, word), read) in enumerate(zip(known, texts, strict=True))
         if place == 0 or read <= MOST_TEXTS
     }
+
+
+def word_weight(total: int, count: int) -> int:
+    """Return 1,000 times the logarithm of the rarity of a word that *count* of *total* texts have.
+
+    At least 1.
+    """
+    return 1 + round(1000 * log((1 + total) / count))
 
 
 def overlap(

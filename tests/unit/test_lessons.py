@@ -257,6 +257,26 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
     assert told() == [change]
 
 
+def test_a_lesson_is_found_among_many_of_sessions_that_began_with_a_long_request(
+    memory: AgentMemory,
+) -> None:
+    plan = "Implement the plan for exports of orders with totals, rows, columns and footers"
+    about = "Tariffs are rounded down at the customs border."
+
+    def lesson(text: str, title: str) -> NewLesson:
+        quote = Quotation(text, "", title, -1, MONDAY)
+        facts = LessonFacts(
+            LessonKind.DECISION, Origin.DISTILLED, evidence=(quote,), is_active=True
+        )
+        return NewLesson(text, facts, title=title)
+
+    memory.lessons.keep([lesson(about, "")], SHOP)
+    later = [lesson(f"Colour {at} belongs to shelf {at}.", f"{plan} {at}") for at in range(300)]
+    memory.lessons.keep(later, SHOP)
+    found = memory.lessons.for_request(f"{plan}: how is a tariff rounded at customs?", repo=SHOP)
+    assert [one.note.content for one in found][:1] == [about]
+
+
 def test_learning_again_rates_what_nobody_reviewed(memory: AgentMemory) -> None:
     run = session(f"{SQUASH} Keep the newest of each day.")
     memory.learn(run)
