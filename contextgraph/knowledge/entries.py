@@ -27,13 +27,14 @@ _LONGEST, _MOST_FILES, _MOST_BYTES = 1 << 16, 5_000, 1 << 24
 _NAME_WORDS, _NAME_CHARS = 8, 48
 QUESTIONS_FOLDER = ".contextgraph/questions"
 _RULE, _EVIDENCE, _ANSWER = "---", "## Evidence", "## Answer"
-_VALUES = ("lesson", "kind", "by", "status", "at", "subject", "origin")
+_VALUES = ("lesson", "kind", "by", "status", "at", "subject", "origin", "probability")
 _LISTS = ("paths", "symbols", "programs")
-_CITED = ("session", "step", "speaker", "at", "asked")
+_CITED = ("session", "step", "speaker", "at", "asked", "pasted")
 _PLAIN = regex(r"[\w./<(~$-](?:[^\n\"#]*[^\s\"#:])?")
 _FIELD = regex(r"(?P<name>[a-z]+):(?:[ \t]+(?P<value>.*))?")
 _NAMING = regex(r"[a-z0-9_]+")  # common words, too: "not" is one
 _ITEM = regex(r"[ \t]*-[ \t]+(?P<value>.+)")
+_PROBABILITY = regex(r"0(?:\.\d{1,6})?|1(?:\.0{1,6})?")
 _CONFLICT = regex(r"<{7} |={7}$|>{7} |\|{7} ")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -41,8 +42,9 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 class Entry(Struct, frozen=True):
     """A lesson in a file: *lesson* is the id that it had in the memory of who proposed it.
 
-    *by* proposed it, *at* is when it was said first. *path* is relative to the repository; empty
-    before it is written.
+    *by* proposed it, *at* is when it was said first. *probability* is how likely a reader wants it,
+    None where somebody reviewed it. *path* is relative to the repository; empty before it is
+    written.
     """
 
     text: str
@@ -54,6 +56,7 @@ class Entry(Struct, frozen=True):
     origin: Origin = Origin.WRITTEN
     by: str = ""
     lesson: str = ""
+    probability: float | None = None
     path: str = ""
 
     @property
@@ -160,7 +163,9 @@ def written(entry: Entry) -> str:
         "subject": about.subject,
         "origin": entry.origin,
     }
-    lines = [_RULE, *(f"{name}: {_scalar(values[name])}".rstrip() for name in _VALUES)]
+    if entry.probability is not None:
+        values["probability"] = f"{entry.probability:.3f}"
+    lines = [_RULE, *(f"{name}: {_scalar(value)}".rstrip() for name, value in values.items())]
     for name, listed in zip(_LISTS, (about.paths, about.symbols, about.programs), strict=True):
         lines += [f"{name}:", *(f"  - {_scalar(one)}" for one in listed)]
     lines += [_RULE, "", *_paragraphs(entry.text), ""]
@@ -168,7 +173,7 @@ def written(entry: Entry) -> str:
     for one in entry.evidence:
         lines += ["", *(f"> {line}".rstrip() for line in one.quote.splitlines()), ""]
         cited = (one.session, str(one.step), one.speaker, one.at.astimezone(UTC).isoformat())
-        shown = zip(_CITED, (*cited, one.context), strict=True)
+        shown = zip(_CITED, (*cited, one.context, one.pasted), strict=True)
         lines += [f"- {name}: {_scalar(value)}" for name, value in shown if value]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -217,6 +222,7 @@ def entry_in(text: str, path: str, written_at: datetime) -> Entry:
         origin=found.choice("origin", Origin.WRITTEN),
         by=found.value("by"),
         lesson=found.value("lesson"),
+        probability=found.probability(),
         path=path,
     )
 
@@ -246,6 +252,13 @@ class _Head(NamedTuple):
         for value, line in self.values.get(name, ()):
             return _time(value, self.path, line) if value else default
         return default
+
+    def probability(self) -> float | None:
+        for value, line in self.values.get("probability", ()):
+            if value and not _PROBABILITY.fullmatch(value):
+                raise ReadError(self.path, f"line {line}", "probability is no number from 0 to 1")
+            return float(value) if value else None
+        return None
 
     def number(self, name: str, default: int) -> int:
         for value, line in self.values.get(name, ()):
@@ -292,6 +305,7 @@ def _evidence(lines: Sequence[str], start: int, path: str, at: datetime) -> Iter
                 at=found.time("at", at),
                 speaker=found.value("speaker") or "user",
                 context=found.value("asked"),
+                pasted=found.value("pasted"),
             )
 
     for number, line in enumerate(lines[start:], start=start + 1):

@@ -25,9 +25,11 @@ from contextgraph.model import (
     About,
     Lesson,
     LessonFacts,
+    LessonKind,
     LessonStatus,
     LinkType,
     Note,
+    Origin,
     Quotation,
 )
 from contextgraph.model.values import replace
@@ -53,7 +55,8 @@ class TeamStatus(Struct, frozen=True):
     """Differences between a memory and a folder of entries.
 
     *same* are in both; *changed* are entries with the id of a lesson that says something else here;
-    *new* are entries that the memory does not have; *own* are active lessons without an entry.
+    *new* are entries that the memory does not have; *own* are active lessons without an entry,
+    except facts that were counted: these are of the machine.
     """
 
     same: tuple[Entry, ...]
@@ -118,9 +121,14 @@ def _note_of(entry: Entry, repo: str, contributor: str, own: Mapping[str, Note])
     )
     is_active = entry.status is LessonStatus.ACTIVE
     facts = LessonFacts(entry.kind, entry.origin, entry.about, evidence, is_active=is_active)
+    # Who changed its words reviewed it.
+    is_rated = entry.probability is not None and entry.lesson == lesson_id(entry.text, repo)
+    if entry.probability is not None and is_rated:
+        facts = replace(facts, probability=entry.probability)
     replaced = (entry.lesson,) if is_active and entry.lesson in own else ()
     note = note_of_lesson(NewLesson(entry.text, facts, replaced, importance=1.0), repo, contributor)
-    return replace(note, locator=f"{entry.path}#-1", credibility=REVIEWED)
+    credibility = note.credibility if is_rated else REVIEWED
+    return replace(note, locator=f"{entry.path}#-1", credibility=credibility)
 
 
 def _is_older(entry: Entry, own: Mapping[str, Note], repo: str) -> bool:
@@ -141,6 +149,7 @@ def _updated(known: Note, new: Note) -> Note:
         tags=new.tags,
         locator=new.locator,
         created_at=new.created_at,
+        credibility=known.credibility if known.history else new.credibility,
         links=(*others, *new.links),
     )
 
@@ -160,7 +169,6 @@ def entry_of(lesson: Lesson, by: str = "") -> Entry:
         replace(
             one,
             run="",
-            pasted="",
             quote=neutral(one.quote),
             context=neutral(one.context),
             speaker=by if by and one.speaker == "user" else one.speaker,
@@ -183,6 +191,7 @@ def entry_of(lesson: Lesson, by: str = "") -> Entry:
         origin=lesson.origin,
         by=by,
         lesson=lesson.id,
+        probability=None if _is_settled(lesson) else lesson.probability,
     )
     text = written(entry)
     if "<secret:" in text or mask_secrets(text) != text:
@@ -190,6 +199,12 @@ def entry_of(lesson: Lesson, by: str = "") -> Entry:
     if gives_instructions(lesson.text):
         raise InvalidNoteError(f"{lesson.id} is an instruction to its reader, not a lesson")
     return entry
+
+
+def _is_settled(lesson: Lesson) -> bool:
+    """Return True where somebody reviewed *lesson*, said it again, or wrote it as a lesson."""
+    is_rated = lesson.origin in (Origin.SAID, Origin.WRITTEN)
+    return not is_rated or lesson.sessions > 1 or bool(lesson.history)
 
 
 def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, str]:
@@ -206,7 +221,8 @@ def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, 
         if _words(lesson.text) in said:
             continue
         if known := there.get(lesson.id):
-            entry = replace(known, text=entry.text, kind=entry.kind, about=entry.about)
+            kept = {"kind": entry.kind, "about": entry.about, "probability": entry.probability}
+            entry = replace(known, text=entry.text, **kept)
         files[entry.path or f"{LESSONS_FOLDER}/{name_of(entry)}"] = written(entry)
     return files
 
@@ -232,6 +248,7 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
         for lesson in lessons
         if lesson.id not in covered
         and lesson.status is LessonStatus.ACTIVE
+        and not (lesson.origin is Origin.COUNTED and lesson.kind is LessonKind.FACT)
         and not lesson.contributor
         and _words(lesson.text) not in there
         and lesson.id not in ids

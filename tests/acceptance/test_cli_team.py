@@ -196,6 +196,16 @@ def test_what_is_forgotten_is_in_no_lesson_patch_or_rule_and_the_branch_is_named
     assert other in (checkout / "AGENTS.md").read_text()
 
 
+def test_what_was_counted_on_this_machine_is_not_proposed_to_others(
+    store: Path, checkout: Path
+) -> None:
+    said = "`python3` does not run on this machine: the shell does not find `python3.12`."
+    with AgentMemory.open(store) as memory:
+        keep(memory, said, LessonKind.FACT, origin=Origin.COUNTED)
+    assert {one["text"] for one in status(store)["own"]} == {RULE, BATCH}
+    assert len(proposed(store, checkout)) == 2
+
+
 def test_what_holds_a_secret_is_not_written(store: Path, checkout: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     with AgentMemory.open(store) as memory:
@@ -241,6 +251,42 @@ def test_a_clone_is_read_only_where_it_is_trusted(second: Path, tmp_path: Path) 
     assert shown(store, asked) == ""
 
 
+def test_a_sentence_that_nobody_reviewed_is_not_said_at_every_start_of_a_clone(
+    second: Path, store: Path, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, text = tmp_path / "second.db", "Let's only change the totals of exports."
+    monkeypatch.chdir(checkout)
+    with AgentMemory.open(store) as memory:
+        quotes = tuple(
+            Quotation(text, "", name, 4, AT.replace(day=day), pasted="one message")
+            for day, name in enumerate(("s2", "s3"), start=3)
+        )
+        facts = LessonFacts(
+            LessonKind.RULE, Origin.SAID, evidence=quotes, is_active=True, probability=0.61
+        )
+        memory.lessons.keep([NewLesson(text, facts)], SHOP)
+        start = memory.live(repo=SHOP, task="").start()
+        assert RULE in start
+        assert text not in start
+    assert team(store, "propose", "--all", "--branch", "more").code == 0
+    git(checkout, "merge", "-q", "more")
+    git(second, "pull", "-q", str(checkout), "main")
+    monkeypatch.chdir(second)
+    LESSONS.add([second])
+    assert team(other, "sync").code == 0
+    with AgentMemory.open(other) as memory:
+        start = memory.live(repo=SHOP, task="").start()
+        assert RULE in start
+        assert text not in start
+        (known,) = [one for one in memory.lessons.of(SHOP) if one.text == text]
+        assert (known.sessions, known.probability) == (1, 0.61)
+    (file,) = (second / LESSONS_FOLDER).glob("*only-change*")
+    file.write_text(file.read_text().replace("probability: 0.610\n", "", 1))
+    assert team(other, "sync").code == 0
+    with AgentMemory.open(other) as memory:
+        assert text in memory.live(repo=SHOP, task="").start()
+
+
 def test_edits_renames_and_deletions_by_hand_are_adopted(
     second: Path, store: Path, tmp_path: Path
 ) -> None:
@@ -282,6 +328,7 @@ def test_a_damaged_file_is_named_with_its_line_and_loses_nothing(
         (whole.replace("at: 2026", "at: the year 2026", 1), "line 6"),
         ("---\n", "line 1"),
         (whole.replace("- step: -1", "- step: first"), "line "),
+        (whole.replace("subject:", "probability: likely\nsubject:", 1), "line 7"),
     ):
         file.write_text(damage)
         done = team(store, "sync")
