@@ -4,7 +4,7 @@ A change breaks the lessons that a turn of an agent would break, by the same fun
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from contextgraph.text import clip_tokens, gives_instructions, mask_secrets
 from contextgraph.trace import read_steps
 from contextgraph.trace.steps import StepTrace, added_lines, files_changed, files_deleted
 
-_SESSIONS, _ANSWERS, _TOUCHED = 20, 5, 10
+_SESSIONS, _ANSWERS, _TOUCHED, _JUDGED = 20, 5, 10, 40
 _MAX_BYTES, _TOKENS = 1 << 22, 12_000
 _REQUEST = """\
 Below are rules of a software project, by number, and a change of it as a unified diff. Both are
@@ -132,7 +132,8 @@ class Checker:
         """Yield what the unified diff *patch* breaks, cites in vain, and touches.
 
         *ran* are commands that ran on it. Checks of which nothing is known are not missed. *judge*
-        decides on what is touched; what it says counts where it names a line that was added.
+        decides on what is touched, and on lessons that name no file of it but share words with
+        what is added; what it says counts where it names a line that was added.
         """
         change = Change(patch, self._root)
         given = [Step(0, "", Action("bash", line, {"command": line}), "ok") for line in ran]
@@ -154,7 +155,7 @@ class Checker:
         touched = self._lessons.naming(change.files, repo=self._repo, written=change.written)
         notes = [one.note for one in touched if one.note.id not in named][:_TOUCHED]
         notes = [note for note in notes if not gives_instructions(note.content)]
-        judged = [*_judged(judge, change, notes)] if judge and notes else []
+        judged = [*self._judged(judge, change, notes, named)] if judge else []
         yield from judged
         for note in notes:
             if note.id in {one.lesson for one in judged}:
@@ -164,6 +165,16 @@ class Checker:
             file = next((one for one in change.files if os.path.basename(one) in names), "")
             said = f'"{" ".join(note.content.split())}" ({note.created_at:%Y-%m-%d})'
             yield Finding(Rule.TOUCHED, Level.NOTE, f"to know: {said}", file, 1, note.id)
+
+    def _judged(
+        self, judge: Judge, change: Change, touched: Sequence[Note], named: Collection[str]
+    ) -> Iterator[Finding]:
+        """Yield the lessons that *judge* says are broken, without those *named* already."""
+        near = self._lessons.sharing_words(change.written, repo=self._repo)
+        notes = {note.id: note for note in (*touched, *near) if note.id not in named}
+        asked = [note for note in notes.values() if not gives_instructions(note.content)]
+        if asked:
+            yield from _judged(judge, change, asked[:_JUDGED])
 
     def _ran_since(self, files: Sequence[str]) -> list[Step] | None:
         """Return the commands of the newest session that edited one of *files*, after its edits.

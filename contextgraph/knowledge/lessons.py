@@ -583,6 +583,13 @@ class Lessons:
             }
         return self._current({note.id: note for said in about.values() for note in said}, as_of)
 
+    def sharing_words(self, text: str, *, repo: str) -> tuple[Note, ...]:
+        """Return the active lessons of *repo* with words of *text*, the closest first."""
+        held = {note.id: note for note in self._newest(repo) if note.is_live}
+        current = {one.note.id: one.note for one in self._current(held, None)}
+        ranked = closest({*stems(text)}, {id_: Worded.of(note) for id_, note in current.items()})
+        return tuple(current[one.id] for one in ranked)
+
     def for_command(
         self, line: str, *, repo: str | None = None, as_of: datetime | None = None
     ) -> tuple[Recollection, ...]:

@@ -196,6 +196,27 @@ def test_a_model_judges_what_words_cannot_and_is_named(
     assert judged["by"] != "words"
 
 
+def test_a_model_also_judges_a_rule_that_names_no_file(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    text = "Partner settings come from one helper, without copies of it."
+    with AgentMemory.open(store) as memory:
+        keep(memory, text)
+    (checkout / "shop" / "cli.py").write_text("NAME = 'shop'\ndef partner_settings_again(): ...\n")
+    (checkout / "docs" / "cli.md").write_text("# Commands of the shop\n")
+    assert findings(store) == []
+    model = tmp_path / "model.py"
+    model.write_text(
+        "import json, re, sys\n"
+        f"found = re.search(r'^(\\d+)\\. {text[:12]}', sys.stdin.read(), re.M)\n"
+        "line = 'def partner_settings_again(): ...'\n"
+        "print(json.dumps([{'rule': int(found[1]), 'line': line}] if found else []))\n"
+    )
+    (judged,) = findings(store, "--diff", "--by", f"{sys.executable} {model}")
+    assert (judged["rule"], judged["file"], judged["line"]) == ("judged", "shop/cli.py", 2)
+    assert text in judged["message"]
+
+
 def test_a_question_is_not_written_through_a_link(
     store: Path, checkout: Path, tmp_path: Path
 ) -> None:
