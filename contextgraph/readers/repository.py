@@ -406,6 +406,8 @@ class GitFolder(Struct, frozen=True):
             environment = {
                 **{name: os.environ[name] for name in _INHERITED if name in os.environ},
                 **_NOTHING_ELSE,
+                # An empty or relative folder would be in the working tree.
+                "PATH": os.pathsep.join(filter(os.path.isabs, os.get_exec_path())),
                 "HOME": own,
                 "GIT_DIR": own,
                 "GIT_OBJECT_DIRECTORY": os.path.join(self.common, "objects"),

@@ -1,6 +1,7 @@
 """``contextgraph check``: a change against lessons, what they cite, and saved questions."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -61,6 +62,18 @@ def check(store: Path | str, *arguments: str | Path) -> Result:
 def findings(store: Path | str, *arguments: str | Path) -> list[Mapping[str, Any]]:
     (record,) = check(store, *(arguments or ("--diff",)), "--json").records
     return [one for one in record["findings"] if one["rule"] != "touched"]
+
+
+@pytest.mark.parametrize("first", ["", "."])
+def test_a_program_in_the_checkout_is_not_run_in_place_of_git(
+    store: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    program = checkout / "git"
+    program.write_text("#!/bin/sh\ntouch was_run\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{first}{os.pathsep}{os.environ['PATH']}")
+    check(store, "--diff")
+    assert not (checkout / "was_run").exists()
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,9 @@ def test_logs_of_any_format_in_a_clone_are_of_its_repository_alone(
     # Naming the file vouches for it, as trusting the folder does.
     pointed = contextgraph("learn", file, "--store", f"{store}-2")
     assert "alone" not in pointed.err
+    assert f"2 runs in {clones[0]}, a checkout, count as yours" in pointed.err
+    named = contextgraph("learn", file, "--store", f"{store}-3", "--source", "eve")
+    assert "count as yours" not in named.err
     pointed_at = contextgraph("runs", "--store", f"{store}-2", "--json").records
     assert {(run["contributor"], run["repo"]) for run in pointed_at} == {(None, "acme/shop")}
     contextgraph("trust", "--histories", clones[0], "--yes")
