@@ -6,7 +6,9 @@ edits, commands, ends of turns; each is learned when it is over. With ``--model`
 readers, checked as `contextgraph distil` does, are accepted after each session.
 ``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
-reader, ``--fit`` prints the model `lessons about` of ``fitted.json``.
+reader, ``--fit`` prints the model `lessons about` of ``fitted.json``. ``judged/openings.jsonl``
+has the subjects that a reader in place of the agent opened, given the index and the prompts of the
+held part one after the other.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from contextgraph.model.values import replace
 Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
 
 _JUDGED = Path(__file__).parent / "judged" / "turns.jsonl"
+_OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
 _REPO, _TUNED, _SHOWN = "team/project", 2 / 3, 3
 _START = -1
 
@@ -92,6 +95,14 @@ def moments() -> dict[str, list[Moment]]:
     return found
 
 
+def openings() -> dict[str, dict[int, list[str]]]:
+    """Session -> turn -> digests of the subjects that a reader opened there."""
+    found: defaultdict[str, dict[int, list[str]]] = defaultdict(dict)
+    for row in map(json.loads, _OPENED.read_text("utf-8").splitlines()):
+        found[row["session"]][row["turn"]] = row["subjects"]
+    return found
+
+
 def digest(text: str) -> str:
     """Return by what a lesson is named in the labels."""
     letters = "".join(re.findall(r"[^\W_]", text.lower()))
@@ -142,16 +153,30 @@ def steps_of(run: RawTrajectory) -> list[int]:
     return [-1, *(step.index for step in run.steps if (step.user_message or "").strip())]
 
 
-def replay(memory: AgentMemory, run: RawTrajectory) -> Iterator[Shown]:
-    """Yield what the agent of *run* would be shown, as its hooks do."""
+def replay(
+    memory: AgentMemory, run: RawTrajectory, opened: Mapping[int, Sequence[str]]
+) -> Iterator[Shown]:
+    """Yield what the agent of *run* would be shown, as its hooks do, and what it *opened*.
+
+    It can open a subject that it was shown in this session.
+    """
     live = memory.live(
         repo=run.repo, task="", agent=run.agent, session=f"replay of {run.instance_id}"
     )
-    turn, seen = 0, 0
+    turn, seen, read = 0, 0, ""
+    subjects = {digest(one): one for one in memory.lessons.subjects(run.repo)}
+
+    def lessons_opened() -> Iterator[Shown]:
+        for subject in filter(None, map(subjects.get, opened.get(turn, ()))):
+            if subject in read:
+                ids = [one.id for one in memory.lessons.about(subject, run.repo)]
+                notes = memory.store.notes.get(ids).values()
+                yield Shown(turn, "opened", "", [*notes], subject)
 
     def shown(moment: str, text: str | None, about: str) -> Iterator[Shown]:
-        nonlocal seen
+        nonlocal seen, read
         if text:
+            read += text
             exposures = live.session.exposures()[seen:]
             seen += len(exposures)
             said = memory.store.notes.get([id_ for one in exposures for id_ in one.said])
@@ -160,6 +185,7 @@ def replay(memory: AgentMemory, run: RawTrajectory) -> Iterator[Shown]:
 
     yield from shown("start", live.start(), "")
     yield from shown("prompt", live.prompt(run.task), run.task)
+    yield from lessons_opened()
     for step in run.steps:
         if step.action.text or step.action.tool:
             yield from shown("before", live.before(step.action), step.action.text)
@@ -168,6 +194,7 @@ def replay(memory: AgentMemory, run: RawTrajectory) -> Iterator[Shown]:
             yield from shown("end", "; ".join(live.broken()), "")
             turn += 1
             yield from shown("prompt", live.prompt(said), said)
+            yield from lessons_opened()
     yield from shown("end", "; ".join(live.broken()), "")
 
 
@@ -193,6 +220,7 @@ class Counts:
 
     def __init__(self) -> None:
         self.right: list[tuple[Moment, bool, bool]] = []
+        self.opened = 0
         self.searched: list[bool] = []
         self.indexed = 0
         self.rated: list[tuple[dict[str, float], bool]] = []
@@ -209,12 +237,15 @@ class Counts:
         self.prompts += len(steps_of(run))
         for moment in labelled:
             last = moment.turn - moment.is_corrected
-            notes = [note for one in shown if one.turn <= last for note in one.lessons]
-            is_right, is_known = (
+            there = [one for one in shown if one.turn <= last]
+            told = [note for one in there if one.moment != "opened" for note in one.lessons]
+            read = [note for one in there for note in one.lessons]
+            is_right, is_read, is_known = (
                 any(lesson.is_said_by(note, steps) for lesson in moment.lessons for note in of)
-                for of in (notes, known)
+                for of in (told, read, known)
             )
             self.right.append((moment, is_right, is_known))
+            self.opened += is_read
             named = headings([lesson_of(note) for note in known])
             subjects = {
                 named.get(note.id, "")
@@ -234,6 +265,8 @@ class Counts:
         for one in shown:
             self.texts[one.moment] += 1
             self.lines[one.moment] += max(1, len(one.lessons))
+            if one.moment == "opened":
+                continue
             right = any(
                 lesson.is_said_by(note, steps)
                 for moment in labelled
@@ -278,7 +311,8 @@ class Counts:
         share = 40 * without / max(1, self.controls)
         lines = [
             f"right at the moment: {right} of {len(self.right)}; {known} are known",
-            f"in the index of the start: {self.indexed}",
+            f"said, or opened where openings are recorded: {self.opened}",
+            f"its subject is in the index of the start: {self.indexed}",
             f"before a correction: {sum(corrected)} of {len(corrected)}",
             f"first of a search: {len(self.searched)}, of these said: {sum(self.searched)}",
             f"turns without a label: {self.controls}, with a line: {without}, of 40: {share:.1f}",
@@ -306,7 +340,7 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     """Measure and print."""
     options = _options()
-    labelled, answers = moments(), answers_in(options.read)
+    labelled, answers, opened = moments(), answers_in(options.read), openings()
     runs = [replace(run, repo=_REPO) for run in sessions_of(options.sessions)]
     order = [*dict.fromkeys(run.instance_id for run in runs if run.instance_id in answers)]
     tuned = {*order[: int(len(order) * _TUNED)]}
@@ -319,7 +353,7 @@ def main() -> None:
             if is_measured and (run.instance_id in tuned) != options.held:
                 if options.fit:
                     counts.rate(memory, run, labelled.get(run.instance_id, ()), steps)
-                shown = [*replay(memory, run)]
+                shown = [*replay(memory, run, opened.get(run.instance_id, {}))]
                 counts.add(run, shown, labelled.get(run.instance_id, ()), steps, memory)
             if is_first:
                 steps[run.instance_id] = steps_of(run)
