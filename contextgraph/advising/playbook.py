@@ -50,6 +50,7 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.actions import command_use
 from contextgraph.trace.advice import wording_of
+from contextgraph.trace.project import FOLDER_PATTERNS
 
 # So many runs are looked at, solved ones first, then the newest.
 RUNS = 32
@@ -368,7 +369,15 @@ def machine_facts(
     # What one repository alone shows may be its own.
     shown = {(run.repo, lesson) for run, lost in lost_anywhere for lesson in lost}
     places = Counter(lesson for _, lesson in shown)
-    far = {lesson: fact for lesson, fact in _facts(anywhere).items() if places[lesson] > 1}
+    met = {lesson for _, lost in lost_here for lesson in lost}
+    # Runs of this repository would have missed a folder that it lacks, too.
+    is_known = len({run.instance_id for run in here}) >= _ENOUGH_TASKS
+    far = {
+        lesson: fact
+        for lesson, fact in _facts(anywhere).items()
+        if places[lesson] > 1
+        and (lesson in met or not is_known or lesson.cause not in FOLDER_PATTERNS)
+    }
     repositories = Counter(run.repo for run in anywhere)
     own = len({run.instance_id for run in here}) / _FURTHER_TASKS
     each = 1 / (own + 1) / max(1, len(repositories))

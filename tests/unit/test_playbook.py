@@ -1,6 +1,6 @@
 """The playbook of a repository, and warnings before commands, from made runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import count
@@ -677,6 +677,18 @@ def test_what_one_large_repository_needs_is_not_said_of_others() -> None:
     assert {fact.cause for fact in machine_facts([], [*large, *small, shared])} == {Cause.PROGRAM}
     here = machine_facts(large, [*large, *small, shared])
     assert {fact.cause for fact in here} == {Cause.PROGRAM, Cause.PACKAGE}
+
+
+def test_a_folder_that_runs_of_the_repository_never_missed_is_not_said_there() -> None:
+    folder, python = MachineLesson(Cause.LAYOUT, "src"), MachineLesson(Cause.PROGRAM, "a", "b")
+    elsewhere = [lost(number, f"acme/{number % 5}", folder, python) for number in range(20)]
+    here = [lost(number, "acme/shop") for number in range(20, 23)]
+    missed = [*here, lost(23, "acme/shop", folder)]
+
+    def said(here: Sequence[RunLosses]) -> set[str]:
+        return {fact.fails for fact in machine_facts(here, [*elsewhere, *here])}
+
+    assert (said([]), said(here), said(missed)) == ({"src", "a"}, {"a"}, {"src", "a"})
 
 
 def test_steps_that_one_fact_saves_count_for_no_other() -> None:
