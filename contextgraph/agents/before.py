@@ -1,6 +1,7 @@
 """Questions before a call of an agent, and whether the memory has an entry for it."""
 
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
@@ -18,15 +19,20 @@ if TYPE_CHECKING:
 
 # Names that say what they mean: a word alone may be about anything.
 _SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
+_IMPORTED = regex(
+    r"^\s*(?:import|from|use|using|extern\s+crate)\s+(?P<module>[A-Za-z_][\w-]*)"
+    r"|(?:\b(?:from|import|require)|#\s*include)\s*\(?\s*[\"'<](?P<quoted>[\w@-]+)",
+    re.MULTILINE,
+)
 _MOST_SYMBOLS = 60
 
 
 class NextCall(Struct, frozen=True):
     """A call that an agent is about to make.
 
-    *names* are the files that it changes, relative to the working tree, and symbols in what is
-    *written* into them. Of any other call *command* is its line where it is one for a shell, and
-    *use* what it runs.
+    *names* are the files that it changes, relative to the working tree, and symbols and modules in
+    what is *written* into them. Of any other call *command* is its line where it is one for a
+    shell, and *use* what it runs.
     """
 
     names: tuple[str, ...] = ()
@@ -40,8 +46,9 @@ class NextCall(Struct, frozen=True):
         reading = read_action(action, None, None)
         if reading.changed:
             written = "\n".join(new_text(action, reading))
-            symbols = [*dict.fromkeys(_SYMBOL.findall(written))][:_MOST_SYMBOLS]
-            return cls((*(_in_tree(path, tree) for path in reading.changed), *symbols), written)
+            modules = [one["module"] or one["quoted"] for one in _IMPORTED.finditer(written)]
+            named = [*dict.fromkeys((*modules, *_SYMBOL.findall(written)))][:_MOST_SYMBOLS]
+            return cls((*(_in_tree(path, tree) for path in reading.changed), *named), written)
         command = action.text if action.tool.lower() in SHELL_TOOLS else ""
         return cls(command=command, use=command_use(action.text))
 

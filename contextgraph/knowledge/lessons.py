@@ -16,6 +16,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
+from contextgraph.knowledge.asked import without_asking
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
@@ -30,6 +31,7 @@ from contextgraph.knowledge.notes import (
     with_evidence,
 )
 from contextgraph.knowledge.ranking import (
+    FEWEST_ASKED,
     FEWEST_WRITTEN,
     PROPOSED,
     REQUEST_WORDS,
@@ -70,7 +72,7 @@ from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
-from contextgraph.trace.ordered import bears_on_command
+from contextgraph.trace.ordered import bears_on_command, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
 _SOURCES: Mapping[Origin, str] = {
@@ -479,7 +481,9 @@ class Lessons:
         words = request_words(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
         notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
-        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()})
+        # Who asks what is known of a thing means it, in one word, too.
+        fewest = FEWEST_ASKED if without_asking(request) == request else 1
+        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()}, fewest)
         chosen = self._successors(ranked, notes, as_of)
         of_source: dict[str, list[tuple[Note, Close]]] = {}
         for id_, close in chosen.items():
@@ -563,7 +567,7 @@ class Lessons:
         """Return lessons about one of the files or symbols *names*, the newest of a source first.
 
         With the text that is *written* into these files only what bears on it; of a symbol in it
-        only what a reader surely wants.
+        only what a reader surely wants, and what rules out one of the names.
         """
         wanted = {_last_part(name) for name in names}
         words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
@@ -581,6 +585,9 @@ class Lessons:
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }
+            about["ruled out"] = [
+                note for note in seen if any(rules_out(note, name) for name in wanted)
+            ]
         return self._current({note.id: note for said in about.values() for note in said}, as_of)
 
     def sharing_words(self, text: str, *, repo: str) -> tuple[Note, ...]:
@@ -931,6 +938,15 @@ def says_of(note: Note, name: str) -> bool:
     is_said = note.lesson is not None and note.lesson.origin is Origin.SAID
     is_named = not is_said or part in note.content.casefold()
     return is_about and is_named and not _CARRIED_OUT.search(note.content)
+
+
+def rules_out(note: Note, name: str) -> bool:
+    """Return True where *note*, which waits for no review, forbids to use *name*."""
+    return (
+        name in note.content
+        and not waits(note)
+        and any(one.name == name for one in names_ruled_out(note.content, note.tags))
+    )
 
 
 def is_rule_of(note: Note, name: str) -> bool:

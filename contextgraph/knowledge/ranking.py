@@ -8,6 +8,7 @@ from math import log, sqrt
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from contextgraph.knowledge.asked import without_asking
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import LessonKind, Note, Origin
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
@@ -136,6 +137,8 @@ SAME_SUBJECT = 0.2
 # of a team, and on talks of another project.
 _BESIDE, _OPENING, _WHOLE = 0.5, 0.6, 0.75
 _OPENING_WORDS = 60
+# How likely a lesson matters that says all words of a request, so many at least.
+_ABOUT, FEWEST_ASKED = 0.3, 2
 # A statement that names a file in passing matters to an edit that puts in so many of its words.
 FEWEST_WRITTEN = 2
 # Folders say where somebody works, not what a request is about.
@@ -151,8 +154,10 @@ _FEWEST_TEXTS = 50
 
 
 def request_words(request: str) -> list[str]:
-    """Return the words of *request* that are looked up, without the folders in it."""
-    return [*dict.fromkeys(stems(_FOLDERS.sub(" ", request)))][:REQUEST_WORDS]
+    """Return the words of *request* that are looked up: not how it asks, nor the folders in it."""
+    said = _FOLDERS.sub(" ", request)
+    words = stems(without_asking(said)) or stems(said)
+    return [*dict.fromkeys(words)][:REQUEST_WORDS]
 
 
 class Quote(NamedTuple):
@@ -264,7 +269,7 @@ class Close(NamedTuple):
     """A lesson by how near it is to a request: its *score*, from the *words* that they share.
 
     *words* is the sum of their rarities, *share* that of the lesson's words that is in the request,
-    which has *asked* words.
+    which has *asked* words; *says_all*: the lesson has all of these, and they are enough.
     """
 
     id: str
@@ -272,15 +277,17 @@ class Close(NamedTuple):
     words: float
     share: float
     asked: int
+    says_all: bool = False
 
     @property
     def probability(self) -> float:
         """The probability that the lesson is of use to the request.
 
-        A long request shares words with many lessons.
+        A long request shares words with many lessons; what says all of a short one is about it.
         """
         features = closeness(self.score, self.asked)
-        return fitted("lessons about").probability(features)
+        least = _ABOUT if self.says_all else 0.0
+        return max(least, fitted("lessons about").probability(features))
 
 
 def closeness(score: float, asked: int) -> dict[str, float]:
@@ -288,10 +295,12 @@ def closeness(score: float, asked: int) -> dict[str, float]:
     return {"score": log(score), "request": log(1 + asked)}
 
 
-def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close]:
+def closest(
+    words: Collection[str], lessons: Mapping[str, Worded], fewest: int = FEWEST_ASKED
+) -> list[Close]:
     """Rank *lessons* (by id) by how much of each a request of *words* says again, closest first.
 
-    What shares no word is left out.
+    What shares no word is left out. What has all of them, *fewest* at least, is about the request.
     """
     met = Counter(word for one in lessons.values() for word in one.own | one.beside)
     number = max(_FEWEST_TEXTS, len(lessons))
@@ -306,7 +315,9 @@ def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close
         shared = sum([part * weight(own & asked) for own, part in parts])
         if shared:
             share = shared / sum([part * weight(own) for own, part in parts])
-            ranked.append(Close(id_, shared * share**_WHOLE, shared, share, len(asked)))
+            score = shared * share**_WHOLE
+            says_all = len(asked) >= fewest and asked <= one.own | one.beside
+            ranked.append(Close(id_, score, shared, share, len(asked), says_all))
     return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 

@@ -1138,6 +1138,67 @@ def test_calls_that_people_refuse_in_two_sessions_are_a_rule() -> None:
     assert before_status == at_start == ()
 
 
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("What did we decide about money?", "Do not use float for money anywhere, always Decimal."),
+        ("Commit this to main", "Never commit to main, always work on a branch."),
+        ("Sum up the money in the carts and print it", ""),
+        ("Main", ""),
+    ],
+)
+def test_a_short_request_brings_the_lesson_that_says_all_of_it(request_: str, said: str) -> None:
+    steps = [
+        Step(0, "", Action("bash", "make"), "ok", user_message=text)
+        for text in (
+            "Do not use float for money anywhere, always Decimal.",
+            "Never commit to main, always work on a branch.",
+        )
+    ]
+    run = RawTrajectory("claude-code", "a", SHOP, "Build it", tuple(steps))
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(run)
+        text = memory.live(repo=SHOP, task="").prompt(request_)
+    assert [line.partition('"')[2].strip('"') for line in (text or "").splitlines()[2:-1]] == (
+        [said] if said else []
+    )
+
+
+def test_an_import_that_a_person_ruled_out_is_said_before_the_edit() -> None:
+    steps = (
+        Step(
+            0,
+            "",
+            Action("bash", "make"),
+            "ok",
+            user_message="Never import requests, use httpx in this project.",
+        ),
+    )
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(RawTrajectory("claude-code", "a", SHOP, "Build it", steps))
+        before = {
+            line: memory.live(repo=SHOP, task="").before(
+                Action("Write", f"Write tax.py {line}", {"file_path": "tax.py", "content": line})
+            )
+            for line in (
+                "import requests",
+                "import httpx",
+                "requests = []",
+                "from yaml import load",
+            )
+        }
+    said = {
+        line: "Never import requests, use httpx in this project." in (text or "")
+        for line, text in before.items()
+    }
+    assert said == {
+        "import requests": True,
+        "import httpx": False,
+        "requests = []": False,
+        "from yaml import load": False,
+    }
+
+
 def test_a_refused_call_of_a_program_says_nothing_about_its_other_commands() -> None:
     def refused(instance: str, line: str) -> RawTrajectory:
         step = Step(
