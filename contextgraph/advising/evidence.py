@@ -78,6 +78,7 @@ AGENT_TOOLS = frozenset(
 _SHIPPED = 0.5
 # Tasks of a repository that cleared an error: then what comes with the package is not asked.
 _ENOUGH_HERE = 2
+_OF_ANOTHER = "it helped another agent"
 # The fragment, error and step of a recovery.
 _Key: TypeAlias = tuple[str, str, int]
 # How much less a recovery counts for each circumstance in which its error was another.
@@ -202,7 +203,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         return []
     repo = state.repo.casefold()
     unique, level_of = _levels(signature, repo, candidates)
-    foreign = _foreign(signature, state, unique, level_of)
+    farther = _farther(signature, state, unique, level_of)
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
     about_of = {id(one.actions): one.actions for one in unique.values()}
     wordings = {key: _wordings(actions) for key, actions in about_of.items()}
@@ -222,9 +223,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
         silence = "" if ways or not wording.actions else "no folder has what is missing"
         if ways and ways != wording.actions:
             wording = _wording(ways)
-        silence = silence or unfit(wording, is_near)
-        if not silence and key in foreign:
-            silence = "it helped another agent"
+        silence = silence or unfit(wording, is_near) or farther.get(key, "")
         weight = 0.0 if silence else weight_of(candidate.circumstances)
         if not candidate.trajectory_id:
             weight *= _SHIPPED
@@ -249,34 +248,37 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_See
     return seen
 
 
-def _foreign(
+def _farther(
     error: ErrorSignature,
     state: State,
     known: Mapping[_Key, RecoveryCandidate],
     level_of: Mapping[_Key, SignatureLevel],
-) -> Collection[_Key]:
-    """Return the keys of what another agent did where this one did something nearer.
+) -> Mapping[_Key, str]:
+    """Return by key why what was done farther away does not count: something nearer is known.
 
-    What another harness or machine needed counts where no run of this agent cleared such an error,
-    and in the repository of *state* where none cleared this one there.
+    What another harness or machine needed counts where no run of this agent cleared such an error;
+    in the repository of *state* where none cleared this one there, and then it alone.
     """
     repo, own = state.repo.casefold(), {"", harness(state.agent)}
     if own == {""}:
         own.update(harness(one.agent) for one in known.values())
-    foreign, elsewhere = set[_Key](), set[_Key]()
-    has_own, has_here = False, False
+    foreign, away = set[_Key](), set[_Key]()
+    has_own, has_own_here = False, False
     for key, one in known.items():
         is_same = level_of[key] in SAME_TEMPLATE and not about_another(error, one)
         is_here = is_same and one.repo.casefold() == repo
+        if not is_here:
+            away.add(key)
         if harness(one.agent) not in own:
             foreign.add(key)
-            if not is_here:
-                elsewhere.add(key)
         elif one.trajectory_id and level_of[key] is not SignatureLevel.FAMILY:
-            has_own, has_here = True, has_here or is_here
-    if has_here:
-        return foreign
-    return elsewhere if has_own else ()
+            has_own, has_own_here = True, has_own_here or is_here
+    if has_own_here or not has_own:
+        return dict.fromkeys(foreign if has_own else (), _OF_ANOTHER)
+    is_foreign_here = not foreign <= away
+    return dict.fromkeys(foreign & away, _OF_ANOTHER) | dict.fromkeys(
+        away - foreign if is_foreign_here else (), "it helped in another repository"
+    )
 
 
 def _levels(

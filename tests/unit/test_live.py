@@ -209,6 +209,24 @@ def test_an_exception_is_not_hidden_by_a_run_that_cannot_be_learned(memory: Agen
     assert "the run was not learned" in caught.value.__notes__[0]
 
 
+def test_what_another_agent_learned_of_the_repository_is_said_at_its_error() -> None:
+    """README's example, for an agent that cleared other errors of this type elsewhere."""
+    name = NO_MODULE.replace("tariffs", "yaml")
+    steps = [("python a.py", name, 1), ("pip install pyyaml", "", 0), ("python a.py", "ok", 0)]
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn([recovering_run(number, agent="codex-cli") for number in (1, 2, 3)])
+        memory.learn(
+            [
+                run(steps, instance_id=f"bob__pump-{n}", repo="bob/pump", agent="claude-code")
+                for n in range(8)
+            ]
+        )
+        with memory.live(repo="acme/shop", task="Totals", agent="claude-code") as live:
+            said = live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+    assert "set `PYTHONPATH=lib`" in (said or "")
+    assert "[3 of 3 tasks here]" in (said or "")
+
+
 def test_an_agent_goes_on_while_the_store_is_away(
     memory: AgentMemory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -340,7 +340,8 @@ def test_another_agent_counts_in_its_repository_where_this_one_cleared_another_e
         )
         for number in (4, 5)
     ]
-    assert (SET_PATH,) in [one.actions for one in remedies_of(query_of(state, store), here + own)]
+    (only,) = remedies_of(query_of(state, store), here + own)
+    assert (only.actions, agreed(only)) == ((SET_PATH,), (3, 3, Likeness.TEMPLATE_HERE))
     elsewhere = [one._replace(repo="ann/mill") for one in here]
     shown = [one.actions for one in remedies_of(query_of(state, store), elsewhere + own)]
     assert (SET_PATH,) not in shown
