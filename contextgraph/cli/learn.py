@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 from fnmatch import fnmatchcase
@@ -706,7 +706,7 @@ class _Results:
     helpers: Counter[str] = field(default_factory=Counter)
     is_quiet: bool = False
     clones: Counter[tuple[str, str]] = field(default_factory=Counter)
-    data: Counter[str] = field(default_factory=Counter)
+    data: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -724,7 +724,7 @@ class _Results:
         if raw.origin:
             self.clones[raw.repo, raw.folder] += 1
         elif not (raw.session or self.intake.settings.source):
-            self.data[raw.source] += 1
+            self.data += 1
         self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
         if raw.outcome not in ("unknown", receipt.outcome):
             self.intake.report_conflict(
@@ -774,10 +774,10 @@ class _Results:
                 f"{number_of(count, 'run')} in {folder} count for {repo} alone; if yours:"
                 f" contextgraph trust --histories {shlex.quote(folder)}, and learn them again"
             )
-        for folder, count in self._data_of_others().items():
+        if folders := self._checkouts_of_data():
             warn(
-                f"{number_of(count, 'run')} in {folder}, a checkout, count as yours, for any "
-                "repository; if others made them: --source NAME"
+                f"{number_of(self.data, 'run')} in {', '.join(folders)}, a checkout, count as "
+                "yours, for any repository; if others made them: --source NAME"
             )
         for report in self.reports:
             if not self.is_quiet and (report.changed or not report.started):
@@ -791,16 +791,15 @@ class _Results:
         if mismatch := memory.spaces.mismatch():
             warn(mismatch)
 
-    def _data_of_others(self) -> Mapping[str, int]:
+    def _checkouts_of_data(self) -> Sequence[str]:
         """Return the checkouts whose data of a benchmark was taken for the caller's."""
         from contextgraph.readers import own_origins, trusted_histories
 
-        found = Counter[str]()
-        if self.data:
-            origins = own_origins(trusted_histories())
-            for file, count in self.data.items():
-                found[origins.clone(file)] += count
-        return {top: count for top, count in found.items() if top}
+        if not self.data:
+            return []
+        origins = own_origins(trusted_histories())
+        files = (path for path in map(str, self.intake.paths) if path != "-" and "://" not in path)
+        return sorted({*filter(None, map(origins.clone, files))})
 
     def _summarize(self) -> None:
         """Print how many records were learned, failed and skipped."""
