@@ -199,6 +199,7 @@ def _measured(
         "same_space": file.store.vectors.active_space() == other.store.vectors.active_space(),
         "states": agreed.states,
         "same_answers": agreed.same_answers,
+        "same_recalled": agreed.same_recalled,
         "full_text_recall": round(agreed.full_text_recall, 4),
         "vector_recall": round(agreed.vector_recall, 4),
         "same_order": round(agreed.same_order, 4),
