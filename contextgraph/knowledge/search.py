@@ -66,6 +66,8 @@ _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same. At half of
 # the words newer reviews of the same code displaced the session that answers.
 _COMPARED, _SAME, _SAME_SUBJECT = 3, 0.6, 0.25
+# An agent's words that are so little likelier than a person's retell them.
+_RETOLD = 0.9
 # What answers much worse than another does not displace it.
 _RIVAL = 0.5
 _AT_STEP = " --step "
@@ -200,7 +202,7 @@ def search(
     }
     ordered = sorted(filter(ours.__contains__, scores), key=lambda id_: not ours[id_])[:limit]
     shown = (_shown(sessions[id_], scores[id_], likelihood, cosines) for id_ in ordered)
-    groups = _newer_first([*filter(None, shown)])
+    groups = [*map(_people_first, _newer_first([*filter(None, shown)]))]
     rated = {id_: likelihood(one, texts[id_]) for id_, one in known.items() if id_ in recalled}
     likely = max((*rated.values(), *(group[0].probability for group in groups)), default=0.0)
     listed = (
@@ -394,6 +396,15 @@ def _shown(
     return [*group.values()]
 
 
+def _people_first(hits: Sequence[Found]) -> list[Found]:
+    """Return *hits* of a session, best first; a person's that answer nearly as well before others.
+
+    An agent retells them.
+    """
+    least = _RETOLD * hits[0].probability
+    return sorted(hits, key=lambda one: one.speaker == "agent" or one.probability < least)
+
+
 def _hit(
     hit: _Hit, run: Trajectory, session: Trajectory, score: float, probability: float
 ) -> Found:
@@ -444,9 +455,8 @@ def _newer_first(sessions: Sequence[list[Found]]) -> list[list[Found]]:
         if newer[0].time > older[0].time and is_rival and (is_same or is_change):
             before, after = ordered.index(older), ordered.index(newer)
             if before < after:
-                first, *rest = ordered.pop(after)
-                ordered.insert(before, [replace(first, score=older[0].score), *rest])
-                newer[:] = ordered[before]
+                newer[:] = [replace(one, score=older[0].score) for one in ordered.pop(after)]
+                ordered.insert(before, newer)
     return ordered
 
 

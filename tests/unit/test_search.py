@@ -422,6 +422,17 @@ def test_a_later_session_on_the_same_code_does_not_displace_the_answer(memory: A
     assert [*dict.fromkeys(one.session for one in found if one.run)] == ["rule", "review"]
 
 
+def test_what_a_person_said_stands_before_the_agent_s_words_that_retell_it(
+    memory: AgentMemory,
+) -> None:
+    said = "The mailer must not send on Sundays, that much I have promised to the customer."
+    retold = "The mailer does not send on Sundays now, as you have asked."
+    memory.learn(discussed("talk", datetime.now(UTC), said, retold))
+    found = memory.search("on which days does the mailer not send, Sundays?", repo=SHOP)
+    assert [one.speaker for one in found if one.session == "talk"] == ["user", "agent"]
+    assert found[0].probability < found[1].probability
+
+
 def test_many_texts_that_are_a_little_near_do_not_outweigh_the_nearest() -> None:
     near = {"answer": [Rated(0.0, 0.5)], "long": [Rated(0.0, 0.45)] * 5}
     words = {"answer": [Rated(0.5)], "long": [Rated(0.45)] * 5}
