@@ -95,7 +95,8 @@ def stats(
             (f"{interventions.interrupted:,}", "steps that they interrupted"),
             (f"{interventions.denied:,}", "tool calls that they denied"),
         ]
-        title = f"People, in {interventions.runs:,} of {number_of(interventions.total, 'run')}"
+        of_all = number_of(interventions.total, "run")
+        title = f"People, in {interventions.runs:,} of {of_all}, with sub-agents"
         print_table(title, ("count", "what"), counted, numeric=("count",))
     elif repo or situation:
         scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))

@@ -212,7 +212,7 @@ def test_a_run_that_died_before_the_first_reply_is_an_error_that_names_the_failu
         ({"messages": [{"role": "assistant", "content": 1}], "info": {}}, "content is a number"),
         ({"history": [{"role": "user"}, 3]}, "history is a list"),
         ({"history": [[{"id": 1, "source": "user"}]]}, "unknown format"),
-        ({"colour": "red"}, "an object with 'colour'; known formats: contextgraph, atif"),
+        ({"colour": "red"}, "an object with 'colour'; `contextgraph call formats` lists"),
     ],
 )
 def test_a_record_that_is_not_a_run_is_an_error_that_says_why(tmp_path, record, reason):
