@@ -9,8 +9,8 @@ _SECONDS = 60
 
 
 @contextmanager
-def deadline(seconds: float = _SECONDS) -> Iterator[None]:
-    """Raise TimeoutError where the body computes for *seconds*, many times what it needs.
+def deadline(seconds: int = _SECONDS) -> Iterator[None]:
+    """Raise TimeoutError where the body computes for *seconds*, some hundred times what it needs.
 
     No budget: those depend on the machine. Nor does what else runs there count: it is processor
     time of this process. `re` looks for signals while it matches.
