@@ -20,6 +20,8 @@ _HAVE_INDEXES = set[str]()
 # A server for tests ends before its most optimised code would pay: without it, it takes half the
 # processor time.
 _JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+# Nor is a statement planned again because a test has stored something.
+_KEEPS_PLANS = "dbms.cypher.min_replan_interval=1h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def _given(address: str) -> Neo4jServer:
 
 def _script(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     if command == "start":
-        arguments += ("--version", ENVIRONMENT.get(VERSION, "5.26"))
+        arguments += ("--version", ENVIRONMENT.get(VERSION, "5.26"), "--setting", _KEEPS_PLANS)
     return subprocess.run(
         [SCRIPT, command, *arguments],
         env={**_JAVA, **ENVIRONMENT},

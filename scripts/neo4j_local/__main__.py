@@ -41,6 +41,13 @@ def _parser() -> argparse.ArgumentParser:
     starting.add_argument("--heap", default="512m", help="memory of the server (512m)")
     starting.add_argument("--browser", action="store_true", help="serve Neo4j Browser (5.26)")
     starting.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of neo4j.conf; may be repeated",
+    )
+    starting.add_argument(
         "--owner", type=int, default=0, help="stop the server after this process has ended"
     )
     stopping = commands.add_parser("stop", help="stop it and delete its data")
@@ -71,6 +78,7 @@ def _start(arguments: argparse.Namespace) -> int:
             arguments.source,
             browser=arguments.browser,
             heap=arguments.heap,
+            settings=dict(setting.split("=", 1) for setting in arguments.setting),
             owner=arguments.owner,
         )
     )

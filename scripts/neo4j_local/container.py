@@ -1,6 +1,7 @@
 """A server in a container, through testcontainers."""
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from scripts.neo4j_local.process import free_port
@@ -24,8 +25,19 @@ def engine_answers() -> bool:
         return False
 
 
-def start(release: Release, name: str, password: str, *, browser: bool, heap: str) -> Server:
-    """Start a new container with *password*; its first query may not be answered yet."""
+def start(
+    release: Release,
+    name: str,
+    password: str,
+    *,
+    browser: bool,
+    heap: str,
+    more: Mapping[str, str],
+) -> Server:
+    """Start a new container with *password*; its first query may not be answered yet.
+
+    *more* are settings of neo4j.conf.
+    """
     # The container is to outlive this process.
     os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
     from docker.errors import DockerException
@@ -35,7 +47,9 @@ def start(release: Release, name: str, password: str, *, browser: bool, heap: st
     image = f"neo4j:{release.line}"
     try:
         container = Neo4jContainer(image, password=password)
-        container.with_env("NEO4J_server_memory_heap_max__size", heap)
+        for setting, value in {"server.memory.heap.max_size": heap, **more}.items():
+            variable = setting.replace("_", "__").replace(".", "_")
+            container.with_env(f"NEO4J_{variable}", value)
         # testcontainers would open them to everyone.
         container.ports = {str(BOLT): ("127.0.0.1", bolt)}  # type: ignore[dict-item]  # docker takes it
         if http:

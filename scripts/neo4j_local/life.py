@@ -6,6 +6,7 @@ import secrets
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import LiteralString, NoReturn
@@ -30,7 +31,8 @@ class ServerRequest:
     """A server to start, by *name*.
 
     *source* is ``docker``, ``maven``, or empty for the first that is available; *heap* is its
-    memory in Java's notation; the server is stopped after the process *owner* has ended (0: never).
+    memory in Java's notation, *settings* are more of neo4j.conf; the server is stopped after the
+    process *owner* has ended (0: never).
     """
 
     release: Release
@@ -38,6 +40,7 @@ class ServerRequest:
     source: str
     browser: bool
     heap: str
+    settings: Mapping[str, str]
     owner: int
 
 
@@ -107,14 +110,24 @@ def _started(request: ServerRequest, earlier: Server | None) -> Server:
     if has_engine:
         try:
             return container.start(
-                request.release, request.name, password, browser=request.browser, heap=request.heap
+                request.release,
+                request.name,
+                password,
+                browser=request.browser,
+                heap=request.heap,
+                more=request.settings,
             )
         except UnavailableError as error:
             if source:
                 raise
             print(f"{error}; made from Maven artifacts instead", file=sys.stderr)
     server = process.start(
-        request.release, request.name, earlier=earlier, browser=request.browser, heap=request.heap
+        request.release,
+        request.name,
+        earlier=earlier,
+        browser=request.browser,
+        heap=request.heap,
+        more=request.settings,
     )
     return replace(server, password=password)
 

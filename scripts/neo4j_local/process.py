@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,13 @@ FOLDERS = ("conf", "data", "logs", "run", "import", "plugins")
 
 
 def start(
-    release: Release, name: str, *, earlier: Server | None, browser: bool, heap: str
+    release: Release,
+    name: str,
+    *,
+    earlier: Server | None,
+    browser: bool,
+    heap: str,
+    more: Mapping[str, str],
 ) -> Server:
     """Start the server called *name*; its Bolt does not answer yet, and it has no password yet.
 
@@ -31,7 +38,7 @@ def start(
         (home / folder).mkdir(parents=True, exist_ok=True)
     bolt = _port(earlier.uri) if earlier else free_port()
     http = free_port() if browser else 0
-    (home / "conf" / "neo4j.conf").write_text(_settings(release, home, jars, bolt, http))
+    (home / "conf" / "neo4j.conf").write_text(_settings(release, home, jars, bolt, http, more))
     return Server(
         name=name,
         version=release.version,
@@ -98,8 +105,10 @@ def _port(uri: str) -> int:
     return int(uri.rsplit(":", 1)[1])
 
 
-def _settings(release: Release, home: Path, jars: Path, bolt: int, http: int) -> str:
-    """neo4j.conf; only settings that both 5.26 and the calendar releases know."""
+def _settings(
+    release: Release, home: Path, jars: Path, bolt: int, http: int, more: Mapping[str, str]
+) -> str:
+    """neo4j.conf with *more* settings; else only those that 5.26 and calendar releases know."""
     settings = {f"server.directories.{name}": str(home / name) for name in FOLDERS[1:]} | {
         "server.directories.lib": str(jars),
         "server.default_listen_address": "127.0.0.1",
@@ -115,7 +124,7 @@ def _settings(release: Release, home: Path, jars: Path, bolt: int, http: int) ->
         settings["server.http.listen_address"] = f"127.0.0.1:{http}"
     if release.is_calendar:
         settings["db.query.default_language"] = "CYPHER_25"  # as in the configuration it ships
-    return "".join(f"{key}={value}\n" for key, value in settings.items())
+    return "".join(f"{key}={value}\n" for key, value in {**settings, **more}.items())
 
 
 def _command(release: Release, java: Java, jars: Path, home: Path, heap: str) -> list[str]:
