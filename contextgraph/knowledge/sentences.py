@@ -43,6 +43,7 @@ _DOUBT = regex(
 _FOR_ALL = regex(r"\b(?:never|always|must|only|every|each|any|all|ever|none)\b", IGNORECASE)
 # An order for all times by its form; the model has met few.
 _STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
+_ALWAYS = regex(r"\b(?:always|never)\b", IGNORECASE)
 # "address 41, 42", "#3", "issues 17": an item of a list that stands elsewhere.
 _ITEM = regex(
     r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)"
@@ -144,6 +145,11 @@ def stands_alone(text: str) -> bool:
 def is_standing_order(text: str) -> bool:
     """Return whether *text* says what is always or never to be done: "always run pytest"."""
     return bool(_STANDING.match(text))
+
+
+def holds_always(text: str) -> bool:
+    """Return whether *text* says anywhere what is always or never so: "we never commit those"."""
+    return bool(_ALWAYS.search(text))
 
 
 def speaks_of_absence(text: str) -> bool:

@@ -1164,6 +1164,15 @@ def test_a_short_request_brings_the_lesson_that_says_all_of_it(request_: str, sa
     )
 
 
+def test_what_always_holds_is_a_rule_and_other_words_of_people_are_decisions() -> None:
+    said = ("Always add a line to CHANGELOG.md.", "No, not requests: use httpx in this project.")
+    steps = (Step(n, "", Action("bash", "make"), "ok", user_message=x) for n, x in enumerate(said))
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(RawTrajectory("claude-code", "a", SHOP, "Build it", tuple(steps)))
+        kinds = {one.text: one.kind for one in memory.lessons.of(SHOP)}
+    assert kinds == {said[0]: LessonKind.RULE, said[1]: LessonKind.DECISION}
+
+
 def test_an_import_that_a_person_ruled_out_is_said_before_the_edit() -> None:
     steps = (
         Step(
