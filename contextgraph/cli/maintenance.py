@@ -110,11 +110,12 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         )
     with common.open(create=False) as memory:
         runs = memory.store.runs
-        held = memory.holdings(sessions=session or (), sources=source or (), repos=repo or ())
-        of_instances = (runs.ids(instance=masked_name(one)) for one in instance or ())
-        chosen = dict.fromkeys([*(ids or ()), *chain.from_iterable(of_instances), *held.runs])
-        wanted = runs.ids() if everything or not named else [*chosen]
-        selected = [*runs.trajectories(wanted).values()]
+        with memory.store.snapshot():  # a run that is learned again gets another id
+            held = memory.holdings(sessions=session or (), sources=source or (), repos=repo or ())
+            of_instances = (runs.ids(instance=masked_name(one)) for one in instance or ())
+            chosen = dict.fromkeys([*(ids or ()), *chain.from_iterable(of_instances), *held.runs])
+            wanted = runs.ids() if everything or not named else [*chosen]
+            selected = [*runs.trajectories(wanted).values()]
         notes = held.notes
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)

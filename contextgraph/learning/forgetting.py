@@ -30,19 +30,22 @@ class Forgetting:
         Lessons go with the runs in which they were said, and with their source.
         """
         runs, places = self._store.runs, {masked_name(repo).casefold() for repo in repos}
-        found = [run for repo in repos for run in runs.ids(repo=masked_name(repo))]
-        found += [run.id for run in self._runs() if run.contributor in sources] if sources else []
-        for run in runs.ids() if sessions else ():
-            raw = runs.raw(run)
-            if raw and (raw.session in sessions or raw.instance_id in sessions):
-                found.append(run)
-        notes = self._store.notes.all() if sources or places else ()
-        noted = [
-            note.id
-            for note in notes
-            if not {note.contributor, note.source}.isdisjoint(sources)
-            or (note.repo in places and not _is_said(note))
-        ]
+        with self._store.snapshot():  # a run that is learned again gets another id
+            found = [run for repo in repos for run in runs.ids(repo=masked_name(repo))]
+            found += (
+                [run.id for run in self._runs() if run.contributor in sources] if sources else []
+            )
+            for run in runs.ids() if sessions else ():
+                raw = runs.raw(run)
+                if raw and (raw.session in sessions or raw.instance_id in sessions):
+                    found.append(run)
+            notes = self._store.notes.all() if sources or places else ()
+            noted = [
+                note.id
+                for note in notes
+                if not {note.contributor, note.source}.isdisjoint(sources)
+                or (note.repo in places and not _is_said(note))
+            ]
         return Holdings(tuple(dict.fromkeys(found)), tuple(noted))
 
     def forget(self, held: Holdings) -> int:
