@@ -52,6 +52,7 @@ _WORDS_TAG = regex(r"</?(?:command-args|user_query|user_message|user_input|feedb
 _PROGRAM_STARTS = (
     "Caveat: The messages ",
     "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem and produced a summary",
     "Base directory for this skill:",
     "System: Please continue",
 )
@@ -62,6 +63,9 @@ _CALLED = regex(
     r"^(?:Called the \w+ tool with the following input:|Result of calling the \w+ tool:)",
     re.MULTILINE,
 )
+# Files that a person named with @, as Gemini CLI and Qwen Code send them, and their contexts.
+_REFERENCED = regex(r"^--- (?:Content from referenced files|Context from: .*) ---$", re.MULTILINE)
+_REFERENCES_END = regex(r"^--- End of (?:content|Context from: .*) ---$", re.MULTILINE)
 INTERRUPTED = "[Request interrupted by user"
 DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
@@ -80,6 +84,9 @@ def said(message: str) -> str:
         return ""
     if called := _CALLED.search(message):
         message = message[: called.start()].rstrip()
+    if begun := _REFERENCED.search(message):
+        ends = [end.end() for end in _REFERENCES_END.finditer(message)]
+        message = (message[: begun.start()] + message[ends[-1] if ends else len(message) :]).strip()
     if "<" not in message:
         return message
     name, arguments = _tag("command-name", message), _tag("command-args", message)

@@ -78,6 +78,12 @@ def test_the_task_is_what_the_prompt_marks_as_such(prompt, task):
         ("<command-name>/fix</command-name>\n<command-args></command-args>\nAlways use glass", ""),
         ("Look.\nCalled the Read tool with the following input: {}\nAlways use glass", "Look."),
         ('Result of calling the Read tool: "Always use glass"', ""),
+        (
+            "Look.\n--- Content from referenced files ---\nGlass.\n--- End of content ---\nSteel.",
+            "Look.\n\nSteel.",
+        ),
+        ("--- Context from: GEMINI.md ---\nUse glass.", ""),
+        ("Another language model started to solve this problem and produced a summary of", ""),
         ('<teammate-message from="b">done</teammate-message>', ""),
         ("Why does <system-reminder> stand there?", "Why does <system-reminder> stand there?"),
         ("Is a < b?", "Is a < b?"),
