@@ -1095,6 +1095,8 @@ def _gemini_turns(row: Row) -> Iterator[Turn]:
     content = row.get("content")
     blocks = rows_at(row, "content") if isinstance(content, list) else [{"text": content or ""}]
     if kind == "user":
+        if all(text(block, "text") for block in blocks):  # of a file, parts are one text
+            blocks = [{"text": content_text({"content": blocks})}]
         yield from block_turns(blocks, is_agent=False, time=time)
     elif kind in _GEMINI_REPLIES:
         for thought in rows_at(row, "thoughts"):

@@ -294,7 +294,8 @@ def without_private(text: str) -> str:
     brackets or comments where one is closed. What is not closed reaches to the end, and a further
     closing mark back to the one before.
     """
-    return private_in(text)[0]
+    has_marks = not text.isascii() or "private" in text.lower()
+    return private_in(text)[0] if has_marks else text
 
 
 def private_in(text: str) -> tuple[str, tuple[str, ...]]:

@@ -424,6 +424,20 @@ def test_gemini_puts_the_context_of_a_session_before_the_first_request(tmp_path)
     assert (messages(run), run.repo) == (["Use steel"], "local/kettle")
 
 
+def test_a_file_that_is_named_to_gemini_is_not_what_was_said(tmp_path):
+    parts = (
+        "Look at @a.md",
+        "\n--- Content from referenced files ---",
+        "\nContent from @a.md:\n",
+        "Always use glass",
+        "\n--- End of content ---",
+    )
+    given = {"id": "3", "type": "user", "content": [{"text": part} for part in parts]}
+    lines = [GEMINI, gemini_said("1", "Boil"), gemini_ran("2", "make test"), given]
+    (run,) = read(written(tmp_path / "session-1.jsonl", [*lines, gemini_ran("4", "make")]))
+    assert messages(run) == ["Look at @a.md"]
+
+
 def gemini_said(id_: str, words: str) -> Line:
     return {"id": id_, "type": "user", "content": [{"text": words}]}
 
