@@ -343,7 +343,8 @@ def cases_at_error(
                 best[one.instance_id] = rank, one
     chosen = sorted(best.values(), key=itemgetter(0), reverse=True)[:limit]
     runs = store.runs.trajectories(one.trajectory_id for _, one in chosen)
-    fragments = store.runs.fragments(runs)
+    cleared = {one.fragment_id for _, one in chosen}
+    fragments = store.runs.fragments(runs, fragment_ids=[*cleared]) if runs else {}
     cases = [
         replace(
             _case_of(past, scope, share, _shown_title(past.task)),

@@ -106,7 +106,7 @@ def _within(scope: model.Scope) -> list[Term]:
     """Return the terms of *scope* about the columns that all rows of runs have."""
     terms = [] if scope.repo is None else [_equal("repo", scope.repo)]
     if scope.exclude_instances:
-        terms.append(Term("instance_id", Is.NOT_IN, sorted(scope.exclude_instances)))
+        terms.append(Term("instance_id", Is.NOT_IN, (*sorted(scope.exclude_instances),)))
     if scope.as_of is not None:
         terms.append(Term("seen_at", Is.MOST, scope.as_of))
     return terms
@@ -679,17 +679,20 @@ class RunStore(_Part):
         return known
 
     def fragments(
-        self, trajectory_ids: Iterable[str], most: int | None = None
+        self,
+        trajectory_ids: Iterable[str],
+        most: int | None = None,
+        fragment_ids: Sequence[str] = (),
     ) -> Mapping[str, Sequence[model.Fragment]]:
         """Return the fragments of runs in their order, by run id, without unknown runs.
 
-        With *most* only so many of each run: the most informative ones first.
+        With *most* only so many of each run: the most informative ones first; of *fragment_ids*
+        only these, where given.
         """
         ids = [*trajectory_ids]
+        named = [_keyed(ids, "run"), *([_keyed(fragment_ids)] if fragment_ids else ())]
         wanted = ("run", "kind", VALUE)
-        found = self._find(
-            Question(tables.FRAGMENT, [_keyed(ids, "run")], ("run", "place"), wanted=wanted)
-        )
+        found = self._find(Question(tables.FRAGMENT, named, ("run", "place"), wanted=wanted))
         by_run: dict[str, list[tuple[str, str]]] = {one: [] for one in ids}
         for run, kind, text in found:
             by_run[run].append((kind, text))
@@ -918,16 +921,9 @@ class RecoveryStore(_Part):
             raise ValueError(f"recoveries cannot be found by {unknown[0]}")
         # Ties go by the key, which is made of the fragment, the error and the step.
         order = ("-verified", "-seen_at")
+        asked = dict.fromkeys((*_agreeing(one), *_within(one.scope)) for one in questions)
         found = self._port.find(
-            [
-                Question(
-                    tables.RECOVERED,
-                    [*_agreeing(question), *_within(question.scope)],
-                    order,
-                    _most(limit),
-                )
-                for question in questions
-            ]
+            [Question(tables.RECOVERED, where, order, _most(limit)) for where in asked]
         )
         texts = dict.fromkeys(text for (text,) in chain.from_iterable(found))
         return [*map(tables.candidate_of, texts)]
