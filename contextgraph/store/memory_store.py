@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache, partial, wraps
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -52,7 +53,7 @@ from contextgraph.store.port import (
 )
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import Process
-from contextgraph.text import word_weight, word_weights
+from contextgraph.text import word_weights
 
 if TYPE_CHECKING:
     from contextgraph.store.live_graph import LiveGraph
@@ -1729,8 +1730,7 @@ class NoteStore(_Part):
         if limit < 1:
             return []
         counts = self._port.word_counts(tables.NOTE, words)
-        known = ((word, count) for word, count in counts.by_word.items() if count)
-        weights = {word: word_weight(counts.total, count) for word, count in known}
+        weights = word_weights(counts.total, counts.by_word, len(words), inf)
         order = ("-created_at",)
         found = self._port.search(tables.NOTE, weights, _notes_in(scope), limit, order)
         return self._in_order(tables.NOTE, [key for key, _ in found], rules.note_of)

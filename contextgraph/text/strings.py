@@ -652,28 +652,22 @@ MOST_WORDS = 8
 MOST_TEXTS = 2_000
 
 
-def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
+def word_weights(
+    total: int, counts: Mapping[str, int], most: int = MOST_WORDS, texts: float = MOST_TEXTS
+) -> dict[str, int]:
     """Return the rarest known words with their weights: 1,000 times the logarithm of their rarity.
 
-    At most eight, that occur in at most 2,000 texts together; the rarest is always one of them.
-    *counts* says in how many of the *total* texts each word occurs. Weights are whole numbers, so
-    that a sum does not depend on the order of adding.
+    At *most* so many, that occur in at most so many *texts* together; the rarest is always one of
+    them. *counts* says in how many of the *total* texts each word occurs. Weights are whole
+    numbers from 1, so that a sum does not depend on the order of adding.
     """
-    known = sorted((count, word) for word, count in counts.items() if count)[:MOST_WORDS]
-    texts = accumulate(count for count, _ in known)
+    known = sorted((count, word) for word, count in counts.items() if count)[:most]
+    together = accumulate(count for count, _ in known)
     return {
-        word: word_weight(total, count)
-        for place, ((count, word), read) in enumerate(zip(known, texts, strict=True))
-        if place == 0 or read <= MOST_TEXTS
+        word: 1 + round(1000 * log((1 + total) / count))
+        for (count, word), so_far in zip(known, together, strict=True)
+        if so_far <= texts or so_far == count
     }
-
-
-def word_weight(total: int, count: int) -> int:
-    """Return 1,000 times the logarithm of the rarity of a word that *count* of *total* texts have.
-
-    At least 1.
-    """
-    return 1 + round(1000 * log((1 + total) / count))
 
 
 def overlap(
