@@ -574,7 +574,7 @@ class _Builder:
         if result.id:
             self._answered[result.id] = draft
         draft.result = result
-        answers = answers_in(draft.action.arguments, result.text)
+        answers = answers_in(draft.action, result.text)
         draft.messages += [words] if (words := "\n".join(one.words for one in answers)) else []
 
     def _message(self, message: UserMessage) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import orjson
 from msgspec import Struct
 
-from contextgraph.model import Json, Step
+from contextgraph.model import Action, Json, Step
 
 _FIELDS = ("question", "prompt")
 _RECOMMENDED = "(Recommended)"
-_NEXT = ", "
+_NEXT, _OF_SERVERS = ", ", "mcp_"  # as clients name tools of MCP servers
 
 
 class Answer(Struct, frozen=True):
@@ -33,16 +33,17 @@ class _Question(Struct, frozen=True):
 
 def answers_of(step: Step) -> tuple[Answer, ...]:
     """Return the answers of the person to the questions of *step*."""
-    found = answers_in(step.action.arguments, step.observation or "")
+    found = answers_in(step.action, step.observation or "")
     if not found and step.user_message and not step.denied:
         found = tuple(_in_a_line([*_questions(step.action.arguments)], step.user_message))
     # Without any option it may be another message.
     return found if len(found) < 2 or any(one.is_offered for one in found) else ()
 
 
-def answers_in(arguments: Mapping[str, Json], result: str) -> tuple[Answer, ...]:
-    """Return the answers in the *result* of a call with these *arguments*."""
-    questions = [*_questions(arguments)] if "questions" in arguments else []
+def answers_in(action: Action, result: str) -> tuple[Answer, ...]:
+    """Return the answers in the *result* of the call *action*; a server's tool asks nobody."""
+    is_asking = "questions" in action.arguments and not action.tool.startswith(_OF_SERVERS)
+    questions = [*_questions(action.arguments)] if is_asking else []
     return tuple(_by_id(questions, result) or _quoted(questions, result)) if questions else ()
 
 

@@ -132,6 +132,14 @@ def test_what_a_person_took_back_or_a_program_queued_was_not_said(tmp_path):
     assert messages(log.read(tmp_path)) == []
 
 
+def test_a_tool_of_a_server_asks_nobody(tmp_path):
+    log = begun()
+    given = {"questions": [{"question": "Of what?"}]}
+    log.call("mcp__eve__AskUserQuestion", given, 'Answered: "Of what?"="Always use glass".')
+    log.run("make", "ok")
+    assert messages(log.read(tmp_path)) == []
+
+
 @pytest.mark.parametrize("form", ["a line of the same moment", "a block of the same line"])
 def test_what_a_program_makes_of_a_slash_command_was_not_said(tmp_path, form):
     log = begun()
