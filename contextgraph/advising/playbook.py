@@ -99,8 +99,8 @@ class Playbooks:
     ) -> RepositoryPlaybook:
         """Return the playbook of *repo* for *agent*, its files ranked for *task*.
 
-        Of runs of this agent alone, where the memory has some, and of them on *environment*, by
-        default that of most: what holds on another machine or in another harness is not shown.
+        Of runs of this agent alone, where the repository has some, and of them on *environment*, by
+        default that of most: what holds on another machine is not shown.
         """
         repo = current_name(self._store.runs, masked_name(repo))
         runs = self.runs(repo, exclude_instances, as_of, agent, environment)
@@ -246,7 +246,7 @@ class Playbooks:
         trajectories = self._store.runs.for_task(None, scope, RUNS, of_agent)
         if agent:
             anyones = self._store.runs.for_task(None, scope, RUNS)
-            is_new = not trajectories and not _has_runs(self._store, agent)
+            is_new = not trajectories  # there: what others know of it is better than nothing
             # What no agent is named for may be of this one.
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
         trusted = self._known(self._trusted(trajectories, repo))

@@ -485,6 +485,17 @@ def test_what_fails_on_the_machine_of_another_agent_is_not_shown(memory: AgentMe
     assert "use `python3`" not in start(memory, agent="cat")
 
 
+def test_what_another_agent_knows_of_a_repository_is_said_where_this_one_has_no_run(
+    memory: AgentMemory,
+) -> None:
+    for number in range(3):
+        tests = [("pytest", NO_PYTEST, 1), ("tests/runtests.py", PASSED, 0)]
+        memory.learn(replace(one_run(number, *tests), agent="bee"))
+        memory.learn(machine_run(number + 3))
+
+    assert "tests run with `tests/runtests.py`" in start(memory, repo="acme/shop")
+
+
 def on_version(version: str) -> tuple[str, str, int]:
     return "python3 --version", f"Python {version}\n", 0
 
