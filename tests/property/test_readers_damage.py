@@ -211,7 +211,7 @@ def test_a_long_text_in_any_place_is_read_in_time(name, folder, data, unit):
     texts = [(one, key) for one, key in places_in(values) if isinstance(one[key], str)]
     inside, key = data.draw(st.sampled_from(texts))
     inside[key] += unit * (200_000 // len(unit))
-    with deadline(7):
+    with deadline():
         runs, errors = read_bytes(folder, b"\n".join(map(orjson.dumps, values)))
     assert runs or errors
 
