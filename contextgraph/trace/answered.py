@@ -98,33 +98,41 @@ def _in_a_line(questions: Sequence[_Question], line: str) -> list[Answer]:
     for place, one in enumerate(questions):
         later = questions[place + 1 :]
         most = len(parts) - len(later)
-        size = max((n for n in range(1, most + 1) if _are_offered(parts[:n], one)), default=0)
+        size = _offered(parts[: max(0, most)], one)
         if not size:
             # The words of a person reach to the first option of the next question.
-            following = later[0] if later else None
-            ends = (n for n in range(1, most + 1) if following and _begins(parts[n:], following))
+            following = _options(later[0]) if later else []
+            ends = (n for n in range(1, most + 1) if _begins(parts, n, following))
             size = next(ends, most)
         words, parts = parts[:size], parts[size:]
         found += _answer(one, words)
     return found
 
 
-def _are_offered(parts: Sequence[str], question: _Question) -> bool:
-    """Return whether *parts*, some of which a comma parted, are options of *question*."""
-    if not parts:
-        return True
-    return any(
-        _NEXT.join(parts[:n]) in question.options and _are_offered(parts[n:], question)
-        for n in range(1, len(parts) + 1)
-    )
+def _options(question: _Question) -> list[list[str]]:
+    """Return the options of *question*, each in the parts between its commas."""
+    return [option.split(_NEXT) for option in dict.fromkeys(question.options)]
 
 
-def _begins(parts: Sequence[str], question: _Question) -> bool:
-    return any(_NEXT.join(parts[:n]) in question.options for n in range(1, len(parts) + 1))
+def _offered(parts: list[str], question: _Question) -> int:
+    """Return how many of *parts*, from the first on, are options of *question*."""
+    options, ends, left = _options(question), {0}, [0]
+    while left:
+        start = left.pop()
+        new = {start + len(one) for one in options if _begins(parts, start, [one])} - ends
+        ends |= new
+        left += new
+    return max(ends)
 
 
-def _answer(question: _Question, parts: Sequence[str]) -> Iterator[Answer]:
-    words = _NEXT.join(part.replace(_RECOMMENDED, "").strip() for part in parts).strip()
+def _begins(parts: list[str], start: int, options: Sequence[list[str]]) -> bool:
+    """Return whether one of *options* is at *start* in *parts*."""
+    return any(parts[start : start + len(one)] == one for one in options)
+
+
+def _answer(question: _Question, chosen: Sequence[str]) -> Iterator[Answer]:
+    words = _NEXT.join(one.replace(_RECOMMENDED, "").strip() for one in chosen).strip()
     if words:
-        is_offered = _are_offered(parts, question)
+        parts = _NEXT.join(chosen).split(_NEXT)
+        is_offered = _offered(parts, question) == len(parts)
         yield Answer(" ".join(question.text.split()), " ".join(words.split()), is_offered)

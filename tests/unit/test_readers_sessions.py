@@ -18,6 +18,7 @@ from contextgraph.model.values import replace
 from contextgraph.readers import NotUnderstoodError, ReadCounts, discover, read
 from contextgraph.readers.format import SkippedError
 from contextgraph.readers.repository import remote_name, repository_name
+from tests.deadline import deadline
 
 SESSION = "5e550000-0000-4000-8000-000000000001"
 Line = dict[str, Any]
@@ -821,3 +822,14 @@ def test_the_answers_to_the_questions_of_a_tool_are_words_of_the_person(tmp_path
         "Where are the receipts of customers kept, and how? In SQLite, encrypted": "active",
         'Which sizes does the new kettle come in? Three, so "medium", too': "active",
     }
+
+
+@pytest.mark.parametrize("part", ["a", "b"])
+def test_an_answer_with_thousands_of_commas_is_read(tmp_path, part):
+    words = f"{part}, " * 5_000 + part
+    options = [{"label": "a"}, {"label": "a, a"}]
+    log = begun()
+    asked = {"questions": [{"question": "Which sizes?", "options": options}]}
+    log.call("AskUserQuestion", asked, f'Answered: "Which sizes?"="{words}".')
+    with deadline():
+        assert messages(log.read(tmp_path)) == [words]
