@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # Names that say what they mean: a word alone may be about anything.
 _SYMBOL = regex(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b")
 _IMPORTED = regex(
-    r"^\s*(?:import|from|use|using|extern\s+crate)\s+(?P<module>[A-Za-z_][\w-]*)"
-    r"|(?:\b(?:from|import|require)|#\s*include)\s*\(?\s*[\"'<](?P<quoted>[\w@-]+)",
+    r"^[ \t]*(?:import|from|use|using|extern[ \t]+crate)[ \t]+(?P<module>[A-Za-z_][\w-]*)"
+    r"|(?:\b(?:from|import|require)|#[ \t]*include)\s*(?:\(\s*)?[\"'<](?P<quoted>[\w@-]+)",
     re.MULTILINE,
 )
 _MOST_SYMBOLS = 60

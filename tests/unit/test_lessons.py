@@ -34,6 +34,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.model.values import replace
+from tests.deadline import deadline
 
 SHOP = "acme/shop"
 RULE = "We never want generated files in a commit of this repository."
@@ -957,6 +958,13 @@ def test_a_hook_before_a_call_ends_at_once_only_where_a_run_would_say_nothing(
         for call in calls
     ]
     assert known == said == [True, False, True, False, False, True]
+
+
+def test_an_edit_of_blank_lines_is_read_at_once(memory: AgentMemory) -> None:
+    memory.learn(session("Never push to main, not even a typo."))
+    given = {"file_path": "main.py", "new_string": "\n" * 100_000 + "x"}
+    with memory.live(repo=SHOP, instance_id="new", task="") as run, deadline():
+        assert run.before(Action("Edit", "Edit", given)) is None
 
 
 def test_a_request_that_says_a_decision_again_gets_it_whatever_its_conversation_is_about(
