@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from contextgraph.errors import SettingsError
 from contextgraph.model import instance_id_in, repo_of
 from contextgraph.system.intake import content, leaves, opened
 from contextgraph.text import regex
@@ -448,9 +449,11 @@ class Author(NamedTuple):
 
 
 def identity() -> Author:
-    """Return the user as the settings of git say; without a name there, the user's account."""
+    """Return the user as the settings of git say; without a name there, the user's account.
+
+    Raises `SettingsError` where that has no name, either.
+    """
     import subprocess
-    from getpass import getuser
 
     found = list[str]()
     for part in ("name", "email"):
@@ -462,7 +465,17 @@ def identity() -> Author:
         given = os.environ.get(f"GIT_AUTHOR_{part.upper()}", "")
         found.append(given or done.stdout.strip())
     name, address = (*found, "", "")[:2]
-    return Author(name or getuser(), address or _NO_ADDRESS, bool(name))
+    return Author(name or _account(), address or _NO_ADDRESS, bool(name))
+
+
+def _account() -> str:
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError) as error:  # a user id alone, as in a container
+        remedy = "git config --global user.name NAME sets one"
+        raise SettingsError(f"this account has no name; {remedy}") from error
 
 
 def _text_of(path: str) -> str:

@@ -464,6 +464,20 @@ def test_what_trust_took_over_is_said_there_and_is_known_to_sync(
     assert team(store, "sync").out.startswith("2 lessons read: all known, none changed\n")
 
 
+def test_without_a_name_of_git_or_the_account_nothing_is_proposed(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME", "GIT_AUTHOR_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    done = team(store, "propose", "--all", "--patch", tmp_path / "lessons.patch")
+    assert done.code != 0
+    assert "git config --global user.name" in done.err
+
+
 def test_a_lesson_names_its_account_where_git_has_no_name(
     store: Path, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
