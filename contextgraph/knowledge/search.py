@@ -7,7 +7,7 @@ from itertools import combinations
 from math import log1p
 from shlex import quote
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
@@ -188,7 +188,7 @@ def search(
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
-    likelihood = _Likelihood(
+    likelihood = _Likelihood.of(
         weights,
         {word for word in weights if not counts.by_word.get(word)}.difference(
             *map(stems_in, texts.values())
@@ -351,28 +351,32 @@ def _sessions(
 class _Likelihood(NamedTuple):
     """How likely a text answers a question, of whose words it has the *weights*.
 
-    Those *unseen* are in no text of a memory of so many *passages*.
+    *unknown* is the share of these weights of which the memory has no text.
     """
 
     weights: Mapping[str, float]
-    unseen: Collection[str]
-    passages: int
+    unknown: float
+
+    @classmethod
+    def of(cls, weights: Mapping[str, float], unseen: Collection[str], passages: int) -> Self:
+        """Return that of words of which *unseen* are in no text of so many *passages*.
+
+        Few passages lack many words.
+        """
+        missed = sum([weights[word] for word in sorted(unseen)])
+        share = missed / (sum(weights.values()) or 1.0)
+        return cls(weights, share * passages / (passages + _FEW))
 
     def __call__(self, rating: Rated, text: str) -> float:
         """Return the probability that *text*, or what it is a part of, of this *rating* answers.
 
-        Fitted on questions about sessions, and on others that these do not answer. Few passages
-        lack many words.
+        Fitted on questions about sessions, and on others that these do not answer.
         """
-        missed = sum([self.weights[word] for word in sorted(self.unseen)])
         signs = {
             "words": rating.words,
             "meaning": max(0.0, rating.meaning - _UNRELATED),
             "found": log1p(len(self.weights.keys() & stems_in(text))),
-            "unknown": missed
-            / (sum(self.weights.values()) or 1.0)
-            * self.passages
-            / (self.passages + _FEW),
+            "unknown": self.unknown,
         }
         return round(fitted("sessions").probability(signs), 4)
 
