@@ -337,14 +337,13 @@ def load_settings(
     return _loaded(environment, folder, flags)[0]
 
 
-def environment_of_hooks(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return *environment*, by default that of this process, as hooks and what they start see it.
+def environment_of_hooks() -> dict[str, str]:
+    """Return the environment of this process as hooks and what they start see it.
 
     Without the settings that say what is kept, and where: a clone may set those of its agent.
     """
     left = {name for key, name in _VARIABLES.items() if key not in _OF_AGENTS}
-    environment = os.environ if environment is None else environment
-    return {name: value for name, value in environment.items() if name not in left}
+    return {name: value for name, value in os.environ.items() if name not in left}
 
 
 def ignored_by_hooks(settings: Settings) -> list[str]:

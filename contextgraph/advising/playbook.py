@@ -208,7 +208,6 @@ class Playbooks:
         # A record names a form, with placeholders.
         form = next((replace(use, text=command) for _, use in uses if use.form == command), None)
         lines = ((command, made), (command, command.split()), (from_above, made))
-        given = None
         for given in (form, *(command_use(line, created) for line, created in lines)):
             same = [(run, use) for run, use in uses if given and use.runner == given.runner]
             if given and same:

@@ -654,11 +654,11 @@ _REASONS = 2
 
 def reason_of(why: Why) -> str:
     """Return the two counts that raise the probability of a remedy most; empty without any."""
-    told = (
+    counted = (
         f"{count.did} of {number_of(count.cleared, 'task')} {_LIKE[count.likeness]}"
         for count in why.counts[:_REASONS]
     )
-    return ", ".join(told)
+    return ", ".join(counted)
 
 
 def _warning(warning: FailureWarning) -> _Entry:
