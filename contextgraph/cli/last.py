@@ -1,13 +1,12 @@
 """``contextgraph last``: where a person was in a repository."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from contextgraph.cli.commands import Common, argument, common_options, described, repository_here
 from contextgraph.cli.notes import Opening
-from contextgraph.cli.output import console, emit, fail, print_text
+from contextgraph.cli.output import console, emit, fail, line_width, print_text
 from contextgraph.model import duration_text
 from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line
@@ -83,8 +82,7 @@ def _print(session: "LastSession") -> None:
         ("decided", f"{session.decided[0]}{more}" if session.decided else "nothing"),
         ("next", f"{speaker}{session.words}" if session.words else "nothing was written"),
     )
+    most = line_width(max(_WIDTH, console().width) - 9)  # six lines in a terminal
     for name, text in rows:
         shown = "(an instruction to the reader)" if gives_instructions(text) else text
-        # Whoever reads a pipe gets it whole; a terminal shows six lines.
-        most = max(_WIDTH, console().width) - 9 if sys.stdout.isatty() else len(shown)
         print_text((f"{name:<8} ", "dim"), one_line(shown, most))

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -22,7 +22,7 @@ from contextgraph.cli.commands import (
     described,
     option,
 )
-from contextgraph.cli.output import FAILED, emit, print_text, warn
+from contextgraph.cli.output import FAILED, emit, line_width, print_text, warn
 from contextgraph.model import LIKELY, RunFilter, SessionFilter, Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
@@ -91,9 +91,9 @@ def search(
         find = partial(memory.search, limit=limit, strategy=strategy, file=file)
         if question:
             found = find(question, repo, agent=agent)
-            if not any(hit.repo for hit in found):
-                for line in _unknown(memory, repo or "", agent, file):
-                    warn(line)
+            is_known = any(hit.repo for hit in found)
+            if unknown := "" if is_known else _unknown(memory, repo or "", agent, file):
+                warn(unknown)
             one = _picked(common, memory, question, found, open_number)
         else:
             from contextgraph.cli.screen import chosen
@@ -114,18 +114,19 @@ def search(
     opening.enter()
 
 
-def _unknown(memory: "AgentMemory", repo: str, agent: str, file: str) -> Iterator[str]:
-    """Yield a line for each of these names that no session has, with the nearest that one has."""
+def _unknown(memory: "AgentMemory", repo: str, agent: str, file: str) -> str:
+    """Return a line on the first of these names that no session has, with the nearest; or ""."""
     sessions = memory.session_facets(limit=_COMPARED)
     if repo and not memory.session_facets(SessionFilter(repo), 0).total:
-        yield f"no session of the repository {repo}{_nearest(repo, sessions.repos)}"
-    elif agent and agent not in sessions.agents:
-        yield f"no session of the agent {agent}{_nearest(agent, sessions.agents)}"
-    elif file and not memory.is_service:
+        return f"no session of the repository {repo}{_nearest(repo, sessions.repos)}"
+    if agent and agent not in sessions.agents:
+        return f"no session of the agent {agent}{_nearest(agent, sessions.agents)}"
+    if file and not memory.is_service:
         runs = memory.store.runs.listed(RunFilter(repo=repo or None), _COMPARED)
         paths = {path: None for run in runs for path in run.files}
         if not any(f"/{path}".endswith(f"/{file}") for path in paths):
-            yield f"no session opened or changed {file}{_nearest(file, paths)}"
+            return f"no session opened or changed {file}{_nearest(file, paths)}"
+    return ""
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
@@ -338,8 +339,7 @@ def print_found(
             lines.append("less likely:")
         hidden = f" · {_HIDDEN}" if gives_instructions(first.text) else ""
         title = first.title if first.title != first.text else ""
-        most = _TITLE_WIDTH if sys.stdout.isatty() else len(title)
-        title = f" · {_shown(title, most)}" if title else ""
+        title = f" · {_shown(title, line_width(_TITLE_WIDTH))}" if title else ""
         by = f" · from {neutral(first.contributor)}" if first.contributor else ""
         lines.append(
             f"{place}. {first.kind} {first.time:%Y-%m-%d} {neutral(first.repo)}{by}{title}{hidden}"

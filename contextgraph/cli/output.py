@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextgraph.model import Json
 
 DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
-PIPED_WIDTH = 80
+PIPED_WIDTH, _LONGEST_LINE = 80, 2_000
 _CELL_WIDTH = 2_000
 _PADDING = regex(r" +\n")
 
@@ -96,6 +96,11 @@ def console(stream: TextIO | None = None) -> "Console":
         highlight=False,
         emoji=False,
     )
+
+
+def line_width(width: int) -> int:
+    """Return *width*, that of a line in a terminal; in a pipe lines are whole, up to a bound."""
+    return width if sys.stdout.isatty() else _LONGEST_LINE
 
 
 def _piped_width() -> int:

@@ -1,6 +1,5 @@
 """``contextgraph why``: the sessions that made a file, or a line of it, as it is."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,16 +7,14 @@ import click
 
 from contextgraph.cli.commands import Common, argument, common_options, option, repository_here
 from contextgraph.cli.notes import command_with_store
-from contextgraph.cli.output import console, emit, fail, print_command, print_text
+from contextgraph.cli.output import console, emit, fail, line_width, print_command, print_text
 from contextgraph.service.records import record_of
 from contextgraph.text import gives_instructions, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.why import FileChange, FileHistory
 
-# Whoever reads a pipe gets lines whole.
-_WIDTH, _WHOLE = 60, 2_000
-_SHOWN = 5
+_WIDTH, _SHOWN = 60, 5
 
 
 @common_options()
@@ -60,7 +57,7 @@ def why(
 
 
 def _print(history: "FileHistory", common: Common) -> None:
-    width = max(_WIDTH, console().width) if sys.stdout.isatty() else _WHOLE
+    width = line_width(max(_WIDTH, console().width))
     if history.line is not None:
         place = f"{history.file}:{history.line} "
         print_text((place, "bold"), one_line(history.text, max(width - len(place), _WIDTH // 2)))
