@@ -6,7 +6,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -364,6 +363,23 @@ class GitFolder(Struct, frozen=True):
         is_own = os.path.isfile(given) and not leaves(given, self.git)
         return given if is_own else "index"
 
+    def _copy_index(self, place: str) -> bool:
+        """Copy the index, if there is one, to the folder *place*; False where it cannot be read."""
+        shared = [name for name in os.listdir(self.git) if name.startswith("sharedindex.")]
+        for name, path in (("index", self._index()), *((one, one) for one in shared)):
+            copy = Path(place, name)
+            try:
+                with opened(os.path.join(self.git, path)) as file:
+                    copy.write_bytes(file.read())
+                    # By the time of the index git knows which files it has to read again.
+                    times = os.fstat(file.fileno())
+            except FileNotFoundError:
+                continue
+            except OSError:  # a pipe, or not for this user: without it all files would be gone
+                return False
+            os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
+        return True
+
     def output(self, *command: str, given: str = "", refs: bool = False, tree: bool = False) -> str:
         """Return what git prints of these objects; empty where it fails, or is past its budget.
 
@@ -392,15 +408,8 @@ class GitFolder(Struct, frozen=True):
                 os.symlink(place, os.path.join(own, "refs"), target_is_directory=True)
             else:
                 os.mkdir(os.path.join(own, "refs"))
-            if tree:
-                shared = [name for name in os.listdir(self.git) if name.startswith("sharedindex.")]
-                for name, path in (("index", self._index()), *((one, one) for one in shared)):
-                    # A pipe or a device is no index.
-                    with suppress(OSError), opened(os.path.join(self.git, path)) as file:
-                        Path(own, name).write_bytes(file.read())
-                        # By the time of the index git knows which files it has to read again.
-                        times = os.fstat(file.fileno())
-                        os.utime(Path(own, name), ns=(times.st_atime_ns, times.st_mtime_ns))
+            if tree and not self._copy_index(own):
+                return ""
             for name, text in files.items():
                 if text or name == "given":
                     Path(own, name).write_text(text, encoding="utf-8")

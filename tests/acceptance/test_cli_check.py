@@ -64,6 +64,15 @@ def findings(store: Path | str, *arguments: str | Path) -> list[Mapping[str, Any
     return [one for one in record["findings"] if one["rule"] != "touched"]
 
 
+def test_of_an_index_that_is_no_file_nothing_is_said_to_be_gone(
+    store: Path, checkout: Path
+) -> None:
+    (checkout / ".git" / "index").unlink()
+    os.mkfifo(checkout / ".git" / "index")
+    assert check(store, "--diff").code == 0
+    assert findings(store) == []
+
+
 @pytest.mark.parametrize("first", ["", "."])
 def test_a_program_in_the_checkout_is_not_run_in_place_of_git(
     store: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch, first: str
