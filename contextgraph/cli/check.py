@@ -12,6 +12,7 @@ from contextgraph.cli.commands import Common, common_options, described, flag, o
 from contextgraph.cli.output import DONE, FAILED, emit, fail, print_text, warn
 from contextgraph.config import LESSONS
 from contextgraph.service.records import record_of
+from contextgraph.system.processes import replacing
 from contextgraph.text import neutral, number_of
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def check(
         if ask:
             raise
     if sarif:
-        sarif.write_bytes(_encoded(_sarif(found.findings)))
+        with replacing(sarif) as part:  # it quotes what people said: for its owner alone
+            part.write_bytes(_encoded(_sarif(found.findings)))
         common.exported(sarif)
     if common.as_json:
         emit(record_of(found))

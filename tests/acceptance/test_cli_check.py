@@ -253,6 +253,7 @@ def test_a_question_is_not_written_through_a_link(
 def test_sarif_names_the_rule_and_the_place(store: Path, checkout: Path, tmp_path: Path) -> None:
     (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 900\nRATE = 3\n")
     assert check(store, "--diff", "--sarif", tmp_path / "out.sarif").code == 1
+    assert (tmp_path / "out.sarif").stat().st_mode & 0o777 == 0o600
     (run,) = json.loads((tmp_path / "out.sarif").read_text())["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["value"]
     (result,) = run["results"]
