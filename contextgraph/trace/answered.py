@@ -92,16 +92,17 @@ def _quoted(questions: Sequence[_Question], result: str) -> list[Answer]:
 def _in_a_line(questions: Sequence[_Question], line: str) -> list[Answer]:
     """Return the answers that *line* has in the order of *questions*, with commas between them.
 
-    An option is an answer, or a part of one of several options; other words are one answer.
+    An option is an answer, or a part of one of several options; other words are one answer. The
+    last one reaches to the end.
     """
     found, parts = list[Answer](), line.strip().split(_NEXT)
     for place, one in enumerate(questions):
         later = questions[place + 1 :]
         most = len(parts) - len(later)
-        size = _offered(parts[: max(0, most)], one)
+        size = _offered(parts[: max(0, most)], one) if later else most
         if not size:
             # The words of a person reach to the first option of the next question.
-            following = _options(later[0]) if later else []
+            following = _options(later[0])
             ends = (n for n in range(1, most + 1) if _begins(parts, n, following))
             size = next(ends, most)
         words, parts = parts[:size], parts[size:]

@@ -824,6 +824,14 @@ def test_the_answers_to_the_questions_of_a_tool_are_words_of_the_person(tmp_path
     }
 
 
+def test_what_a_person_writes_after_an_option_is_kept(tmp_path):
+    options = [{"label": "Red"}, {"label": "Blue"}]
+    asked = {"questions": [{"question": "Which colour?", "options": options}]}
+    log = begun()
+    log.call("AskUserQuestion", asked, 'Answered: "Which colour?"="Red, and never green".')
+    assert messages(log.read(tmp_path)) == ["Red, and never green"]
+
+
 @pytest.mark.parametrize("part", ["a", "b"])
 def test_an_answer_with_thousands_of_commas_is_read(tmp_path, part):
     words = f"{part}, " * 5_000 + part
