@@ -373,7 +373,7 @@ class _Repeated(_Rewriting):
     """Masks what was said in private where a run repeats it."""
 
     def __init__(self, private: Iterable[str]) -> None:
-        self._known = dict[str, re.Pattern[str]]()
+        self._known = dict[str, tuple[str, re.Pattern[str]]]()
         self.add(private)
 
     def add(self, private: Iterable[str]) -> None:
@@ -384,11 +384,12 @@ class _Repeated(_Rewriting):
                 words = part.split()
                 if len(" ".join(words)) >= _SAID:
                     repeated = r"\s+".join(map(re.escape, words))
-                    self._known[" ".join(words)] = re.compile(rf"(?<!\w){repeated}(?!\w)")
+                    pattern = re.compile(rf"(?<!\w){repeated}(?!\w)")
+                    self._known[" ".join(words)] = max(words, key=len), pattern
 
     def text(self, text: str) -> str:
-        for words, repeated in self._known.items():
-            if words.partition(" ")[0] in text:
+        for longest, repeated in self._known.values():
+            if longest in text:  # seldom, and quick to find
                 text = repeated.sub("<secret:private>", text)
         return text
 
