@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from hashlib import blake2b
+from itertools import chain
 
 from msgspec import Struct
 
@@ -574,6 +575,7 @@ class Lessons:
         scoped = self._store.for_text(words, _scope(repo), PROPOSED)
         seen = [note for note in scoped if _is_seen(note, as_of)]
         about = {name: [note for note in seen if says_of(note, name)] for name in wanted}
+        ruling_out = list[Note]()
         if written is not None:
             put_in = {*stems(written)}
             about = {
@@ -585,10 +587,9 @@ class Lessons:
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }
-            about["ruled out"] = [
-                note for note in seen if any(rules_out(note, name) for name in wanted)
-            ]
-        return self._current({note.id: note for said in about.values() for note in said}, as_of)
+            ruling_out = [note for note in seen if any(rules_out(note, name) for name in wanted)]
+        said = chain(*about.values(), ruling_out)
+        return self._current({note.id: note for note in said}, as_of)
 
     def sharing_words(self, text: str, *, repo: str) -> tuple[Note, ...]:
         """Return the active lessons of *repo* with words of *text*, the closest first."""
