@@ -1,13 +1,13 @@
 """Search: sessions by what was said in them, and notes of every kind, in one ranking."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 from math import log1p
 from shlex import quote
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
 from contextgraph.knowledge.extraction import amends, files_in
@@ -37,6 +37,7 @@ from contextgraph.model import (
     Strategy,
     Trajectory,
     Vector,
+    WordCounts,
     is_fitted,
     is_subagent,
     passages_beside,
@@ -188,13 +189,7 @@ def search(
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
-    likelihood = _Likelihood.of(
-        weights,
-        {word for word in weights if not counts.by_word.get(word)}.difference(
-            *map(stems_in, texts.values())
-        ),
-        counts.total,
-    )
+    likelihood = _Likelihood(weights, _unknown(weights, counts, texts.values()))
     # What a clone says comes last where its repository is not asked for.
     ours = {
         id_: vouches(one.run.contributor, one.run.repo, within.repo or "")
@@ -348,6 +343,17 @@ def _sessions(
     return {id_: _Session(session_of[own[0].run], runs, own) for id_, own in grouped.items()}
 
 
+def _unknown(weights: Mapping[str, float], counts: WordCounts, texts: Iterable[str]) -> float:
+    """Return the share of *weights* that is of words in no passage, and in none of *texts*.
+
+    Less where there are few passages, which lack many words.
+    """
+    lacking = {word for word in weights if not counts.by_word.get(word)}
+    lacking = lacking.difference(*map(stems_in, texts))
+    share = sum(map(weights.__getitem__, sorted(lacking))) / (sum(weights.values()) or 1.0)
+    return share * counts.total / (counts.total + _FEW)
+
+
 class _Likelihood(NamedTuple):
     """How likely a text answers a question, of whose words it has the *weights*.
 
@@ -356,16 +362,6 @@ class _Likelihood(NamedTuple):
 
     weights: Mapping[str, float]
     unknown: float
-
-    @classmethod
-    def of(cls, weights: Mapping[str, float], unseen: Collection[str], passages: int) -> Self:
-        """Return that of words of which *unseen* are in no text of so many *passages*.
-
-        Few passages lack many words.
-        """
-        missed = sum([weights[word] for word in sorted(unseen)])
-        share = missed / (sum(weights.values()) or 1.0)
-        return cls(weights, share * passages / (passages + _FEW))
 
     def __call__(self, rating: Rated, text: str) -> float:
         """Return the probability that *text*, or what it is a part of, of this *rating* answers.
