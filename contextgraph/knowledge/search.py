@@ -1,7 +1,7 @@
 """Search: sessions by what was said in them, and notes of every kind, in one ranking."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 from math import log1p
@@ -37,7 +37,6 @@ from contextgraph.model import (
     Strategy,
     Trajectory,
     Vector,
-    WordCounts,
     is_fitted,
     is_subagent,
     passages_beside,
@@ -189,7 +188,13 @@ def search(
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
     best = max(scores.values(), default=1.0)
-    likelihood = _Likelihood(weights, _unknown(weights, counts, texts.values()))
+    likelihood = _Likelihood(
+        weights,
+        {word for word in weights if not counts.by_word.get(word)}.difference(
+            *map(stems_in, texts.values())
+        ),
+        counts.total,
+    )
     # What a clone says comes last where its repository is not asked for.
     ours = {
         id_: vouches(one.run.contributor, one.run.repo, within.repo or "")
@@ -343,36 +348,31 @@ def _sessions(
     return {id_: _Session(session_of[own[0].run], runs, own) for id_, own in grouped.items()}
 
 
-def _unknown(weights: Mapping[str, float], counts: WordCounts, texts: Iterable[str]) -> float:
-    """Return the share of *weights* that is of words in no passage, and in none of *texts*.
-
-    Less where there are few passages, which lack many words.
-    """
-    lacking = {word for word in weights if not counts.by_word.get(word)}
-    lacking = lacking.difference(*map(stems_in, texts))
-    share = sum(map(weights.__getitem__, sorted(lacking))) / (sum(weights.values()) or 1.0)
-    return share * counts.total / (counts.total + _FEW)
-
-
 class _Likelihood(NamedTuple):
     """How likely a text answers a question, of whose words it has the *weights*.
 
-    *unknown* is the share of these weights of which the memory has no text.
+    Those *unseen* are in no text of a memory of so many *passages*.
     """
 
     weights: Mapping[str, float]
-    unknown: float
+    unseen: Collection[str]
+    passages: int
 
     def __call__(self, rating: Rated, text: str) -> float:
         """Return the probability that *text*, or what it is a part of, of this *rating* answers.
 
-        Fitted on questions about sessions, and on others that these do not answer.
+        Fitted on questions about sessions, and on others that these do not answer. Few passages
+        lack many words.
         """
+        missed = sum([self.weights[word] for word in sorted(self.unseen)])
         signs = {
             "words": rating.words,
             "meaning": max(0.0, rating.meaning - _UNRELATED),
             "found": log1p(len(self.weights.keys() & stems_in(text))),
-            "unknown": self.unknown,
+            "unknown": missed
+            / (sum(self.weights.values()) or 1.0)
+            * self.passages
+            / (self.passages + _FEW),
         }
         return round(fitted("sessions").probability(signs), 4)
 
