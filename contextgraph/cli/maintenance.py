@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from os.path import dirname, isdir
@@ -110,7 +111,8 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         )
     with common.open(create=False) as memory:
         runs = memory.store.runs
-        with memory.store.snapshot():  # a run that is learned again gets another id
+        # A run that is learned again gets another id.
+        with nullcontext() if memory.is_service else memory.store.snapshot():
             held = memory.holdings(sessions=session or (), sources=source or (), repos=repo or ())
             of_instances = (runs.ids(instance=masked_name(one)) for one in instance or ())
             chosen = dict.fromkeys([*(ids or ()), *chain.from_iterable(of_instances), *held.runs])
