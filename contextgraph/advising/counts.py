@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable
 from functools import lru_cache
 from math import fsum
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from contextgraph.advising.channels import SAME_TEMPLATE, Query
@@ -23,13 +24,13 @@ _Weights: TypeAlias = dict[str, float]
 
 
 class Contribution(NamedTuple):
-    """A *remedy*, by its key, of *instance* for an error that is like the one at hand.
+    """A *remedy*, by its key, of *instances* for an error that is like the one at hand.
 
     *weight*, over 0 and at most 1, says how far the circumstances of both errors agree.
     """
 
     remedy: Hashable
-    instance: str
+    instances: Collection[str]
     likenesses: tuple[Likeness, ...]
     weight: float
 
@@ -41,12 +42,19 @@ class Counts:
     """
 
     def __init__(self, contributions: Iterable[Contribution]) -> None:
+        # Ascending, so that the greatest weight of an instance is the one that stays.
+        self._contributions = [
+            (remedy, dict.fromkeys(instances, weight), likenesses)
+            for remedy, instances, likenesses, weight in sorted(
+                contributions, key=attrgetter("weight")
+            )
+        ]
         self._did: dict[Hashable, dict[Likeness, _Weights]] = {}
         self._cleared: dict[frozenset[Hashable], dict[Likeness, _Weights]] = {}
-        for remedy, instance, likenesses, weight in contributions:
+        for remedy, weights, likenesses in self._contributions:
             did = self._did.setdefault(remedy, defaultdict(dict))
             for likeness in likenesses:
-                _count(did[likeness], instance, weight)
+                did[likeness].update(weights)
 
     def of(self, remedy: Hashable, without: Collection[Hashable] = ()) -> tuple[Count, ...]:
         """Return the counts of *remedy*, among all remedies but those in *without*."""
@@ -68,17 +76,11 @@ class Counts:
         known = self._cleared.get(without)
         if known is None:
             known = self._cleared[without] = defaultdict(dict)
-            for remedy, did in self._did.items():
+            for remedy, weights, likenesses in self._contributions:
                 if remedy not in without:
-                    for likeness, weights in did.items():
-                        for instance, weight in weights.items():
-                            _count(known[likeness], instance, weight)
+                    for likeness in likenesses:
+                        known[likeness].update(weights)
         return known
-
-
-def _count(weights: _Weights, instance: str, weight: float) -> None:
-    if weights.get(instance, 0.0) < weight:
-        weights[instance] = weight
 
 
 def likenesses_of(
@@ -91,19 +93,21 @@ def likenesses_of(
     error = query.signature
     if error is None or level is SignatureLevel.FAMILY:
         return (Likeness.FAMILY,)
-    is_here = candidate.repo.casefold() == query.state.repo.casefold()
     is_same = level in SAME_TEMPLATE
     theirs = candidate.circumstances
-    agree = (
-        (Likeness.MESSAGE_HERE, is_here and candidate.message == error.message),
-        (Likeness.TEMPLATE_HERE, is_here and is_same),
-        (Likeness.TEMPLATE, is_same),
-        (Likeness.CIRCUMSTANCES, theirs == ours),
-        (Likeness.PROGRAM, _program(theirs) == _program(ours)),
-        (Likeness.TYPE, True),
-        (Likeness.FAMILY, True),
-    )
-    return tuple([likeness for likeness, does in agree if does])
+    found = []
+    if candidate.repo.casefold() == query.state.repo.casefold():
+        if candidate.message == error.message:
+            found.append(Likeness.MESSAGE_HERE)
+        if is_same:
+            found.append(Likeness.TEMPLATE_HERE)
+    if is_same:
+        found.append(Likeness.TEMPLATE)
+    if theirs == ours:
+        found.append(Likeness.CIRCUMSTANCES)
+    if _program(theirs) == _program(ours):
+        found.append(Likeness.PROGRAM)
+    return (*found, Likeness.TYPE, Likeness.FAMILY)
 
 
 @lru_cache(_REMEMBERED)

@@ -4,7 +4,7 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -81,6 +81,7 @@ _ENOUGH_HERE = 2
 _OF_ANOTHER = "it helped another agent"
 # The fragment, error and step of a recovery.
 _Key: TypeAlias = tuple[str, str, int]
+_key = attrgetter("fragment_id", "error_id", "error_step")
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _SUBCOMMAND = regex(r"[A-Za-z][A-Za-z_-]*")
@@ -108,41 +109,30 @@ class Wording(Struct, frozen=True, eq=False):
         return _wording((self.actions[self.key.index(part)],))
 
 
-class _Seen(NamedTuple):
-    """A recovery of an earlier run, as it would be said for the error at hand.
+class _Alike(NamedTuple):
+    """Recoveries of earlier runs (*done*) that say the same about the error at hand.
 
-    Its *wording* is in the words of the project where *is_near*: in the repository that asks, and
-    not about other names; else in general terms. *similarity* is BM25 for the first line of the
-    action that failed. *weight*, at most 1, says how far the circumstances of both errors agree:
-    with 0 it is no evidence. *silence* is why it is never advised, empty where it may be.
-    *is_supported*: the state shows what it takes for granted.
+    Their *wording* is in the words of the project where *is_near*: in the repository that asks, and
+    not about other names; else in general terms. *weight*, at most 1, says how far the
+    circumstances of both errors agree: with 0 they are no evidence. *silence* is why they are never
+    advised, empty where they may be. *is_supported*: the state shows what they take for granted.
+    *order* is by support, then runs of the memory, nearness and likeness.
     """
 
-    candidate: RecoveryCandidate
     wording: Wording
     level: SignatureLevel
     is_near: bool
-    similarity: float
     likenesses: tuple[Likeness, ...]
     weight: float
     silence: str
     is_supported: bool
+    order: tuple[object, ...]
+    done: list[RecoveryCandidate]
 
     @property
-    def place(self) -> tuple[object, ...]:
-        """Order by support, then runs of the memory, nearness, likeness, and their attempt."""
-        done = self.candidate
-        return (
-            not self.is_supported,
-            not done.trajectory_id,  # it came with the package
-            not self.is_near,
-            self.level not in SAME_TEMPLATE,
-            -self.similarity,
-            -len(self.likenesses),
-            done.fragment_id,
-            done.error_id,
-            done.error_step,
-        )
+    def place(self) -> tuple[object, _Key]:
+        """Their order, then that of the first of them."""
+        return self.order, min(map(_key, self.done))
 
 
 class _Wordings:
@@ -189,70 +179,133 @@ def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[R
         remedy = _remedy(query, group)
         remedies.append(remedy)
         contributions += [
-            Contribution(counted_as(remedy), one.candidate.instance_id, one.likenesses, one.weight)
+            Contribution(
+                counted_as(remedy),
+                {done.instance_id for done in one.done},
+                one.likenesses,
+                one.weight,
+            )
             for one in group
             if one.weight
         ]
     return remedies, Counts(contributions)
 
 
-def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Seen]:
+def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Alike]:
     """Relate *candidates*, each once, to the error of *query*."""
     signature, state = query.signature, query.state
     if signature is None:
         return []
     repo = state.repo.casefold()
-    unique, level_of = _levels(signature, repo, candidates)
-    farther = _farther(signature, state, unique, level_of)
+    levels = _levels(signature, repo, candidates)
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
-    about_of = {id(one.actions): one.actions for one in unique.values()}
-    wordings = {key: _wordings(actions) for key, actions in about_of.items()}
-    known = [(key, one) for key, one in unique.items() if not wordings[id(one.actions)].is_retry]
+    actions_of = {id(one.actions): one.actions for one, _ in levels}
+    wordings = {key: _wordings(actions) for key, actions in actions_of.items()}
+    farther = _farther(signature, state, levels)
     ours = circumstances_of(signature, state.last_action, state.last_outcome)
-    weight_of = cache(partial(_weight, signature.family, frozenset(ours)))
-    unfit, never = cache(partial(_unfit, query)), cache(partial(_never, query))
-    evidence = cache(partial(is_supported, query, _Shown.by(state)))
+    relating = _Relating(
+        query,
+        signature,
+        ours,
+        cache(partial(_weight, signature.family, frozenset(ours))),
+        cache(partial(_unfit, query)),
+        cache(partial(_never, query)),
+        cache(partial(is_supported, query, _Shown.by(state))),
+    )
+    known = [(one, level) for one, level in levels if not wordings[id(one.actions)].is_retry]
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
-    similarities = bm25(attempt, [_counted(one.words) for _, one in known])
-    seen = []
-    for (key, candidate), similarity in zip(known, similarities, strict=True):
-        level, about = level_of[key], wordings[id(candidate.actions)]
-        is_near = candidate.repo.casefold() == repo and not about_another(signature, candidate)
-        wording = _near_wording(query, signature, candidate, about) if is_near else about.general
+    similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
+    # Hundreds of runs may have met one error and done the same about it.
+    alike: dict[tuple[object, ...], _Alike] = {}
+    for (candidate, level), similarity in zip(known, similarities, strict=True):
+        actions, is_here = id(candidate.actions), candidate.repo.casefold() == repo
+        distance = farther.get(_key(candidate), "")
+        said = (
+            actions, candidate.error_id, candidate.message, candidate.words,
+            candidate.circumstances, candidate.verified, level, is_here, distance,
+            not candidate.trajectory_id,
+        )  # fmt: skip
+        about = alike.get(said)
+        if about is None:
+            about = alike[said] = relating.alike(
+                candidate, wordings[actions], level, similarity, distance, is_here=is_here
+            )
+        about.done.append(candidate)
+    return [*alike.values()]
+
+
+class _Relating(NamedTuple):
+    """Relates recoveries to the error *signature* of *query*, met in circumstances as *ours*.
+
+    The functions are those of this module, each asked once about a wording.
+    """
+
+    query: Query
+    signature: ErrorSignature
+    ours: tuple[str, ...]
+    weight_of: Callable[[tuple[str, ...]], float]
+    unfit: Callable[[Wording, bool], str]
+    never: Callable[[Wording, bool], str]
+    is_supported: Callable[[Wording, bool], bool]
+
+    def alike(
+        self,
+        done: RecoveryCandidate,
+        about: _Wordings,
+        level: SignatureLevel,
+        similarity: float,
+        farther: str,
+        *,
+        is_here: bool,
+    ) -> _Alike:
+        """Return what *done*, worded by *about*, says of the error at *level*.
+
+        *farther* is why it does not count where something nearer is known, else empty. *is_here*:
+        it is of the repository that asks.
+        """
+        query = self.query
+        is_near = is_here and not about_another(self.signature, done)
+        wording = _near_wording(query, self.signature, done, about) if is_near else about.general
         ways = tuple([action for action in wording.actions if not _is_no_way(query, action)])
         silence = "" if ways or not wording.actions else "no folder has what is missing"
         if ways and ways != wording.actions:
             wording = _wording(ways)
-        silence = silence or unfit(wording, is_near) or farther.get(key, "")
-        weight = 0.0 if silence else weight_of(candidate.circumstances)
-        if not candidate.trajectory_id:
+        silence = silence or self.unfit(wording, is_near) or farther
+        weight = 0.0 if silence else self.weight_of(done.circumstances)
+        if not done.trajectory_id:
             weight *= _SHIPPED
         if not (silence or weight):
             silence = "it helped another tool"
-        is_idle = candidate.error_type in MISSING_PROGRAM and not candidate.verified
-        names = names_in(candidate.error_type, candidate.message).names if is_near else ()
+        is_idle = done.error_type in MISSING_PROGRAM and not done.verified
+        names = names_in(done.error_type, done.message).names if is_near else ()
         is_same = bool(names) and names[:1] == query.names.names[:1]
-        seen.append(
-            _Seen(
-                candidate,
-                wording if wording.key else about.near,
-                level,
-                is_near,
-                similarity,
-                likenesses_of(query, candidate, level, ours),
-                weight,
-                silence or never(wording, is_idle=is_idle),
-                evidence(wording, is_same),
-            )
+        likenesses = likenesses_of(query, done, level, self.ours)
+        is_fitting = self.is_supported(wording, is_same)
+        order = (
+            not is_fitting,
+            not done.trajectory_id,  # it came with the package
+            not is_near,
+            level not in SAME_TEMPLATE,
+            -similarity,
+            -len(likenesses),
         )
-    return seen
+        return _Alike(
+            wording if wording.key else about.near,
+            level,
+            is_near,
+            likenesses,
+            weight,
+            silence or self.never(wording, is_idle),
+            is_fitting,
+            order,
+            [],
+        )
 
 
 def _farther(
     error: ErrorSignature,
     state: State,
-    known: Mapping[_Key, RecoveryCandidate],
-    level_of: Mapping[_Key, SignatureLevel],
+    levels: Sequence[tuple[RecoveryCandidate, SignatureLevel]],
 ) -> Mapping[_Key, str]:
     """Return by key why what was done farther away does not count: something nearer is known.
 
@@ -261,17 +314,18 @@ def _farther(
     """
     repo, own = state.repo.casefold(), {"", harness(state.agent)}
     if own == {""}:
-        own.update(harness(one.agent) for one in known.values())
+        own.update(harness(one.agent) for one, _ in levels)
     foreign, away = set[_Key](), set[_Key]()
     has_own, has_own_here = False, False
-    for key, one in known.items():
-        is_same = level_of[key] in SAME_TEMPLATE and not about_another(error, one)
+    for one, level in levels:
+        key = _key(one)
+        is_same = level in SAME_TEMPLATE and not about_another(error, one)
         is_here = is_same and one.repo.casefold() == repo
         if not is_here:
             away.add(key)
         if harness(one.agent) not in own:
             foreign.add(key)
-        elif one.trajectory_id and level_of[key] is not SignatureLevel.FAMILY:
+        elif one.trajectory_id and level is not SignatureLevel.FAMILY:
             has_own, has_own_here = True, has_own_here or is_here
     if has_own_here or not has_own:
         return dict.fromkeys(foreign if has_own else (), _OF_ANOTHER)
@@ -283,21 +337,27 @@ def _farther(
 
 def _levels(
     signature: ErrorSignature, repo: str, candidates: Iterable[RecoveryCandidate]
-) -> tuple[dict[_Key, RecoveryCandidate], dict[_Key, SignatureLevel]]:
-    """Return *candidates*, each once, by key, and how exactly their errors agree.
+) -> list[tuple[RecoveryCandidate, SignatureLevel]]:
+    """Return *candidates*, each once, and how exactly their errors agree with *signature*.
 
     What comes with the package is left out where enough tasks of *repo* cleared such an error.
     """
-    unique = {(one.fragment_id, one.error_id, one.error_step): one for one in candidates}
-    level_of = {key: signature_level(signature, one) for key, one in unique.items()}
+    of_error: dict[tuple[str, str | None], SignatureLevel] = {}
+    levels = []
+    for one in {_key(one): one for one in candidates}.values():
+        level = of_error.get((one.error_id, one.location))
+        if level is None:
+            level = signature_level(signature, one)
+            of_error[one.error_id, one.location] = level
+        levels.append((one, level))
     tasks_here = {
         one.instance_id
-        for key, one in unique.items()
-        if one.trajectory_id and one.repo.casefold() == repo and level_of[key] in SAME_TEMPLATE
+        for one, level in levels
+        if level in SAME_TEMPLATE and one.trajectory_id and one.repo.casefold() == repo
     }
     if len(tasks_here) >= _ENOUGH_HERE:
-        unique = {key: one for key, one in unique.items() if one.trajectory_id}
-    return unique, level_of
+        levels = [(one, level) for one, level in levels if one.trajectory_id]
+    return levels
 
 
 def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
@@ -372,7 +432,7 @@ def _subcommand(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _never(query: Query, wording: Wording, *, is_idle: bool) -> str:
+def _never(query: Query, wording: Wording, is_idle: bool) -> str:
     """Return why *wording*, which is evidence of another way, is not said; empty where it may be.
 
     *is_idle*: the program was missing, and never ran. What is said counts: in general terms the
@@ -642,20 +702,21 @@ def _is_script(path: str, command: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{name}(?!\w)", command) is not None
 
 
-def _same(seen: Iterable[_Seen]) -> list[tuple[_Seen, ...]]:
-    """Group what was *seen* by what it says, best first; those last that are never advised.
+def _same(related: Iterable[_Alike]) -> list[tuple[_Alike, ...]]:
+    """Group what is *related* by what it says, best first; those last that are never advised.
 
     Remedies of several actions count for that one of them which most did alone.
     """
-    groups: dict[RemedyKey, list[_Seen]] = {}
-    never: dict[RemedyKey, list[_Seen]] = {}
-    by_wording: dict[tuple[Wording, bool], list[_Seen]] = {}
-    for one in seen:
+    groups: dict[RemedyKey, list[_Alike]] = {}
+    never: dict[RemedyKey, list[_Alike]] = {}
+    by_wording: dict[tuple[Wording, bool], list[_Alike]] = {}
+    for one in related:
         by_wording.setdefault((one.wording, bool(one.silence)), []).append(one)
     for (wording, is_silenced), worded in by_wording.items():
         (never if is_silenced else groups).setdefault(wording.key, []).extend(worded)
     single = {
-        key: len({one.candidate.instance_id for one in group}) for key, group in groups.items()
+        key: len({done.instance_id for one in group for done in one.done})
+        for key, group in groups.items()
     }
     for key in [key for key in groups if len(key) > 1]:
         parts = [(part,) for part in key if (part,) in single]
@@ -754,11 +815,11 @@ def _methodology(remedy: Remedy, methodologies: Iterable[Methodology]) -> Method
     return found and replace(found, sources=())
 
 
-def _remedy(query: Query, group: Sequence[_Seen]) -> Remedy:
+def _remedy(query: Query, group: Sequence[_Alike]) -> Remedy:
     """Return the remedy that *group*, of one key, did; it is said as the first of them did it."""
     best = group[0]
-    done = best.candidate
-    others = [one.candidate for one in group]
+    done = min(best.done, key=_key)
+    others = [done for one in group for done in one.done]
     seen = {one.trajectory_id: one.seen_at for one in others if one.trajectory_id}
     elsewhere = {one.instance_id for one in others if not one.trajectory_id}
     silence = best.silence
