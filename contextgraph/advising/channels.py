@@ -77,7 +77,7 @@ class Query(Struct, frozen=True):
     beside an error.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
     else the shipped one. *asked_at* is when the task came, where that is known; else it is the
-    newest.
+    newest. *least_session* is the least probability of a session that is shown.
     """
 
     state: State
@@ -91,6 +91,7 @@ class Query(Struct, frozen=True):
     embedder: EmbedderSource
     gate: FittedGate
     asked_at: datetime | None = None
+    least_session: float = 0.0
     _overlaps: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -125,6 +126,7 @@ def query_of(
     *,
     error: ErrorSignature | None = None,
     asked_at: datetime | None = None,
+    least_session: float = 0.0,
 ) -> Query:
     """Return the query of *state*; *error* is its error where that is recognised already."""
     is_at_error = error is not None or bool(state.current_error.strip())
@@ -150,6 +152,7 @@ def query_of(
         embedder=embedder,
         gate=(signature and stored_gate(store)) or SHIPPED,
         asked_at=asked_at or as_of,
+        least_session=least_session,
     )
 
 
@@ -505,7 +508,9 @@ def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
 class AboutTask(Protocol):
     """Searches the sessions of a repository, none later than *as_of*, as `knowledge.search`."""
 
-    def __call__(self, task: str, *, repo: str, as_of: datetime | None) -> tuple[Found, ...]: ...
+    def __call__(
+        self, task: str, *, repo: str, as_of: datetime | None, least: float
+    ) -> tuple[Found, ...]: ...
 
 
 def by_sessions(about_task: AboutTask) -> Channel:
@@ -516,9 +521,9 @@ def by_sessions(about_task: AboutTask) -> Channel:
         if state.last_action or state.steps or not state.repo:
             return Findings()
         try:
-            return Findings(
-                sessions=about_task(state.task_description, repo=state.repo, as_of=as_of)
-            )
+            task, least = state.task_description, query.least_session
+            found = about_task(task, repo=state.repo, as_of=as_of, least=least)
+            return Findings(sessions=found)
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 

@@ -195,6 +195,7 @@ class MemoryRetriever:
                 self.embedder,
                 error=error,
                 asked_at=asked_at,
+                least_session=min(gate.min_session_precision for gate in gates),
             )
             findings, degraded = self._search(
                 query,

@@ -99,6 +99,15 @@ def ratings(
     return known
 
 
+def most_words(share: float) -> float:
+    """Return what `ratings` by words do not exceed of texts with this *share* of all weights.
+
+    Of each word BM25 counts less than its weight, and of each two neighbours a phrase at most the
+    weight of the first.
+    """
+    return share + share / _PHRASES
+
+
 def fused(groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
     """Key -> the score of each of *groups* of texts, 0 to 1, the best first.
 

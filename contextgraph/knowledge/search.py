@@ -1,9 +1,10 @@
 """Search: sessions by what was said in them, and notes of every kind, in one ranking."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import log1p
 from shlex import quote
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, with
 from contextgraph.knowledge.extraction import amends, files_in
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
-from contextgraph.knowledge.ranking import Rated, fused, ratings
+from contextgraph.knowledge.ranking import Rated, fused, most_words, ratings
 from contextgraph.knowledge.recall import (
     MOST_WORDS,
     question_weights,
@@ -39,6 +40,7 @@ from contextgraph.model import (
     Vector,
     is_fitted,
     is_subagent,
+    passage_place,
     passages_beside,
     vouches,
 )
@@ -49,6 +51,8 @@ from contextgraph.trace import describe_remedy
 
 # Passages that are proposed by words and by meaning, and remedies.
 _BY_WORDS, _BY_MEANING, _REMEDIES = 300, 100, 60
+# Weights of words are whole numbers, of so many parts.
+_WHOLE = 1_000
 # A turn is rated in parts of so many passages: what answers may stand in one of many, or be spread.
 _PART = 4
 _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
@@ -123,36 +127,57 @@ def search(
     limit: int = 10,
     strategy: Strategy = Strategy.HYBRID,
     facts: Iterable[Listed] = (),
+    least: float = 0.0,
 ) -> tuple[Found, ...]:
     """Return what *store* has about *question*, best first: see `AgentMemory.search`.
 
     *facts* are those of a playbook, which are not stored; one is found by a word that it shares.
+    With *least* nothing is returned where no session in which people spoke can answer with so much
+    probability: then little is read.
     """
     asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
     counts = store.passages.word_counts(asked)
-    # What TF-IDF finds, words find as well, without its model.
-    has_model = (space := store.vectors.active_space()) is not None and not is_fitted(space.name)
     hidden = notes.distrusted()
-    vector = notes.vector_of(question) if has_model else None
+    # What TF-IDF finds, words find as well, without its model.
+    space = store.vectors.active_space()
+    vector = notes.vector_of(question) if space and not is_fitted(space.name) else None
     is_graph = strategy is Strategy.GRAPH
     named = (one for one in facts if not {*stems_in(one.note.content)}.isdisjoint(asked))
     others = () if is_graph else (*_remedies(store, question, within, hidden), *named)
     listed_as = {one.note.id: one for one in others}
-    scope = NoteScope(places_of(within.repo), strategy.kinds)
-    candidates = [one.note for one in others]
     recalled = {
         one.note.id: one
         for one in notes.answers(
-            question, scope, strategy, candidates, within.period, lambda _: vector, counts
+            question,
+            NoteScope(places_of(within.repo), strategy.kinds),
+            strategy,
+            [one.note for one in others],
+            within.period,
+            lambda _: vector,
+            counts,
         )
         # The words of a proposed lesson are found where they were said.
         if within.admits(one.note) and not waits(one.note)
     }
-    is_new = any(one.why.keys() == {"recency"} for one in recalled.values())
-    if is_new or (not recalled and asks_for_anything(question) and not is_graph):
+    if any(one.why.keys() == {"recency"} for one in recalled.values()) or (
+        not recalled and asks_for_anything(question) and not is_graph
+    ):
         return _newest(store, recalled.values(), within, limit)
     weights = question_weights(asked, counts)
-    turns, cosines = ({}, {}) if is_graph else _said(store, weights, vector, within)
+    # All words count, by their weights: several common ones may say more than a rare one.
+    whole = {word: 1 + round(_WHOLE * weight) for word, weight in weights.items()}
+    proposed = store.passages.for_text(whole, within.passages(store), 0 if is_graph else _BY_WORDS)
+    files = files_in(question)
+    if (
+        least
+        and vector is None
+        and within.period == ALWAYS  # at a time a part may have other passages than those proposed
+        and not _may_answer(
+            store, proposed, recalled.values(), _Most(weights, whole, bool(files)), least
+        )
+    ):
+        return ()
+    turns, cosines = ({}, {}) if is_graph else _said(store, proposed, vector, within)
     if hidden:
         runs = store.runs.trajectories({said[0].run for said in turns.values()})
         gone = {id_ for id_, run in runs.items() if run.contributor in hidden}
@@ -165,7 +190,6 @@ def search(
         **{id_: max(cosines.get(one.id, 0.0) for one in said) for id_, said in turns.items()},
         **{id_: one.why["meaning"] for id_, one in recalled.items()},
     }
-    files = files_in(question)
     known = {
         id_: _raised(one) if any(name in texts[id_] for name in files) else one
         for id_, one in ratings(
@@ -203,7 +227,9 @@ def search(
     ordered = sorted(filter(ours.__contains__, scores), key=lambda id_: not ours[id_])[:limit]
     shown = (_shown(sessions[id_], scores[id_], likelihood, cosines) for id_ in ordered)
     groups = [*map(_people_first, _newer_first([*filter(None, shown)]))]
-    rated = {id_: likelihood(one, texts[id_]) for id_, one in known.items() if id_ in recalled}
+    rated = {
+        id_: likelihood(one, stems_in(texts[id_])) for id_, one in known.items() if id_ in recalled
+    }
     likely = max((*rated.values(), *(group[0].probability for group in groups)), default=0.0)
     listed = (
         _entry(one, scores.get(one.note.id, 0.0), listed_as, best, rated, likely) for one in entries
@@ -235,20 +261,69 @@ def _raised(one: Rated) -> Rated:
     return one._replace(words=one.words * (1 + _NAMED), meaning=one.meaning * (1 + _NAMED))
 
 
-def _said(
-    store: Store, asked: Mapping[str, float], vector: Vector | None, within: Within
-) -> tuple[dict[str, list[Passage]], dict[str, float]]:
-    """Return the parts of turns that are proposed, each by its first passage, and cosines.
+class _Most(NamedTuple):
+    """The most that a text may answer a question with these *weights*, and *whole* ones, by words.
 
-    All words of the question that was *asked* count, by their weights: several common ones may
-    say more than a rare one. What a question asks is often spread over neighbouring passages of a
-    turn.
+    *names_files*: the question does.
     """
-    passages, scope = store.passages, within.passages(store)
-    whole = {word: 1 + round(1000 * weight) for word, weight in asked.items()}
-    proposed = {*passages.for_text(whole, scope, _BY_WORDS)}
+
+    weights: Mapping[str, float]
+    whole: Mapping[str, int]
+    names_files: bool
+
+    def probability(self, weight: int) -> float:
+        """Return a probability that no text without vectors exceeds whose words weigh *weight*.
+
+        That is by the most words of this weight, in a memory that has all words of the question.
+        """
+        words = sorted(self.whole, key=self.whole.__getitem__)
+        most = bisect_right([*accumulate(map(self.whole.__getitem__, words))], weight)
+        share = min(1.0, weight / _WHOLE / (sum(self.weights.values()) or 1.0))
+        rating = Rated(most_words(share))
+        return _Likelihood(self.weights, (), 0)(
+            _raised(rating) if self.names_files else rating, words[:most]
+        )
+
+
+def _may_answer(
+    store: Store,
+    proposed: Mapping[str, int],
+    recalled: Iterable[Recollection],
+    most: _Most,
+    least: float,
+) -> bool:
+    """Return whether a session with turns of people may answer with a probability of *least*.
+
+    By the weights of the words that passages *proposed* for the whole memory have, each with others
+    of its part, and lessons.
+    """
+    # Passages that are not proposed have no word, or weigh no more than the last one.
+    last = min(proposed.values()) if len(proposed) >= _BY_WORDS else 0
+    weights: dict[tuple[str, int], int] = {}
+    for id_, weight in proposed.items():
+        run, number = passage_place(id_)
+        part = run, number // _PART
+        weights[part] = weights.get(part, _PART * last) + weight - last
+    enough = bisect_left(range(sum(most.whole.values()) + 1), least, key=most.probability)
+    runs = {run for (run, _), weight in weights.items() if weight >= enough}
+    for note in (one.note for one in recalled):
+        shared = most.whole.keys() & {*stems_in(searched_text(note))}
+        if sum([most.whole[word] for word in shared]) >= enough:
+            runs.update(note.targets(LinkType.SAID_IN))
+    sessions = _session_of(store, store.runs.trajectories(runs).values())
+    return bool(store.passages.with_turns({run.id for run in sessions.values()}))
+
+
+def _said(
+    store: Store, proposed: Iterable[str], vector: Vector | None, within: Within
+) -> tuple[dict[str, list[Passage]], dict[str, float]]:
+    """Return the parts of turns of the *proposed* passages, each by its first one, and cosines.
+
+    What a question asks is often spread over neighbouring passages of a turn.
+    """
+    passages, proposed = store.passages, {*proposed}
     if vector is not None:
-        proposed |= passages.nearest(vector, scope, _BY_MEANING).keys()
+        proposed |= passages.nearest(vector, within.passages(store), _BY_MEANING).keys()
     read = passages.get([*{id_ for one in proposed for id_ in passages_beside(one, _PART - 1)}])
     parts: dict[tuple[str, str, int, int], list[Passage]] = {}
     for one in sorted(read.values(), key=lambda one: (one.run, one.number)):
@@ -358,8 +433,8 @@ class _Likelihood(NamedTuple):
     unseen: Collection[str]
     passages: int
 
-    def __call__(self, rating: Rated, text: str) -> float:
-        """Return the probability that *text*, or what it is a part of, of this *rating* answers.
+    def __call__(self, rating: Rated, words: Iterable[str]) -> float:
+        """Return the probability that a text of these *words* or the *rated* whole of it answers.
 
         Fitted on questions about sessions, and on others that these do not answer. Few passages
         lack many words.
@@ -368,7 +443,7 @@ class _Likelihood(NamedTuple):
         signs = {
             "words": rating.words,
             "meaning": max(0.0, rating.meaning - _UNRELATED),
-            "found": log1p(len(self.weights.keys() & stems_in(text))),
+            "found": log1p(len(self.weights.keys() & words)),
             "unknown": missed
             / (sum(self.weights.values()) or 1.0)
             * self.passages
@@ -385,7 +460,7 @@ def _shown(
     group: dict[str, Found] = {}
     for hit in session.hits:
         passage = hit.answering(likelihood.weights, cosines)
-        probability = likelihood(hit.rated, passage.text)
+        probability = likelihood(hit.rated, stems_in(passage.text))
         same = (one for one in stated if one.run == hit.run and one.text in passage.text)
         lesson = next(same, passage)
         passage = lesson._replace(id=passage.id, rated=passage.rated)

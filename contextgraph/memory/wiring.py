@@ -239,10 +239,13 @@ class Parts:
     def _standing(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]:
         return self.lessons.standing(repo, as_of=as_of)
 
-    def about_task(self, task: str, *, repo: str, as_of: datetime | None) -> tuple[Found, ...]:
+    def about_task(
+        self, task: str, *, repo: str, as_of: datetime | None, least: float
+    ) -> tuple[Found, ...]:
         """Return what was said about *task* in sessions of *repo*, not later than *as_of*.
 
-        None for a task of few words: it is about what was said before it.
+        None for a task of few words: it is about what was said before it. None where no session
+        with turns of people can answer with a probability of *least*.
         """
         from contextgraph.knowledge.asked import Period
         from contextgraph.knowledge.search import Within, search
@@ -251,7 +254,7 @@ class Parts:
         if len({*stems(request)}) < _FEWEST_WORDS:
             return ()
         within = Within(repo, period=Period(until=as_of))
-        found = search(self.store, self.notes, request, within, limit=_ABOUT_TASK)
+        found = search(self.store, self.notes, request, within, limit=_ABOUT_TASK, least=least)
         return tuple(one for one in found if one.run)
 
     @CachedPart

@@ -52,13 +52,19 @@ def _id(run: str, number: int) -> str:
     return f"{run}:{number:04}"
 
 
+def passage_place(passage: str) -> tuple[str, int]:
+    """Return the run of the passage with this id, and its place among those of the run."""
+    run, _, number = passage.rpartition(":")
+    return run, int(number)
+
+
 def passages_beside(passage: str, most: int) -> list[str]:
     """Return the ids that *most* passages before the one of this id have, and as many after it.
 
     They are of the same run, but not always of the same turn.
     """
-    run, _, number = passage.rpartition(":")
-    first, last = max(0, int(number) - most), int(number) + most
+    run, number = passage_place(passage)
+    first, last = max(0, number - most), number + most
     return [_id(run, place) for place in range(first, last + 1)]
 
 

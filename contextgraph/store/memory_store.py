@@ -1851,17 +1851,23 @@ class PassageStore(_Part):
 
     def for_text(
         self, weights: Mapping[str, int], scope: model.PassageScope, limit: int
-    ) -> Sequence[str]:
-        """Return ids of passages with any of these stems.
+    ) -> Mapping[str, int]:
+        """Return the sums of *weights* of stems by the id of passages with any of these stems.
 
-        The highest sum of *weights* of stems comes first, then the newest.
+        The highest sum comes first, then the newest.
         """
         if limit < 1:
-            return []
-        found = self._port.search(
-            tables.PASSAGE, weights, _passages_in(scope), limit, ("-said_at",)
+            return {}
+        where = _passages_in(scope)
+        return dict(self._port.search(tables.PASSAGE, weights, where, limit, ("-said_at",)))
+
+    def with_turns(self, run_ids: Iterable[str]) -> frozenset[str]:
+        """Return those of *run_ids* in which a person wrote more than the task."""
+        turns = _equal("kind", model.PassageKind.TURN.value), _equal("by_agent", False)
+        named = [_keyed(run_ids, "run"), *turns]
+        return frozenset(
+            run for (run,) in self._find(Question(tables.PASSAGE, named, wanted=("run",)))
         )
-        return [key for key, _ in found]
 
     def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
         """Return passages, the newest first, of equal times by id."""

@@ -1,6 +1,6 @@
 """One search over all rooms of a memory, and the keyed files at the start of a run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ from contextgraph.advising.wording import render
 from contextgraph.config import Settings
 from contextgraph.errors import NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.ranking import Rated, fused
 from contextgraph.memory.wiring import build
 from contextgraph.model import (
@@ -28,6 +29,7 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.model.values import replace
+from contextgraph.store.memory_store import PassageStore
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"
@@ -594,6 +596,25 @@ def test_the_session_about_a_task_is_named_with_what_was_said_and_changed(
     assert not cases(asked, as_of=now - timedelta(days=1))
     # A person who asks in a session has chosen the place: 13 of 13 such cases helped nobody.
     assert not memory.decided(asked, repo=SHOP).similar_cases
+
+
+def test_a_start_reads_what_was_said_only_where_a_session_of_people_may_answer(
+    memory: AgentMemory, results_of: Callable[[type, str], list[Sized]]
+) -> None:
+    now = datetime.now(UTC) - timedelta(days=3)
+    task = "The importer locks the ledger while it writes rows of the bank."
+    memory.learn(discussed("locked", now, task, "I look for it."))
+    read = results_of(PassageStore, "get")
+    other = "The courier locks parcels that have no label or address"
+    memory.query(State(task_description=other, repo=SHOP))
+    assert not read
+    memory.query(State(task_description=task, repo=SHOP))
+    assert [*map(len, read)] > [0]
+
+
+def test_words_of_a_question_never_make_an_answer_less_probable() -> None:
+    weights = fitted("sessions").weights
+    assert min(weights["words"], weights["found"]) > 0 > weights["unknown"]
 
 
 def test_what_a_clone_says_comes_after_the_sessions_of_the_owner(memory: AgentMemory) -> None:
