@@ -238,11 +238,11 @@ class Counts:
         for moment in labelled:
             last = moment.turn - moment.is_corrected
             there = [one for one in shown if one.turn <= last]
-            told = [note for one in there if one.moment != "opened" for note in one.lessons]
+            pushed = [note for one in there if one.moment != "opened" for note in one.lessons]
             read = [note for one in there for note in one.lessons]
             is_right, is_read, is_known = (
                 any(lesson.is_said_by(note, steps) for lesson in moment.lessons for note in of)
-                for of in (told, read, known)
+                for of in (pushed, read, known)
             )
             self.right.append((moment, is_right, is_known))
             self.opened += is_read

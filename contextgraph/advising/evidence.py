@@ -109,7 +109,7 @@ class Wording(Struct, frozen=True, eq=False):
         return _wording((self.actions[self.key.index(part)],))
 
 
-class _Alike(NamedTuple):
+class _Equivalent(NamedTuple):
     """Recoveries of earlier runs (*done*) that say the same about the error at hand.
 
     Their *wording* is in the words of the project where *is_near*: in the repository that asks, and
@@ -191,7 +191,7 @@ def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[R
     return remedies, Counts(contributions)
 
 
-def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Alike]:
+def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Equivalent]:
     """Relate *candidates*, each once, to the error of *query*."""
     signature, state = query.signature, query.state
     if signature is None:
@@ -216,7 +216,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Ali
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
     similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
     # Hundreds of runs may have met one error and done the same about it.
-    alike: dict[tuple[object, ...], _Alike] = {}
+    groups: dict[tuple[object, ...], _Equivalent] = {}
     for (candidate, level), similarity in zip(known, similarities, strict=True):
         actions, is_here = id(candidate.actions), candidate.repo.casefold() == repo
         distance = farther.get(_key(candidate), "")
@@ -225,13 +225,13 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Ali
             candidate.circumstances, candidate.verified, level, is_here, distance,
             not candidate.trajectory_id,
         )  # fmt: skip
-        about = alike.get(said)
+        about = groups.get(said)
         if about is None:
-            about = alike[said] = relating.alike(
+            about = groups[said] = relating.equivalent(
                 candidate, wordings[actions], level, similarity, distance, is_here=is_here
             )
         about.done.append(candidate)
-    return [*alike.values()]
+    return [*groups.values()]
 
 
 class _Relating(NamedTuple):
@@ -248,7 +248,7 @@ class _Relating(NamedTuple):
     never: Callable[[Wording, bool], str]
     is_supported: Callable[[Wording, bool], bool]
 
-    def alike(
+    def equivalent(
         self,
         done: RecoveryCandidate,
         about: _Wordings,
@@ -257,7 +257,7 @@ class _Relating(NamedTuple):
         farther: str,
         *,
         is_here: bool,
-    ) -> _Alike:
+    ) -> _Equivalent:
         """Return what *done*, worded by *about*, says of the error at *level*.
 
         *farther* is why it does not count where something nearer is known, else empty. *is_here*:
@@ -289,7 +289,7 @@ class _Relating(NamedTuple):
             -similarity,
             -len(likenesses),
         )
-        return _Alike(
+        return _Equivalent(
             wording if wording.key else about.near,
             level,
             is_near,
@@ -702,14 +702,14 @@ def _is_script(path: str, command: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{name}(?!\w)", command) is not None
 
 
-def _same(related: Iterable[_Alike]) -> list[tuple[_Alike, ...]]:
+def _same(related: Iterable[_Equivalent]) -> list[tuple[_Equivalent, ...]]:
     """Group what is *related* by what it says, best first; those last that are never advised.
 
     Remedies of several actions count for that one of them which most did alone.
     """
-    groups: dict[RemedyKey, list[_Alike]] = {}
-    never: dict[RemedyKey, list[_Alike]] = {}
-    by_wording: dict[tuple[Wording, bool], list[_Alike]] = {}
+    groups: dict[RemedyKey, list[_Equivalent]] = {}
+    never: dict[RemedyKey, list[_Equivalent]] = {}
+    by_wording: dict[tuple[Wording, bool], list[_Equivalent]] = {}
     for one in related:
         by_wording.setdefault((one.wording, bool(one.silence)), []).append(one)
     for (wording, is_silenced), worded in by_wording.items():
@@ -815,7 +815,7 @@ def _methodology(remedy: Remedy, methodologies: Iterable[Methodology]) -> Method
     return found and replace(found, sources=())
 
 
-def _remedy(query: Query, group: Sequence[_Alike]) -> Remedy:
+def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:
     """Return the remedy that *group*, of one key, did; it is said as the first of them did it."""
     best = group[0]
     done = min(best.done, key=_key)

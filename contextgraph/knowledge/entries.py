@@ -256,7 +256,7 @@ class _Head(NamedTuple):
     def probability(self) -> float | None:
         for value, line in self.values.get("probability", ()):
             if value and not _PROBABILITY.fullmatch(value):
-                raise ReadError(self.path, f"line {line}", "probability is no number from 0 to 1")
+                raise ReadError(self.path, f"line {line}", "probability: not a number from 0 to 1")
             return float(value) if value else None
         return None
 
