@@ -998,7 +998,7 @@ def _show_card(card: _Card) -> None:
         said = f"{often}, in {card.decided.repo}:" if card.decided.repo else f"{often}:"
         lines.append(styled(said))
         add(card.decided.text)
-    lines.append(styled("From now on agents are told such things where they surely apply, and you"))
+    lines.append(styled("From now on agents will see such things where they surely apply, and you"))
     lines.append(
         styled("  read one line each time; `query` has the rest. Nothing leaves this machine.")
     )

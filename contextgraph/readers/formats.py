@@ -217,7 +217,7 @@ def _unknown(value: Any, place: Place) -> ReadError:
         return ForeignError(place.file, place.position, "predicted patches, not a trajectory")
     if reason := _side_file(value):
         return ForeignError(place.file, place.position, f"{reason}, not a trajectory")
-    detail = f"{_seen(value)}; `contextgraph call formats` lists those that are read"
+    detail = f"{_seen(value)}; `contextgraph call formats` lists the known ones"
     return UnknownFormatError(place.file, place.position, "unknown format", detail)
 
 
