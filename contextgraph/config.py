@@ -20,7 +20,7 @@ from contextgraph.system.intake import content
 from contextgraph.text import mask_secrets, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
@@ -543,41 +543,34 @@ class ProjectFile(Struct, frozen=True):
     @property
     def is_trusted(self) -> bool:
         """True where the user trusted this content at this place."""
-        return self._record.exists()
+        return TRUSTED_SETTINGS.has(self._folder, self._digest)
 
     def trust(self) -> None:
         """Let it set everything, as long as its content stays."""
-        self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._record.write_bytes(os.fsencode(os.path.dirname(self.path)))
+        TRUSTED_SETTINGS.add(self._folder, self._digest)
 
     @property
-    def _record(self) -> "Path":
-        """The file that is there where it is trusted, and names its folder."""
+    def _folder(self) -> str:
+        return os.path.dirname(self.path)
+
+    @property
+    def _digest(self) -> str:
         from hashlib import sha256
 
-        return _trusted() / sha256(os.fsencode(self.path) + b"\0" + self.content).hexdigest()
+        return sha256(self.content).hexdigest()
 
 
-def trusted_folders() -> Mapping[str, bool]:
+def trusted_folders() -> dict[str, bool]:
     """Return the folders whose file was trusted, and whether that is still its content."""
-    folders: dict[str, bool] = {}
-    for record in sorted(_trusted().glob("*")):
-        folder = os.fsdecode(record.read_bytes())
+
+    def is_trusted(folder: str) -> bool:
         try:
             file = ProjectFile.in_folder(folder)
         except SettingsError:
-            file = None
-        folders[folder] = file is not None and file.is_trusted
-    return folders
+            return False
+        return file is not None and file.is_trusted
 
-
-def revoke_trust(folder: "Path") -> bool:
-    """Trust no file in *folder*, whatever it held; False where none was trusted."""
-    name = os.fsencode(folder.resolve())
-    records = [record for record in _trusted().glob("*") if record.read_bytes() == name]
-    for record in records:
-        record.unlink()
-    return bool(records)
+    return {folder: is_trusted(folder) for folder in TRUSTED_SETTINGS.contents()}
 
 
 class TrustedFolders(Struct, frozen=True):
@@ -585,30 +578,23 @@ class TrustedFolders(Struct, frozen=True):
 
     name: str
 
-    def add(self, folders: "Iterable[Path]", contents: "Mapping[Path, str] | None" = None) -> None:
-        """Trust *folders*; *contents* says what each holds, such as the name of a repository."""
-        from hashlib import sha256
+    def add(self, folder: "Path | str", content: str = "") -> None:
+        """Trust *folder* with what it holds: the *content* of a file, the name of a repository."""
+        record = self._record(folder)
+        record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        record.write_bytes(os.fsencode(os.path.realpath(folder)) + b"\0" + content.encode())
 
-        self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in folders:
-            name = os.fsencode(folder.resolve())
-            content = (contents or {}).get(folder, "").encode()
-            (self._records / sha256(name).hexdigest()).write_bytes(name + b"\0" + content)
+    def has(self, folder: "Path | str", content: str = "") -> bool:
+        """Return whether *folder* itself is trusted, and held *content* when it was."""
+        try:
+            _, _, held = self._record(folder).read_bytes().partition(b"\0")
+        except FileNotFoundError:
+            return False
+        return held == content.encode()
 
     def contents(self) -> dict[str, str]:
         """Return the trusted folders, sorted, with what each held."""
         return {name: content for name, content, _ in sorted(self._read())}
-
-    def all(self) -> list[str]:
-        """Return the trusted folders, sorted."""
-        return [*self.contents()]
-
-    def has(self, folder: "Path | str") -> bool:
-        """Return whether *folder* itself is trusted."""
-        from hashlib import sha256
-
-        name = os.fsencode(os.path.realpath(folder))
-        return (self._records / sha256(name).hexdigest()).exists()
 
     def revoke(self, folder: "Path") -> bool:
         """Trust *folder* and what is below it no longer; False where none was trusted."""
@@ -620,25 +606,28 @@ class TrustedFolders(Struct, frozen=True):
 
     def _read(self) -> "Iterator[tuple[str, str, Path]]":
         """Yield each trusted folder, what it held, and its record."""
-        for record in self._records.glob("*"):
+        for record in self._folder.glob("*"):
             name, _, content = record.read_bytes().partition(b"\0")
             yield os.fsdecode(name), content.decode(), record
 
+    def _record(self, folder: "Path | str") -> "Path":
+        from hashlib import sha256
+
+        return self._folder / sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
+
     @property
-    def _records(self) -> "Path":
-        return _trusted().with_name(self.name)
+    def _folder(self) -> "Path":
+        from pathlib import Path
+
+        return Path(data_folder(), self.name)
 
 
+TRUSTED_SETTINGS = TrustedFolders("trusted-settings")
+"""Folders whose settings file is used, as long as its content stays."""
 HISTORIES = TrustedFolders("trusted-histories")
 """Folders in which histories of agents are the owner's own, in checkouts, too."""
 LESSONS = TrustedFolders("trusted-lessons")
 """Repositories whose files of lessons are taken over."""
-
-
-def _trusted() -> "Path":
-    from pathlib import Path
-
-    return Path(data_folder(), "trusted")
 
 
 @cache

@@ -38,12 +38,12 @@ from contextgraph.config import (
     LESSONS,
     LESSONS_FOLDER,
     SETTINGS_FILE,
+    TRUSTED_SETTINGS,
     ProjectFile,
     data_folder,
     environment_of_hooks,
     ignored_by_hooks,
     load_settings,
-    revoke_trust,
     settings_in_force,
     trusted_folders,
     user_settings_file,
@@ -390,10 +390,10 @@ def trust(
         _list_trusted(common)
         return
     if revoke:
-        has_lessons = LESSONS.revoke(folder)
+        has_settings, has_lessons = TRUSTED_SETTINGS.revoke(folder), LESSONS.revoke(folder)
         if has_lessons:
             learn_team(common, folder)
-        text = "no longer trusted" if revoke_trust(folder) or has_lessons else "was not trusted"
+        text = "no longer trusted" if has_settings or has_lessons else "was not trusted"
         name = str(folder.resolve())
         common.answer({"folder": name, "trusted": False, "settings": []}, f"{name}: {text}")
         return
@@ -425,7 +425,7 @@ def _trust(common: Common, folder: Path, *, yes: bool) -> None:
     record: dict[str, Json] = {"folder": name, "trusted": True, "settings": listed}
     text = f"{name}: trusted"
     if entries:
-        LESSONS.add([folder])
+        LESSONS.add(folder)
         taken = learn_team(common, folder)
         record["lessons"] = record_of(taken)
         text += f"; {taken_line(taken)}"
@@ -445,7 +445,7 @@ def _learned_below(common: Common, folders: "Sequence[str]") -> list[str]:
 
 def _list_trusted(common: Common) -> None:
     """List the folders whose file or whose lessons are trusted."""
-    trusted, lessons = trusted_folders(), LESSONS.all()
+    trusted, lessons = trusted_folders(), LESSONS.contents()
     records: list[dict[str, Json]] = [
         {"folder": name, "trusted": same} for name, same in trusted.items()
     ]
@@ -462,7 +462,7 @@ def _trust_histories(
 
     names = [str(folder.resolve()) for folder in folders]
     if listed:
-        names = HISTORIES.all()
+        names = [*HISTORIES.contents()]
         records: list[dict[str, Json]] = [{"folder": name, "trusted": True} for name in names]
         rows = [(name,) for name in names]
         common.answer_rows(records, "Trusted histories", ("folder",), rows, empty="none")

@@ -638,8 +638,8 @@ def own_origins(trusted: Sequence[str]) -> Origins:
 def trust_histories(folders: Iterable[Path]) -> None:
     """Trust histories in *folders* as long as they hold the same repositories; see `to_trust`."""
     origins = own_origins(())
-    held = {folder: origins.repository(folder.resolve()) for folder in folders}
-    HISTORIES.add(held, held)
+    for folder in folders:
+        HISTORIES.add(folder, origins.repository(folder.resolve()))
 
 
 def to_trust(folders: Iterable[Path]) -> list[Path]:

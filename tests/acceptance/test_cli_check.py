@@ -183,7 +183,7 @@ def test_a_saved_question_keeps_its_answer(store: Path, checkout: Path) -> None:
     (file,) = (checkout / ".contextgraph" / "questions").iterdir()
     assert BATCH in file.read_text()
     assert check(store).code == 0
-    LESSONS.add([checkout])
+    LESSONS.add(checkout)
     (record,) = check(store, "--json").records
     assert (record["questions"], record["findings"]) == (1, [])
     with AgentMemory.open(store) as memory:

@@ -8,11 +8,11 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.config import (
     SETTINGS_FILE,
+    TRUSTED_SETTINGS,
     Configuration,
     ProjectFile,
     Settings,
     load_settings,
-    revoke_trust,
     settings_in_force,
     trusted_folders,
     user_settings_file,
@@ -297,7 +297,7 @@ def test_trust_is_for_one_content_at_one_place(tmp_path):
     _write(clone, 'tenant = "team"\nstore = "http://attacker.example"\n', trusted=False)
     assert load_settings({}, clone) == Settings()
     assert trusted_folders() == {str(clone): False}
-    assert revoke_trust(clone)
+    assert TRUSTED_SETTINGS.revoke(clone)
     assert not trusted_folders()
     _write(clone, 'tenant = "team"\n', trusted=False)
     assert load_settings({}, clone) == Settings()
