@@ -46,7 +46,7 @@ from contextgraph.knowledge.ranking import (
     request_words,
     similarities,
 )
-from contextgraph.knowledge.recall import stem_counts, superseded_in, waits
+from contextgraph.knowledge.recall import needs_a_person, stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import SURE, holds_always, speaks_of_absence
 from contextgraph.knowledge.written import gone_names, history_of, is_read_at_start, written_in
 from contextgraph.model import (
@@ -481,7 +481,9 @@ class Lessons:
         """
         words = request_words(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
-        notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
+        notes = {
+            note.id: note for note in proposed if _is_seen(note, as_of) and not needs_a_person(note)
+        }
         # Who asks what is known of a thing means it, in one word, too.
         fewest = FEWEST_ASKED if without_asking(request) == request else 1
         ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()}, fewest)
@@ -543,7 +545,7 @@ class Lessons:
         while _is_said(best) and run not in seen:
             seen.add(run)
             of_run = self._sessions([run], as_of).get(run, [])
-            said = {note.id: note for note in of_run if _is_said(note)}
+            said = {n.id: n for n in of_run if _is_said(n) and not needs_a_person(n)}
             superseded = superseded_in(self._store, said, as_of)
             said = {id_: note for id_, note in said.items() if id_ not in superseded}
             later = self._store.get([*{*superseded.values()}]).values()

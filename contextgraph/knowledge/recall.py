@@ -1,6 +1,7 @@
 """Scores how well notes answer a question: by words and meaning, links, neighbouring notes."""
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -53,11 +54,15 @@ from contextgraph.text import (
     regex,
     stems,
 )
+from contextgraph.trace.applicability import names_what_is_no_advice
 
 MOST_WORDS, _TITLE_WORDS = 32, 40
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
 _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
 _OF_A_TIME = 1_000
+_HOST = regex(
+    r"(?<![\w./:@~-])([\w-]+)\.((?:[\w-]+\.)*(?:[^\W\d_A-Z]{2,}|[A-Z]{2,}))(?![\w-]|\.\w|\()"
+)
 # Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
 # and a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1
@@ -274,10 +279,34 @@ def _linked(
 def waits(note: Note) -> bool:
     """Return whether *note* is a proposed lesson: unsure, neither accepted nor repeated.
 
-    Or what it names is gone from its repository.
+    Or what it names is gone from its repository, or it needs a person.
     """
     facts = note.lesson
-    return facts is not None and bool(facts.gone or not (facts.is_active or facts.sessions > 1))
+    return facts is not None and bool(
+        facts.gone or needs_a_person(note) or not (facts.is_active or facts.sessions > 1)
+    )
+
+
+def needs_a_person(note: Note) -> bool:
+    """Return whether only a person can make the lesson *note* active, and none did.
+
+    Whoever can make a text look like the words of a person, or repeat it, may not send an agent
+    elsewhere: it names an address, a host, or another part of a command that advice never has.
+    """
+    facts = note.lesson
+    if facts is None or (facts.is_active and facts.before is not None):
+        return False
+    shown = f"{note.summary}\n{note.content}"
+    return names_what_is_no_advice(shown) or _names_host(shown)
+
+
+@lru_cache(8_192)
+def _names_host(text: str) -> bool:
+    """Return True for a dotted name that is no file, and nothing of the standard library."""
+    return any(
+        name not in sys.stdlib_module_names and not files_in(f"{name}.{rest}")
+        for name, rest in _HOST.findall(text)
+    )
 
 
 def superseded_in(

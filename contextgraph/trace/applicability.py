@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from contextgraph.model import (
@@ -276,6 +276,8 @@ def detour(actions: Sequence[RemedyAction], family: Family, taken: int) -> int:
 
 # A longer command, edit or name is not advice: nobody sees at a glance what it does.
 _LONGEST_LINE, _LONGEST_EDIT = 400, 4_000
+# What stands around a word in a sentence.
+_AROUND = "'\"`“”‘’«»()[]{}<>,;:.!?*"
 _MOST_WORDS = 6  # of a quoted argument, a file name, or a text in code
 
 # A word without code that a shell would run, and redirections that write nothing of the project.
@@ -720,6 +722,39 @@ def _is_argument(word: str) -> bool:
         and not _DANGEROUS_OPTION.fullmatch(word)
         and len(word.split()) <= _MOST_WORDS
     )
+
+
+@lru_cache(8_192)
+def names_what_is_no_advice(text: str) -> bool:
+    """Return True if a word of *text* is a part of a command that advice never has.
+
+    An address, a path outside the checkout, an option or a variable that loads something else, a
+    source of packages that is not the default one, a shell that runs what it is sent.
+    """
+    words = [word.strip(_AROUND) for word in text.split()]
+    return (
+        not all(map(_is_argument, words))
+        or any(
+            (setting := _SETTING.fullmatch(word))
+            and setting[1].isupper()
+            and not _is_setting(setting[1], setting[2])
+            for word in words
+        )
+        or any(
+            before.endswith("|") and posixpath.basename(word) in _INTERPRETERS
+            for before, word in pairwise(words)
+        )
+        or any(
+            _installs(word, list(takewhile(_is_of_install, words[at + 1 :]))) is False
+            for at, word in enumerate(words)
+            if word in _MANAGERS
+        )
+    )
+
+
+def _is_of_install(word: str) -> bool:
+    """Return True for a word that goes on a command to install packages, in a sentence."""
+    return word.startswith("-") or _PACKAGE.fullmatch(word) is not None or "/" in word
 
 
 def _leaves_tests_out(arguments: Sequence[str]) -> bool:
