@@ -31,12 +31,13 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, NamedTuple
 
+from benchmarks.sde_bench import Document, Message, Provider, corrections
 from contextgraph.text import bm25, count_tokens, stems, words
 
 _LATER = 20  # tasks of the examples from this number on are asked, not learned
 _FIRST, _EVIDENCE, _LONGEST = 3, 10, 400
 _MODEL = "local/all-MiniLM-L6-v2-int8@384"
-_OWN, _SCOPE = "ContextGraph", "local/decisions"
+_OWN = "ContextGraph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """*texts* to store, and *questions* about them."""
+    """*texts* to store, and *questions* about them; too few of them to split unless *is_split*."""
 
     name: str
     texts: Sequence[str]
     questions: Sequence[Question]
-    folder: Path | None = None
+    is_split: bool = True
 
 
 @dataclass(slots=True)
@@ -112,8 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, reasons = dict[tuple[str, str], dict[str, Cell]](), dict[str, str]()
     versions = {_OWN: version("contextgraph-memory")}
     for whole in _tasks(options):
-        # Of sde-bench there are too few to split.
-        is_whole = options.part == "all" or whole.folder is not None
+        is_whole = options.part == "all" or not whole.is_split
         asked = [one for one in whole.questions if is_whole or one.is_held]
         task = replace(whole, questions=asked)
         for name in names:
@@ -155,18 +155,15 @@ def _measured(name: str, task: Task, environments: Path, versions: dict[str, str
         "basic-memory": lambda: _basic_memory(environments, versions),
         "memsearch": lambda: _memsearch(environments, versions),
         "mem0": lambda: _mem0(environments, versions),
+        "deja": lambda: _deja(environments),
     }
     if name not in peers:
-        raise NotRunError(_UNAVAILABLE.get(name, "unknown"))
+        raise NotRunError("unknown")
     measure = peers[name]()
     with TemporaryDirectory(prefix="board-") as folder:
         began = _cpu()
         answers = measure(Path(folder), task)
         return Measured(answers, _cpu() - began)
-
-
-# Peers that no registry which package managers reach has.
-_UNAVAILABLE = {"deja": "a Go program that the module proxy does not give out"}
 
 
 def _cpu() -> float:
@@ -200,6 +197,11 @@ def _cells(task: Task, answers: Sequence[Sequence[str]], cpu: float) -> Iterator
             f"harm: what was amended comes first, {len(harmed)} questions",
             Cell(mean(harmed), is_low=True),
         )
+        sent_back = [_sent_back(task, asked, answer) for asked, answer in answerable]
+        yield (
+            "corrections of a scripted model, at most 5",
+            Cell(mean(sent_back), is_low=True),
+        )
     if task.name == "errors":
         saved = [_is_right(task, asked, answer) * asked.steps for asked, answer in answerable]
         yield "steps saved an error, at most", Cell(mean(saved))
@@ -218,6 +220,22 @@ def _is_outdated(task: Task, asked: Question, answer: Sequence[str]) -> bool:
     both = {task.texts[one]: True for one in asked.outdated}
     both |= {task.texts[one]: False for one in asked.evidence}
     return next((both[text] for text in answer if text in both), False)
+
+
+def _sent_back(task: Task, asked: Question, answer: Sequence[str]) -> int:
+    """Return how often a model is corrected that follows the decisions in its prompt, in order."""
+    (right,) = asked.evidence
+    decisions = [task.texts[one] for one in (right, *asked.outdated)]
+
+    def follow(messages: Sequence[Message]) -> str:
+        prompt = messages[0]["content"]
+        there = sorted((text for text in decisions if text in prompt), key=prompt.index)
+        return [*there, *[""] * len(messages)][len(messages) // 2]
+
+    def grade(followed: str) -> str:
+        return "" if followed == task.texts[right] else "the hidden test fails"
+
+    return corrections(asked.text, answer[:_EVIDENCE], follow, grade)
 
 
 def _print(
@@ -269,6 +287,17 @@ def _environment(folder: Path, package: str, versions: dict[str, str], least: st
     done = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
     versions[package] = done.stdout.strip()
     return python
+
+
+def _deja(folder: Path) -> _Measure:
+    """Install deja with Go; raises `NotRunError` with what Go says, as there is no driver yet."""
+    if not (go := shutil.which("go")):
+        raise NotRunError("it needs Go")
+    environment = {**os.environ, "GOBIN": str((folder / "deja").absolute())}
+    command = [go, "install", "github.com/vshulcz/deja-vu/cmd/deja@latest"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    said = done.stderr.strip().splitlines()[-1:] if done.returncode else []
+    raise NotRunError(f"go install: {said[0].strip()}" if said else "it has no driver yet")
 
 
 def _python_of(version_: str) -> str:
@@ -340,8 +369,11 @@ def _conversation(file: Path) -> Task:
 
 
 def _decisions(folder: Path) -> Task:
-    """The conversations in *folder*, and requests for which one of them decides."""
-    texts = {run.session or run.instance_id: _text(run) for run in _sessions(folder)}
+    """The conversations in *folder* by time, and requests for which one of them decides."""
+    from contextgraph.readers import read
+
+    runs = sorted(read(str(folder / "sessions")), key=lambda run: str(run.started_at))
+    texts = {run.session or run.instance_id: _text(run) for run in runs}
     place = {session: number for number, session in enumerate(texts)}
     rows = map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines())
     questions = [
@@ -352,18 +384,16 @@ def _decisions(folder: Path) -> Task:
         )
         for row in rows
     ]
-    return Task("decisions", [*texts.values()], questions, folder)
-
-
-def _sessions(folder: Path) -> Sequence[Any]:
-    from contextgraph.readers import read
-
-    return [*read(str(folder / "sessions"))]
+    return Task("decisions", [*texts.values()], questions, is_split=False)
 
 
 def _text(run: Any) -> str:
-    said = (part for step in run.steps for part in (step.thought, step.user_message) if part)
-    return _plain("\n".join((run.task, *said)))
+    """The conversation *run* as sde-bench gives it to a memory."""
+    turns = [f"USER: {run.task}"]
+    for step in run.steps:
+        turns += [f"ASSISTANT: {step.thought}"] if step.thought else []
+        turns += [f"USER: {step.user_message}"] if step.user_message else []
+    return "\n".join(turns)
 
 
 def _plain(text: str) -> str:
@@ -395,24 +425,11 @@ def _contextgraph_notes(folder: Path, task: Task) -> list[list[str]]:
 
 
 def _contextgraph_sessions(folder: Path, task: Task) -> list[list[str]]:
-    from contextgraph import AgentMemory
-    from contextgraph.model.values import replace as changed
-
-    assert task.folder is not None
-    runs = [changed(run, repo=_SCOPE) for run in _sessions(task.folder)]
-    texts = {name: _text(run) for run in runs for name in (run.session, run.instance_id)}
-    with AgentMemory.open(str(folder / "m.db")) as memory:
-        memory.learn(runs)
-        return [
-            [
-                *dict.fromkeys(
-                    texts[hit.session]
-                    for hit in memory.search(asked.text, repo=_SCOPE, limit=_EVIDENCE)
-                    if hit.session in texts
-                )
-            ]
-            for asked in task.questions
-        ]
+    provider = Provider()
+    provider.prepare(folder)
+    provider.ingest([Document(f"{at}", text) for at, text in enumerate(task.texts)])
+    found = (provider.retrieve(asked.text, k=_EVIDENCE)[0] for asked in task.questions)
+    return [[task.texts[int(one.id)] for one in answer] for answer in found]
 
 
 _CONTEXTGRAPH: Mapping[str, _Measure] = {
