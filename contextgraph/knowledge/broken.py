@@ -26,6 +26,7 @@ from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, 
 _FILES, _COMMAND = 3, 80
 _TEXTS = frozenset({".md", ".rst", ".txt", ".adoc"})
 _VALUE = regex(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.]*\w)")
+_SPAN = regex(r"`([^`]+)`")
 # How much of a line stays where only its value changes.
 _SAME_LINE = 0.5
 
@@ -217,7 +218,13 @@ def _is_meant(file: str, lesson: Lesson) -> bool:
 
 
 def is_at(file: str, path: str) -> bool:
-    """Return whether *file*, which may begin above the repository, is *path* or in that folder."""
+    """Return whether *file*, which may begin above the repository, is *path* or in that folder.
+
+    ``folder/*.c`` are the files of this kind in a folder.
+    """
+    folder, is_kind, suffix = path.rpartition("/*")
+    if is_kind:
+        return f"/{os.path.dirname(file)}".endswith(f"/{folder}") and file.endswith(suffix)
     return f"/{file}/".endswith(f"/{path.strip('/')}/") or f"/{path.strip('/')}/" in f"/{file}"
 
 
@@ -257,11 +264,17 @@ def _checklist(work: Work, lesson: Lesson) -> Broken | None:
     """Return what is changed together with a file that was changed, or with what is new."""
     if lesson.kind is not LessonKind.CHECKLIST or not lesson.about.paths:
         return None
-    first, named = lesson.about.paths[0], files_in(lesson.text)
-    is_folder = first not in named and not os.path.splitext(first)[1]
-    files = work.created if is_folder else work.files
+    first, is_counted = lesson.about.paths[0], lesson.origin is Origin.COUNTED
+    if is_counted:
+        if first.endswith("/"):
+            return None  # a new folder: of a file it is not known whether its folder was there
+        files, named = work.created if "*" in first else work.files, _SPAN.findall(lesson.text)[1:]
+    else:
+        named = [*files_in(lesson.text)]
+        is_folder = first not in named and not os.path.splitext(first)[1]
+        files = work.created if is_folder else work.files
     changed = next((file for file in files if is_at(file, first)), "")
-    if lesson.origin is not Origin.COUNTED and not _concerns(work, lesson, changed):
+    if not is_counted and not _concerns(work, lesson, changed):
         return None
     others = [one for one in dict.fromkeys((*lesson.about.paths[1:], *named)) if one != first]
     missing = tuple(one for one in others if not any(is_at(file, one) for file in work.files))

@@ -23,9 +23,11 @@ from contextgraph.text import regex
 from contextgraph.trace.actions import EDITOR_TOOLS, KIND_OF_TOOL, SHELL_TOOLS
 from contextgraph.trace.shell import Command, commands_in
 
-# Files go together that so many commits changed together: that is so many of those that changed
-# the one, and so many times what the other's own frequency lets expect. Wider commits say nothing.
-_TOGETHER, _FEWEST_TOGETHER, _FEWEST_ADDING, _LIFT, _WIDEST = 0.75, 6, 4, 2.0, 30
+# Files go together where this share of the commits that changed the one changed the other, counting
+# so many more that did not, and of the last ones; and so many times as often as others. Wider
+# commits say nothing. Nine in ten findings are right so in the later commits of 41 projects.
+_TOGETHER, _LAST, _LIFT, _WIDEST = 0.8, 5, 2.0, 30
+_APART_FROM_FILE, _APART_FROM_NEW = 2, 1
 _MOST_TOGETHER = 4
 _TEST = regex(r"(?i:(?:^|[/_.-])tests?(?:[/_.-]|$)|(?:^|[/_.-])specs?[/_.-])")
 # As shells say that there is no such program, and steps in which another one takes its place.
@@ -145,39 +147,48 @@ def checklists(
 ) -> Iterator[tuple[str, LessonFacts]]:
     """Yield which files are changed together: with one, and with what is new in a folder.
 
-    Not what a test is changed with: it follows what it tests.
+    What is new are files of one kind, or folders. Not what a test is changed with: it follows what
+    it tests. *commits* begin with the newest.
     """
-    narrow = [one for one in commits if 1 < len(one.files) <= _WIDEST]
+    narrow = [one for one in commits if len(one.files) <= _WIDEST]
     changed, adding = defaultdict[str, list[Commit]](list), defaultdict[str, list[Commit]](list)
     known: set[str] = set()
     for one in reversed(narrow):
         for name in there & {*one.files}:
             changed[name].append(one)
         folders = {os.path.dirname(name) for name in one.added} - {""}
-        for folder in folders:
-            adding[f"A new file in `{folder}`"].append(one)
+        for pattern in {_kind_of(name) for name in one.added} - {""}:
+            adding[pattern].append(one)
         for parent in {os.path.dirname(folder) for folder in folders - known} - {""}:
-            adding[f"A new folder in `{parent}`"].append(one)
+            adding[f"{parent}/"].append(one)
         known |= {os.path.dirname(name) for name in one.files}
 
-    def others(commits: Sequence[Commit], own: str, least: int) -> list[tuple[str, int]]:
-        counts = Counter(name for one in commits for name in there & {*one.files})
+    def others(ones: Sequence[Commit], own: str, apart: int) -> list[tuple[str, int]]:
+        counts = Counter(name for one in ones for name in there & {*one.files})
+        last = ones[-_LAST:]
         found = [
             (name, count)
             for name, count in counts.items()
-            if name != own
-            and count >= max(least, _TOGETHER * len(commits))
-            and count * len(narrow) >= _LIFT * len(commits) * len(changed[name])
+            if own not in (name, _kind_of(name))
+            and count >= _TOGETHER * (len(ones) + apart)
+            and count * len(narrow) >= _LIFT * len(ones) * len(changed[name])
+            and sum(name in one.files for one in last) >= _TOGETHER * len(last)
         ]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:_MOST_TOGETHER]
 
     for name, ones in sorted(changed.items()):
-        if not _TEST.search(name) and (found := others(ones, name, _FEWEST_TOGETHER)):
+        if not _TEST.search(name) and (found := others(ones, name, _APART_FROM_FILE)):
             yield _checklist(f"`{name}` is changed together with", name, ones, found)
-    for head, ones in sorted(adding.items()):
-        folder = head.split("`")[1]
-        if not _TEST.search(f"{folder}/") and (found := others(ones, "", _FEWEST_ADDING)):
-            yield _checklist(f"{head} goes with a change of", folder, ones, found)
+    for path, ones in sorted(adding.items()):
+        if found := others(ones, path, _APART_FROM_NEW):
+            new = f"folder in `{path[:-1]}`" if path.endswith("/") else f"`{path}`"
+            yield _checklist(f"A new {new} goes with a change of", path, ones, found)
+
+
+def _kind_of(name: str) -> str:
+    """The pattern of the files of the kind of *name* in its folder; empty where it has no kind."""
+    folder, suffix = os.path.dirname(name), os.path.splitext(name)[1]
+    return f"{folder}/*{suffix}" if folder and suffix else ""
 
 
 def _checklist(

@@ -1042,8 +1042,8 @@ def _is_for(note: Note, request: str) -> bool:
     path = facts.about.paths[0]
     if f"`{path}` is" in note.content:
         return path in files_in(request)
-    asked = {*stems(request)}
-    named = path in request or {*stems(_last_part(path))} <= asked
+    folder, asked = path.partition("/*")[0].rstrip("/"), {*stems(request)}
+    named = folder in request or {*stems(_last_part(folder))} <= asked
     return named and not _CREATES.isdisjoint(asked)
 
 

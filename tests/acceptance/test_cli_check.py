@@ -141,6 +141,26 @@ def test_a_checklist_is_complete_with_its_other_file(store: Path, checkout: Path
     assert findings(store) == []
 
 
+def test_a_new_file_of_a_kind_misses_what_lists_it(store: Path, checkout: Path) -> None:
+    rule = "A new `shop/*.c` goes with a change of `shop/Makefile`."
+    with AgentMemory.open(store) as memory:
+        keep(memory, rule, LessonKind.CHECKLIST, ("shop/*.c",), Origin.COUNTED)
+    (checkout / "shop" / "new.py").touch()
+    (checkout / "shop" / "generated" / "new.c").write_text("int one;\n")
+    (checkout / "shop" / "old.c").write_text("int two;\n")
+    git(checkout, "add", "shop/new.py")
+    assert findings(store) == []
+    git(checkout, "add", "shop/old.c")
+    (missing,) = findings(store)
+    assert (missing["rule"], missing["file"]) == ("checklist", "shop/old.c")
+    assert "shop/old.c changed without shop/Makefile" in missing["message"]
+    (checkout / "shop" / "Makefile").write_text("all: old.o\n")
+    git(checkout, "add", "shop/Makefile")
+    git(checkout, "commit", "-qm", "List it")
+    (checkout / "shop" / "old.c").write_text("int three;\n")
+    assert findings(store) == []  # it is not new any more
+
+
 def test_a_checklist_of_a_person_is_about_what_it_names(store: Path, checkout: Path) -> None:
     with AgentMemory.open(store) as memory:
         rule = "The default tariff in shop/export.py is changed together with docs/cli.md."

@@ -859,6 +859,43 @@ def test_files_that_are_changed_together_are_a_checklist(
 
 
 @pytest.mark.parametrize(
+    ("together", "first", "alone", "is_known"),
+    [
+        (8, 0, 0, True),
+        (7, 0, 0, False),  # too few to know
+        (20, 0, 6, False),  # too often alone
+        (20, 0, 2, False),  # not any more: two of the last five
+        (20, 2, 0, True),
+    ],
+)
+def test_a_file_goes_with_another_where_it_nearly_always_did(
+    memory: AgentMemory, tmp_path: Path, together: int, first: int, alone: int, is_known: bool
+) -> None:
+    for number in range(first):
+        commit(tmp_path, "Route", **{"routes.py": f"first {number}"})
+    for number in range(together):
+        commit(tmp_path, "Route", **{"routes.py": f"{number}", "docs__api.md": f"{number}"})
+    for number in range(alone):
+        commit(tmp_path, "Route", **{"routes.py": f"alone {number}"})
+    for number in range(first + together + alone):
+        commit(tmp_path, "Other", **{"a.py": f"{number}"})
+    memory.learn_history(str(tmp_path))
+    found = {one.text for one in memory.lessons.of(f"local/{tmp_path.name}")}
+    assert ("`routes.py` is changed together with `docs/api.md`." in found) is is_known
+
+
+def test_new_files_of_a_kind_go_with_what_lists_them(memory: AgentMemory, tmp_path: Path) -> None:
+    for name in ("ibex", "gaur", "kudu", "puku"):
+        commit(tmp_path, "Test", **{f"tests__{name}.c": "1", "tests__Makefile": name})
+        commit(tmp_path, "Other", **{f"tests__{name}.md": "1"})
+        commit(tmp_path, "Other", **{"a.py": name, "b.py": name})
+    memory.learn_history(str(tmp_path))
+    found = {one.text: one for one in memory.lessons.of(f"local/{tmp_path.name}")}
+    assert [*found] == ["A new `tests/*.c` goes with a change of `tests/Makefile`."]
+    assert found.popitem()[1].about.paths == ("tests/*.c",)
+
+
+@pytest.mark.parametrize(
     ("request_", "said"),
     [
         ("Add a provider for the gnu, it reads its logs from a folder", "lib/registry.py"),
