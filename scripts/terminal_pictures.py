@@ -224,7 +224,7 @@ def search_and_last(terminal: Terminal) -> None:
     )
     terminal.draw("search.svg", "contextgraph search")
     terminal.type("", until="\n$")
-    terminal.type("clear; contextgraph last", until="next ")
+    terminal.type("clear; contextgraph last", until="said ")
     terminal.draw("last.svg", "contextgraph last")
 
 

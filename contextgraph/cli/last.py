@@ -31,7 +31,7 @@ def last(
 ) -> None:
     """Show the last session of a repository: where you were.
 
-    Its task, what was done, what is open, how tests ended, what was decided, and the last words.
+    Its task, what was done, what is open, how tests ended, decisions, and what was said last.
 
     \b
     Example:
@@ -61,9 +61,10 @@ def last(
 
 
 def _print(session: "LastSession") -> None:
-    outcome = f"{session.outcome}{'?' if session.is_guess else ''}"
     steps = number_of(session.all_steps, "step")
     time = "" if session.seconds is None else f" in {duration_text(session.seconds)}"
+    mark = "?" if session.is_guess else ""
+    ending = "" if session.outcome == "unknown" else f", {session.outcome}{mark}"
     changed = ", ".join(session.changed) or "no file changed"
     tests = "none ran"
     if session.tests:
@@ -76,11 +77,11 @@ def _print(session: "LastSession") -> None:
     speaker = {"user": user, "agent": "agent: "}.get(session.speaker, "")
     rows = (
         ("task", f"{session.time:%Y-%m-%d %H:%M} {session.repo}: {session.task}"),
-        ("done", f"{session.agent or 'agent'}{source}, {steps}{time}, {outcome}: {changed}"),
+        ("done", f"{session.agent or 'agent'}{source}, {steps}{time}{ending}: {changed}"),
         ("open", session.open or "nothing"),
         ("tests", tests),
         ("decided", f"{session.decided[0]}{more}" if session.decided else "nothing"),
-        ("next", f"{speaker}{session.words}" if session.words else "nothing was written"),
+        ("said", f"{speaker}{session.words}" if session.words else "nothing was written"),
     )
     most = line_width(max(_WIDTH, console().width) - 9)  # six lines in a terminal
     for name, text in rows:

@@ -28,7 +28,7 @@ def ending_of(raw: RawTrajectory, steps: Sequence[StepTrace]) -> Ending:
         _committed(since),
         _broken_off(steps),
         _ran(since, edited),
-        _answered(steps[-1]),
+        _answered(steps[-1], edited),
     )
     return next(filter(None, signs), Ending())
 
@@ -95,10 +95,13 @@ def _ran(since: Sequence[StepTrace], edited: int) -> Ending | None:
     return Ending(Outcome.SOLVED, Basis.RAN, "what was run after the last edit worked")
 
 
-def _answered(last: StepTrace) -> Ending | None:
-    """The agent had the last word, or the person had, without an error or a question."""
+def _answered(last: StepTrace, edited: int) -> Ending | None:
+    """The agent had the last word on its edits, or the person had, without a question.
+
+    A talk in which nothing was edited shows no task that could be solved.
+    """
     step = last.step
-    if step.action.text or not step.thought.strip():
+    if edited < 0 or step.action.text or not step.thought.strip():
         return None
     if not step.user_message:
         return Ending(Outcome.SOLVED, Basis.ANSWERED, "the agent finished, and nobody objected")

@@ -88,9 +88,18 @@ def test_what_is_announced_is_said_with_it_and_a_pipe_gets_it_whole(tmp_path: Pa
 def test_a_person_reads_it_in_six_lines(store: Path) -> None:
     lines = contextgraph("last", "all", "--store", store).out.splitlines()
     names = [line.split()[0] for line in lines]
-    assert names == ["task", "done", "open", "tests", "decided", "next"]
+    assert names == ["task", "done", "open", "tests", "decided", "said"]
     assert "acme/shop: Mend the totals of day 2." in lines[0]
     assert "4 steps in 3 min, failed?: shop/tariff.py" in lines[1]
+
+
+def test_a_talk_in_which_nothing_was_edited_is_not_solved(tmp_path: Path) -> None:
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        memory.learn([session(1, Step(0, "Totals are rounded once.", Action("", "")))])
+    store = tmp_path / "m.db"
+    assert "1 step: no file changed" in contextgraph("last", "acme/shop", "--store", store).out
+    assert "solved" not in contextgraph("sessions", "--store", store).out
+    assert "1 unknown" in contextgraph("stats", "--store", store).out
 
 
 def test_the_task_is_the_line_that_says_something_and_no_decision(tmp_path: Path) -> None:

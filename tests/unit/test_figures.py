@@ -117,7 +117,9 @@ TESTS = (edit(0), step(1, "pytest", PASSED))
         ((edit(0), step(1, "make all", "", interrupted=True)), Outcome.FAILED, Basis.STOPPED),
         ((edit(0), step(1, "python a.py", NO_MODULE)), Outcome.FAILED, Basis.ERROR),
         ((edit(0), step(1, "python a.py", "12")), Outcome.SOLVED, Basis.RAN),
-        ((step(0, "cat a"), reply(1)), Outcome.SOLVED, Basis.ANSWERED),
+        ((edit(0), reply(1)), Outcome.SOLVED, Basis.ANSWERED),
+        ((step(0, "cat a"), reply(1)), Outcome.UNKNOWN, Basis.NOTHING),
+        ((reply(0, "thanks, that explains it"),), Outcome.UNKNOWN, Basis.NOTHING),
         ((step(0, "cat a", "x"),), Outcome.UNKNOWN, Basis.NOTHING),
     ],
 )
