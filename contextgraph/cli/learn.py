@@ -556,13 +556,15 @@ class Learning:
     def learn(self, paths: "Sequence[StrPath]") -> int:
         """Learn the runs in *paths* and print a summary; the exit code."""
         from contextgraph.learning.writer import Spool
-        from contextgraph.readers import size_of
+        from contextgraph.readers import FILE_WEIGHT, size_of
 
         settings = self.common.settings()
         # Only for a server: where the file cannot be written, nothing can be spooled.
         spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
-        progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
+        progress = Progress(
+            lambda: size_of(paths, follow_links=self.follow_links, of_each_file=FILE_WEIGHT)
+        )
         intake = self.intake(paths, settings, on_unread=unread.append, on_bytes=progress.advance)
         results = _Results(
             progress, self.common.as_json, settings.address, intake, is_quiet=self.is_quiet
@@ -736,7 +738,6 @@ class _Results:
         self.tokens += receipt.usage.tokens
         self.cost += receipt.usage.cost
         self.not_embedded = receipt.not_embedded or self.not_embedded
-        self.progress.count(self.counts.total())
         self.emit(learned_record, raw, receipt)
 
     def leave(self, error: ReadError) -> None:

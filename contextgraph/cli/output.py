@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO, cast
 import click
 from msgspec import Struct, field
 
-from contextgraph.text import mask_secrets, neutral, number_of, one_line, regex, terminal_json
+from contextgraph.text import mask_secrets, neutral, one_line, regex, terminal_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -222,11 +222,10 @@ def print_box(title: str, *blocks: "Text | Padding") -> None:
 
 
 class Progress:
-    """A progress bar with rate and remaining time, on stderr, drawn only on a terminal.
+    """A progress bar with what is done and the remaining time, on stderr, only on a terminal.
 
     *total* is called once, if at all; it has the unit of `advance` (bytes, runs), and 0 means
-    unknown. `count` sets how many trajectories are done, whatever the unit. *beside_output*: it is
-    not drawn where what is done is printed on the same terminal.
+    unknown. *beside_output*: it is not drawn where what is done is printed on the same terminal.
     """
 
     def __init__(self, total: Callable[[], int], *, beside_output: bool = False) -> None:
@@ -238,7 +237,7 @@ class Progress:
     def __enter__(self) -> Self:
         if sys.stderr.isatty() and not (self._beside_output and sys.stdout.isatty()):
             self._bar = _bar()
-            self._task = self._bar.add_task("", total=self._total() or None, done=0, step="")
+            self._task = self._bar.add_task("", total=self._total() or None)
             self._bar.start()
         return self
 
@@ -251,21 +250,20 @@ class Progress:
         """Add *amount* to what is done of the total."""
         self._update(advance=amount)
 
-    def count(self, done: int) -> None:
-        """Show that *done* trajectories are done."""
-        self._update(done=done)
-
     def runs(self, done: int, total: int) -> None:
         """Show that *done* of *total* runs are done, where the unit is runs."""
-        self._update(completed=done, done=done)
+        self._update(completed=done)
 
     def embedding(self) -> None:
         """Show that all is stored, and that an embedding space is fitted where that is due."""
-        self._update(step="embedding")
+        self._update(description="embedding")
 
     def consolidating(self, done: int, total: int) -> None:
         """Show the progress of consolidation: *done* of *total* kinds of error."""
-        self._update(completed=done, total=total, step="consolidating")
+        step = "consolidating"
+        if self._bar and self._task is not None and self._bar.tasks[0].description != step:
+            self._bar.reset(self._task)  # the pace of other work says nothing of this one's
+        self._update(completed=done, total=total, description=step)
 
     def _update(self, **fields: Any) -> None:
         if self._bar and self._task is not None:
@@ -275,22 +273,11 @@ class Progress:
 def _bar() -> "Bar":
     from rich import progress
     from rich.console import Console
-    from rich.text import Text
-
-    class Rate(progress.ProgressColumn):
-        """Trajectories so far, and how many a second."""
-
-        def render(self, task: progress.Task) -> Text:
-            if step := task.fields["step"]:
-                return Text(step)
-            done, elapsed = task.fields["done"], task.elapsed
-            rate = f", {done / elapsed:.0f}/s" if elapsed else ""
-            return Text(f"{number_of(done, 'trajectory')}{rate}")
 
     return progress.Progress(
         progress.BarColumn(),
         progress.TaskProgressColumn(),
-        Rate(),
+        progress.TextColumn("{task.description}", markup=False),
         progress.TimeRemainingColumn(),
         console=Console(stderr=True, markup=False, highlight=False, emoji=False),
         transient=True,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         resumption_of as resumption_of,
     )
     from contextgraph.readers.sources import (
+        FILE_WEIGHT as FILE_WEIGHT,
         Watch as Watch,
         is_stream as is_stream,
         size_of as size_of,
@@ -75,6 +76,7 @@ _HOMES = {
     "repository_name": "contextgraph.readers.repository",
     "resume_command": "contextgraph.readers.resume",
     "resumption_of": "contextgraph.readers.resume",
+    "FILE_WEIGHT": "contextgraph.readers.sources",
     "size_of": "contextgraph.readers.sources",
     "to_atif": "contextgraph.readers.exchange",
     "to_record": "contextgraph.readers.exchange",

@@ -47,6 +47,7 @@ from contextgraph.readers.records import (
     records_on_lines,
 )
 from contextgraph.readers.sources import (
+    FILE_WEIGHT,
     STANDARD_INPUT,
     SourceFile,
     StrPath,
@@ -125,7 +126,8 @@ def read(
     agent did nothing (without *on_skip*, errors), and in a folder or glob what claims to be no
     trajectory, such as reports (in a file that was named, an error).
 
-    *on_bytes* gets how many more bytes were taken from disk, of `size_of` in all. *outcomes* is a
+    *on_bytes* gets how many more bytes were taken from disk, and the weight of each file at its
+    end, of `size_of` in all. *outcomes* is a
     file or folder of SWE-bench reports, predictions, logs of the harness or CSV: an outcome in it
     precedes that of the log, and each conflict is passed to *on_conflict*. Without it the reports
     beside a file, or in the folder given, are used where the log is silent.
@@ -330,7 +332,7 @@ def _in_source(
     if not source.is_remote and os.path.abspath(source.name).startswith(of_clients):
         records_in = map(_kept, records_in)
     yield from _while_fruitful(run for record in records_in for run in _runs_of(record))
-    count(left)
+    on_bytes(left + (0 if source.part else FILE_WEIGHT))
 
 
 def _records_in(

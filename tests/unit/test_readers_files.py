@@ -17,7 +17,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import read, reading, size_of, write_jsonl
+from contextgraph.readers import FILE_WEIGHT, read, reading, size_of, write_jsonl
 from contextgraph.readers.reading import divided
 from contextgraph.readers.sources import SourceFile, sources
 from contextgraph.system import intake
@@ -380,7 +380,8 @@ def test_the_bytes_reported_while_reading_add_up_to_the_size(tmp_path):
     (tmp_path / "README.md").write_text("Kettles" * 50_000)
     counted: list[int] = []
     assert list(read(tmp_path, on_bytes=counted.append)) == RUNS
-    assert sum(counted) == size_of([tmp_path]) == size_of(tmp_path.iterdir())
+    total = size_of([tmp_path], of_each_file=FILE_WEIGHT)
+    assert sum(counted) == total == size_of(tmp_path.iterdir()) + 2 * FILE_WEIGHT
 
 
 def test_a_record_without_instance_is_named_after_its_file_and_place(tmp_path):
