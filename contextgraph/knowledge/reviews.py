@@ -1,21 +1,22 @@
 """Lessons in reviews of pull requests, as GitHub's API exports them.
 
-Each reviewer is a source of their own. What they ask for is a lesson where it stands alone; it is
-active where the code that they commented on changed afterwards, else it waits until another review
-says the same.
+Each reviewer is a source of their own. Most comments are about the lines beside them: a sentence is
+a lesson where it surely is one without these, or where two pull requests have it. It is active
+where the code that they commented on changed afterwards, else it waits until another review says
+the same.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from contextgraph.errors import ReadError
-from contextgraph.knowledge.extraction import statements_in
+from contextgraph.knowledge.extraction import Said, statements_in
 from contextgraph.knowledge.lessons import NewLesson
-from contextgraph.knowledge.sentences import SURE
+from contextgraph.knowledge.sentences import is_whole
 from contextgraph.model import (
     Action,
     LessonFacts,
@@ -32,6 +33,9 @@ from contextgraph.text import clip, masked_name, regex
 _LONGEST, _CONTEXT = 1 << 26, 300
 _PULL = regex(r"(?P<repository>https?://[^/]+/(?:repos/)?[^/]+/[^/]+)/pulls?/(?P<number>\d+)")
 _NOT_SAID = regex(r"^[ \t]*>.*$|<!--.*?-->|!\[[^\]]*\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+# To whom it is said, and that it matters little.
+_ADDRESSED = regex(r"\A(?:\s*@[\w-]+[,:]?(?=\s))*\s*(?:nit(?:pick)?\s*:)?\s*", re.IGNORECASE)
+_LINK = regex(r"<?https?://\S+")
 _REPLIES = ("in_reply_to_id", "in_reply_to")
 # Who comments without being of the project asks; a member says how it is done.
 _STRANGERS = frozenset({"NONE", "FIRST_TIMER", "FIRST_TIME_CONTRIBUTOR", "MANNEQUIN"})
@@ -73,8 +77,12 @@ def lessons_of_reviews(path: Path, git: GitFolder | None = None, here: str = "")
     of_pull = defaultdict[tuple[str, str, str], list[Comment]](list)
     for one in comments:
         of_pull[one.repo, one.number, one.reviewer].append(one)
-    for (repo, _, reviewer), said in of_pull.items():
-        of_source[repo, reviewer] += _lessons(said)
+    statements = {pull: _statements(said) for pull, said in of_pull.items()}
+    pulls = {(repo, n, _words(one)) for (repo, n, _), s in statements.items() for one in s}
+    times = Counter((repo, words) for repo, _, words in pulls)
+    for (repo, _, reviewer), said in statements.items():
+        kept = (one for one in said if one.is_sure or times[repo, _words(one)] > 1)
+        of_source[repo, reviewer] += (_lesson(one, said[one]) for one in kept)
     return Reviewed(len(comments), len(records) - len(comments), of_source)
 
 
@@ -105,6 +113,7 @@ def _comment(record: Mapping[str, Any], git: GitFolder | None, here: str) -> Com
     is_reply = any(record.get(name) for name in _REPLIES)
     is_stranger = record.get("author_association") in _STRANGERS
     said = _NOT_SAID.sub("", body).strip() if isinstance(body, str) else ""
+    said = _ADDRESSED.sub("", said)
     if not (said and login and pull) or is_bot or is_reply or is_stranger:
         return None
     address = pull["repository"].replace("api.github.com/repos/", "github.com/")
@@ -141,8 +150,8 @@ def _time(value: object) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _lessons(comments: Sequence[Comment]) -> Iterator[NewLesson]:
-    """Yield the lessons in what one reviewer wrote in one pull request."""
+def _statements(comments: Sequence[Comment]) -> dict[Said, Comment]:
+    """Return what one reviewer says in *comments* on one pull request; no link alone."""
     steps = tuple(
         Step(
             at,
@@ -155,26 +164,36 @@ def _lessons(comments: Sequence[Comment]) -> Iterator[NewLesson]:
         for at, one in enumerate(comments)
     )
     first = comments[0]
-    session = f"{first.repo}#{first.number}"
-    said = statements_in(RawTrajectory("github", session, first.repo, "", steps))
-    for one in said.statements:
-        comment = comments[one.step]
-        quote = Quotation(
-            quote=one.quote,
-            run="",
-            session=session,
-            step=one.step,
-            at=comment.at,
-            speaker=comment.reviewer,
-            context=clip(comment.line or one.context, _CONTEXT),
-        )
-        is_sure = one.confidence >= SURE and comment.is_followed
-        facts = LessonFacts(
-            LessonKind.RULE,
-            Origin.SAID,
-            one.about,
-            (quote,),
-            is_active=is_sure,
-            probability=one.confidence,
-        )
-        yield NewLesson(one.text, facts, title=session, importance=one.confidence)
+    session = _session(first)
+    said = statements_in(RawTrajectory("github", session, first.repo, "", steps)).statements
+    return {one: comments[one.step] for one in said if is_whole(_LINK.sub("", one.text))}
+
+
+def _words(said: Said) -> str:
+    return " ".join(said.text.casefold().split())
+
+
+def _session(comment: Comment) -> str:
+    return f"{comment.repo}#{comment.number}"
+
+
+def _lesson(said: Said, comment: Comment) -> NewLesson:
+    session = _session(comment)
+    quote = Quotation(
+        quote=said.quote,
+        run="",
+        session=session,
+        step=said.step,
+        at=comment.at,
+        speaker=comment.reviewer,
+        context=clip(comment.line or said.context, _CONTEXT),
+    )
+    facts = LessonFacts(
+        LessonKind.RULE,
+        Origin.SAID,
+        said.about,
+        (quote,),
+        is_active=said.is_sure and comment.is_followed,
+        probability=said.confidence,
+    )
+    return NewLesson(said.text, facts, title=session, importance=said.confidence)

@@ -87,6 +87,34 @@ def test_what_two_reviews_say_is_active(tmp_path: Path, checkout: Path) -> None:
     assert (lesson.status, lesson.sessions) == (LessonStatus.ACTIVE, 2)
 
 
+def test_who_is_addressed_is_not_part_of_the_lesson(tmp_path: Path, checkout: Path) -> None:
+    (lesson,) = reviewed(tmp_path, comment(f"@ann @bob-1 nit: {RULE}", position=None))
+    assert (lesson.text, lesson.status) == (RULE, LessonStatus.ACTIVE)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please rename this to `name` to reduce repetitiveness when accessing the value.",
+        "The page needs the currency of the shop in its title.",
+        "Style reference: https://example.org/guide#avoid-repetition",
+    ],
+)
+def test_what_is_about_the_lines_beside_it_is_no_lesson(
+    tmp_path: Path, checkout: Path, said: str
+) -> None:
+    assert reviewed(tmp_path, comment(said, position=None)) == []
+
+
+def test_what_two_pull_requests_have_is_a_lesson(tmp_path: Path, checkout: Path) -> None:
+    said = "The views need the currency of the shop in their titles."
+    both = (comment(said, login=name, number=at) for at, name in enumerate(("grace", "ann")))
+    assert {one.text for one in reviewed(tmp_path, *both)} == {said}
+    link = "Style reference: https://example.org/guide#avoid-repetition"
+    both = (comment(link, number=at) for at in (3, 4))
+    assert {one.text for one in reviewed(tmp_path, *both)} == {said}
+
+
 @pytest.mark.parametrize(
     "said",
     [
