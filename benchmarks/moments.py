@@ -6,7 +6,9 @@ edits, commands, ends of turns; each is learned when it is over. With ``--model`
 readers, checked as `contextgraph distil` does, are accepted after each session.
 ``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
-reader, ``--fit`` prints the model `lessons about` of ``fitted.json``. ``judged/openings.jsonl``
+reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
+``judged/prompts.jsonl``: lessons near the prompts of the earlier part that help there, as a reader
+said. ``judged/openings.jsonl``
 has the subjects that a reader in place of the agent opened, given the index and the prompts of the
 held part one after the other.
 """
@@ -29,7 +31,6 @@ from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
 from contextgraph.knowledge.headings import headings
 from contextgraph.knowledge.lessons import lesson_of
-from contextgraph.knowledge.ranking import closeness, request_words
 from contextgraph.model import Note, Origin, is_subagent
 from contextgraph.model.values import replace
 
@@ -37,7 +38,8 @@ Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.dist
 
 _JUDGED = Path(__file__).parent / "judged" / "turns.jsonl"
 _OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
-_REPO, _TUNED, _SHOWN = "team/project", 2 / 3, 3
+_READ = Path(__file__).parent / "judged" / "prompts.jsonl"
+_REPO, _TUNED, _RATED = "team/project", 2 / 3, 6
 _START = -1
 
 
@@ -101,6 +103,12 @@ def openings() -> dict[str, dict[int, list[str]]]:
     for row in map(json.loads, _OPENED.read_text("utf-8").splitlines()):
         found[row["session"]][row["turn"]] = row["subjects"]
     return found
+
+
+def judged() -> dict[tuple[str, int, str], float]:
+    """Session, turn and digest of a lesson -> how much it helps there, as a reader said."""
+    rows = map(json.loads, _READ.read_text("utf-8").splitlines())
+    return {(row["session"], row["turn"], row["lesson"]): row["helps"] for row in rows}
 
 
 def digest(text: str) -> str:
@@ -223,7 +231,7 @@ class Counts:
         self.opened = 0
         self.searched: list[bool] = []
         self.indexed = 0
-        self.rated: list[tuple[dict[str, float], bool]] = []
+        self.rated: list[tuple[Mapping[str, float], float]] = []
         self.lines, self.texts = Counter[str](), Counter[str]()
         self.prompts, self.controls = 0, 0
         self.sheet: list[str] = []
@@ -283,7 +291,11 @@ class Counts:
         self, memory: AgentMemory, run: RawTrajectory, labelled: Sequence[Moment],
         steps: Mapping[str, Sequence[int]],
     ) -> None:  # fmt: skip
-        """Add how close lessons are to the prompts of *run*, and whether they apply there."""
+        """Add how close lessons are to the prompts of *run*, and how much they help there.
+
+        What applies to a later turn of the session helps half, unless a reader said otherwise.
+        """
+        helps = judged()
         for turn, prompt in enumerate(prompts_of(run)):
             meant = [
                 lesson
@@ -291,16 +303,22 @@ class Counts:
                 if turn <= moment.turn - moment.is_corrected
                 for lesson in moment.lessons
             ]
-            for one in memory.lessons.for_request(prompt, repo=run.repo)[:_SHOWN]:
+            found = memory.lessons.for_request(prompt, repo=run.repo, is_reply=turn > 0)
+            closest = sorted(found, key=lambda one: -one.score)[:_RATED]
+            for one in closest:
                 applies = any(lesson.is_said_by(one.note, steps) for lesson in meant)
-                self.rated.append((closeness(one.score, len(request_words(prompt))), applies))
+                key = run.instance_id, turn, digest(one.note.content)
+                self.rated.append((one.why, helps.get(key, applies / 2)))
 
     def fitted(self) -> str:
-        """Return the model of the probability that a lesson applies to a prompt."""
-        features, applies = zip(*self.rated, strict=True)
-        model = LogisticRegression().fit([[*one.values()] for one in features], applies)
-        weights = dict(zip(features[0], map(float, model.coef_[0].round(2)), strict=True))
-        return model_line("lessons about", float(model.intercept_[0]), weights)
+        """Return the model of the probability that a lesson helps with a prompt."""
+        pairs = [([*one.values()], helps) for one, helps in self.rated]
+        rows = [(row, right, 0.5) for row, helps in pairs for right in (helps > 0, helps > 0.5)]
+        features, right, weights = zip(*rows, strict=True)
+        model = LogisticRegression(max_iter=2_000)
+        model.fit(features, right, sample_weight=weights)
+        named = dict(zip(self.rated[0][0], map(float, model.coef_[0].round(2)), strict=True))
+        return model_line("lessons about", float(model.intercept_[0]), named)
 
     def report(self) -> str:
         """Return the figures."""
@@ -340,12 +358,24 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     """Measure and print."""
     options = _options()
-    labelled, answers, opened = moments(), answers_in(options.read), openings()
     runs = [replace(run, repo=_REPO) for run in sessions_of(options.sessions)]
+    counts = Counts()
+    began = time.process_time()
+    for with_readers in (False, True) if options.fit else (options.model,):
+        _measure(runs, options, counts, with_readers)
+    print(counts.fitted() if options.fit else counts.report())
+    print(f"{time.process_time() - began:.0f} s of CPU")
+    _print(counts, options)
+
+
+def _measure(
+    runs: Sequence[RawTrajectory], options: argparse.Namespace, counts: Counts, with_readers: bool
+) -> None:
+    """Replay *runs*, and add to *counts* what is measured of them."""
+    labelled, answers, opened = moments(), answers_in(options.read), openings()
     order = [*dict.fromkeys(run.instance_id for run in runs if run.instance_id in answers)]
     tuned = {*order[: int(len(order) * _TUNED)]}
-    counts, steps, kept = Counts(), dict[str, list[int]](), 0
-    began = time.process_time()
+    steps, kept = dict[str, list[int]](), 0
     with AgentMemory.open(":memory:") as memory:
         for run in runs:
             is_first = run.instance_id not in steps and not is_subagent(run.agent)
@@ -353,24 +383,20 @@ def main() -> None:
             if is_measured and (run.instance_id in tuned) != options.held:
                 if options.fit:
                     counts.rate(memory, run, labelled.get(run.instance_id, ()), steps)
-                shown = [*replay(memory, run, opened.get(run.instance_id, {}))]
-                counts.add(run, shown, labelled.get(run.instance_id, ()), steps, memory)
+                else:
+                    shown = [*replay(memory, run, opened.get(run.instance_id, {}))]
+                    counts.add(run, shown, labelled.get(run.instance_id, ()), steps, memory)
             if is_first:
                 steps[run.instance_id] = steps_of(run)
             receipt = memory.learn(run)
-            if options.model and is_measured:
+            if with_readers and is_measured:
                 kept += keep_read(memory, run, receipt.trajectory_id, answers[run.instance_id])
-        if options.model:
-            print(f"{kept} lessons of readers to the requests {digest_of(options.read)}")
-    print(counts.report())
-    print(f"{time.process_time() - began:.0f} s of CPU")
-    _print(counts, options)
+    if with_readers:
+        print(f"{kept} lessons of readers to the requests {digest_of(options.read)}")
 
 
 def _print(counts: Counts, options: argparse.Namespace) -> None:
     """Print and write what was asked for beside the figures."""
-    if options.fit:
-        print(counts.fitted())
     if options.sheet:
         options.sheet.write_text("\n".join(counts.sheet), "utf-8")
     if options.missed:

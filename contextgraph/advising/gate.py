@@ -139,7 +139,7 @@ class Gate(Struct, frozen=True):
     *min_case_precision* is that of a past run in a ranking and of the first one of its repository
     in the text, and *close_case_precision* that of another one there (docs/retrieval.md).
     *min_note_precision* is the least probability that a note answers the title of the task,
-    *min_lesson_precision* that of a statement about the request, and *min_session_precision* that
+    *min_lesson_precision* that a lesson helps with the request, and *min_session_precision* that
     of a session that is named beside it.
     """
 
@@ -149,7 +149,7 @@ class Gate(Struct, frozen=True):
     # most of the others are about the same issue (docs/measurements.md).
     close_case_precision: float = 0.65
     min_note_precision: float = 0.4
-    min_lesson_precision: float = 0.12
+    min_lesson_precision: float = 0.3
     # At prompts of a team 9 of the 11 sessions that were probable at .9 were about the
     # same; at .75 half of them.
     min_session_precision: float = 0.97

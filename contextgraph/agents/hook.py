@@ -439,7 +439,8 @@ class _Responder:
         """Return what is known of the prompt, and the start where the agent was not shown one."""
         # OpenHands is not shown anything after a failure.
         is_begun = self._event.agent != "openhands" and _said_at(run, "start")
-        texts = ("" if is_begun else self._start(run), run.prompt(self._event.prompt))
+        start = "" if is_begun else self._start(run)
+        texts = (start, run.prompt(self._event.prompt, earlier=self._steps))
         return "\n".join(filter(None, texts))
 
     def _submitted(self, run: "LiveRun") -> str:

@@ -369,17 +369,19 @@ class LiveRun:
             self._commands.add(use.form)
         return state, read, self._states.loop
 
-    def prompt(self, text: str) -> str | None:
+    def prompt(self, text: str, *, earlier: Callable[[], Iterable[Step]] = tuple) -> str | None:
         """Return what is known about the request *text* of a person; None if there is nothing new.
 
-        This is what people decided about it, and what clears an error that is pasted into it.
+        This is what people decided about it, and what clears an error that is pasted into it. Less
+        is said to one who replies to an agent at work. Steps that the agent took *earlier* are
+        looked up only where something may be said.
         """
         self._turn = []
         pasted = replace(self._states.state, current_error=text)
         remedy = ""
         if error_of(pasted):
             remedy = self._shown(lambda: self._query(pasted), STEP_TOKENS, "error")
-        decided = self._decided("prompt", request=text)
+        decided = self._decided("prompt", request=text, earlier=earlier)
         return "\n".join(filter(None, (remedy, decided))) or None
 
     def before(self, action: str | Action) -> str | None:
@@ -574,9 +576,11 @@ class LiveRun:
         names: Sequence[str] = (),
         written: str | None = None,
         command: str = "",
+        earlier: Callable[[], Iterable[Step]] = tuple,
     ) -> str:
         def search() -> MemoryContext:
-            return self._memory.decided(
+            decided = partial(
+                self._memory.decided,
                 request,
                 repo=self._raw.repo,
                 names=names,
@@ -584,6 +588,9 @@ class LiveRun:
                 command=command,
                 exclude_instances={*self._excluded, self._raw.instance_id},
             )
+            context = decided()
+            is_reply = request and context.lessons and (self._steps or any(True for _ in earlier()))
+            return decided(is_reply=True) if is_reply else context
 
         return self._shown(search, STEP_TOKENS, moment)
 

@@ -183,6 +183,11 @@ def without_asking(text: str) -> str:
     return rest if stems(rest) else text
 
 
+def asks_what_is_known(text: str) -> bool:
+    """Return whether *text* is a question about what was said or decided."""
+    return bool(_ASKS.match(in_english(text)))
+
+
 @lru_cache(1)
 def anything() -> frozenset[str]:
     """Return the stems of a question that asks for news about anything."""

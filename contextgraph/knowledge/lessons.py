@@ -17,10 +17,11 @@ from itertools import chain
 from msgspec import Struct
 
 from contextgraph.errors import InvalidNoteError
-from contextgraph.knowledge.asked import without_asking
+from contextgraph.knowledge.asked import asks_what_is_known
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.headings import headings
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
@@ -32,13 +33,14 @@ from contextgraph.knowledge.notes import (
     with_evidence,
 )
 from contextgraph.knowledge.ranking import (
-    FEWEST_ASKED,
+    ABOUT,
     FEWEST_WRITTEN,
     PROPOSED,
     REQUEST_WORDS,
     SAME_SUBJECT,
     Close,
     Worded,
+    closeness,
     closest,
     in_turns,
     quote_of,
@@ -47,7 +49,7 @@ from contextgraph.knowledge.ranking import (
     similarities,
 )
 from contextgraph.knowledge.recall import needs_a_person, stem_counts, superseded_in, waits
-from contextgraph.knowledge.sentences import SURE, holds_always, speaks_of_absence
+from contextgraph.knowledge.sentences import LEAST, SURE, holds_always, speaks_of_absence
 from contextgraph.knowledge.written import gone_names, history_of, is_read_at_start, written_in
 from contextgraph.model import (
     CLONE,
@@ -472,21 +474,25 @@ class Lessons:
         return len(self._store.change([*self._lessons(ids)], reviewed))
 
     def for_request(
-        self, request: str, *, repo: str | None = None, as_of: datetime | None = None
+        self,
+        request: str,
+        *,
+        repo: str | None = None,
+        as_of: datetime | None = None,
+        is_reply: bool = False,
     ) -> tuple[Recollection, ...]:
         """Return lessons about *request*, the closest first, each with its probability.
 
         Of a talk that came to something, what it came to. What was superseded leaves its place to
-        its successor. Nothing newer than *as_of*, nothing that was superseded by then.
+        its successor. Nothing newer than *as_of*, nothing that was superseded by then. *is_reply*:
+        the agent works already, and is answered.
         """
-        words = request_words(request)
+        words, is_asked = request_words(request), asks_what_is_known(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
         notes = {
             note.id: note for note in proposed if _is_seen(note, as_of) and not needs_a_person(note)
         }
-        # Who asks what is known of a thing means it, in one word, too.
-        fewest = FEWEST_ASKED if without_asking(request) == request else 1
-        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()}, fewest)
+        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()})
         chosen = self._successors(ranked, notes, as_of)
         of_source: dict[str, list[tuple[Note, Close]]] = {}
         for id_, close in chosen.items():
@@ -494,22 +500,19 @@ class Lessons:
         found = list[Recollection]()
         for listed in of_source.values():
             best, close = _newest_of(listed)
-            talk = [(note, close, close.probability) for note in self._talk(words, best, as_of)]
+            talk = [(note, close, 1.0) for note in self._talk(words, best, as_of)]
             alone = [
-                (note, one, one.probability * _wanted(note))
+                (note, one, 1.0 if is_asked else _wanted(note))
                 for note, one in listed
                 if _may_be_quoted(note)
             ]
-            found += [
-                Recollection(
-                    note,
-                    one.score,
-                    {"words": one.words, "share": one.share},
-                    _FOLLOWED if _is_for(note, request) else probability,
-                )
-                for note, one, probability in talk or alone
-            ]
-        found.sort(key=lambda one: one.probability != _FOLLOWED)
+            for note, one, wanted in talk or alone:
+                signs = closeness(one, wanted, is_reply=is_reply)
+                helps = fitted(ABOUT).probability(signs)
+                if _is_counted_list(note):
+                    helps = _FOLLOWED if _is_for(note, request) else 0.0
+                found.append(Recollection(note, one.score, signs, helps))
+        found.sort(key=lambda one: -one.probability)
         return tuple(in_turns(found, lambda one: one.note.contributor))
 
     def _successors(
@@ -1027,19 +1030,19 @@ def _orders(note: Note, line: str) -> bool:
     return any(named.partition(" ")[0] in programs for named in facts.about.programs)
 
 
+def _is_counted_list(note: Note) -> bool:
+    """Return True for a checklist of what commits changed together."""
+    is_list = note.lesson is not None and note.lesson.kind is LessonKind.CHECKLIST
+    return is_list and _is_counted(note)
+
+
 def _is_for(note: Note, request: str) -> bool:
-    """Return True for a counted checklist of a file that *request* names, or of what it creates.
+    """Return True where *request* names the file of a counted checklist, or creates such a file.
 
     A folder is named by its path, or by its last name: "add a provider" for `pkg/providers`.
     """
-    facts = note.lesson
-    if (
-        facts is None
-        or facts.kind is not LessonKind.CHECKLIST
-        or facts.origin is not Origin.COUNTED
-    ):
-        return False
-    path = facts.about.paths[0]
+    assert note.lesson is not None
+    path = note.lesson.about.paths[0]
     if f"`{path}` is" in note.content:
         return path in files_in(request)
     folder, asked = path.partition("/*")[0].rstrip("/"), {*stems(request)}
@@ -1086,7 +1089,7 @@ def _wanted(note: Note) -> float:
     facts = note.lesson
     assert facts is not None
     is_bare = _is_said(note) and facts.sessions == 1 and note.credibility != REVIEWED
-    return facts.probability if is_bare else 1.0
+    return max(LEAST, facts.probability) if is_bare else 1.0
 
 
 def _said_again(notes: Collection[Note]) -> set[str]:

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from contextgraph.knowledge.asked import without_asking
-from contextgraph.knowledge.fitted import fitted
 from contextgraph.model import LessonKind, Note, Origin
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import nearness, overlap, rarity
@@ -145,9 +144,9 @@ SAME_SUBJECT = 0.2
 # how much it matters that the words of a lesson are in the request. Chosen on the earlier sessions
 # of a team, and on talks of another project.
 _BESIDE, _OPENING, _WHOLE = 0.5, 0.6, 0.75
+# The model of the probability that a lesson helps with a request.
+ABOUT = "lessons about"
 _OPENING_WORDS = 60
-# How likely a lesson matters that says all words of a request, so many at least.
-_ABOUT, FEWEST_ASKED = 0.3, 2
 # A statement that names a file in passing matters to an edit that puts in so many of its words.
 FEWEST_WRITTEN = 2
 # Folders say where somebody works, not what a request is about.
@@ -275,41 +274,42 @@ class Worded(NamedTuple):
 
 
 class Close(NamedTuple):
-    """A lesson by how near it is to a request: its *score*, from the *words* that they share.
+    """A lesson by how near it is to a request of *asked* words: its *score*, from what they share.
 
-    *words* is the sum of their rarities, *share* that of the lesson's words that is in the request,
-    which has *asked* words; *says_all*: the lesson has all of these, and they are enough.
+    *words* is the sum of the rarities of shared words, *share* that of the lesson's words that is
+    in the request, *covered* that of the request's words that the lesson has; *own* is how many
+    words of the lesson itself are shared.
     """
 
     id: str
     score: float
     words: float
     share: float
+    covered: float
+    own: int
     asked: int
-    says_all: bool = False
-
-    @property
-    def probability(self) -> float:
-        """The probability that the lesson is of use to the request.
-
-        A long request shares words with many lessons; what says all of a short one is about it.
-        """
-        features = closeness(self.score, self.asked)
-        least = _ABOUT if self.says_all else 0.0
-        return max(least, fitted("lessons about").probability(features))
 
 
-def closeness(score: float, asked: int) -> dict[str, float]:
-    """Return the features by which the *score* of a lesson at a request of *asked* words counts."""
-    return {"score": log(score), "request": log(1 + asked)}
+def closeness(close: Close, wanted: float, *, is_reply: bool) -> dict[str, float]:
+    """Return the features of the probability that a lesson which is *close* to a request helps.
+
+    *wanted* is how likely its sentence is a lesson. A long request shares words with many, and who
+    replies to an agent (*is_reply*) seldom needs what was said in another conversation.
+    """
+    return {
+        "score": log(close.score),
+        "request": log(1 + close.asked),
+        "covered": close.covered,
+        "own": log(1 + close.own),
+        "wanted": log(wanted),
+        "reply": float(is_reply),
+    }
 
 
-def closest(
-    words: Collection[str], lessons: Mapping[str, Worded], fewest: int = FEWEST_ASKED
-) -> list[Close]:
+def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close]:
     """Rank *lessons* (by id) by how much of each a request of *words* says again, closest first.
 
-    What shares no word is left out. What has all of them, *fewest* at least, is about the request.
+    What shares no word is left out.
     """
     met = Counter(word for one in lessons.values() for word in one.own | one.beside)
     number = max(_FEWEST_TEXTS, len(lessons))
@@ -319,14 +319,15 @@ def closest(
         return sum([rarity(met[word], number) for word in sorted(found)])
 
     asked, ranked = frozenset(words), list[Close]()
+    most = len(asked) * rarity(1, number)
     for id_, one in lessons.items():
         parts = ((one.own, 1.0), (one.beside, _BESIDE), (one.opening, _OPENING))
         shared = sum([part * weight(own & asked) for own, part in parts])
         if shared:
             share = shared / sum([part * weight(own) for own, part in parts])
-            score = shared * share**_WHOLE
-            says_all = len(asked) >= fewest and asked <= one.own | one.beside
-            ranked.append(Close(id_, score, shared, share, len(asked), says_all))
+            score, covered = shared * share**_WHOLE, min(1.0, shared / most)
+            own = len(one.own & asked)
+            ranked.append(Close(id_, score, shared, share, covered, own, len(asked)))
     return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 

@@ -613,13 +613,15 @@ class AgentMemory:
         names: Collection[str] = (),
         written: str | None = None,
         command: str = "",
+        is_reply: bool = False,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
     ) -> MemoryContext:
         """Return what people decided about *request*, or about the files and symbols *names*.
 
-        With the text *written* into these files, only lessons that concern it; with *command*,
-        lessons on how, or whether, to run that shell line.
+        A request that *is_reply* answers an agent that works already. With the text *written* into
+        these files, only lessons that concern it; with *command*, lessons on how, or whether, to
+        run that shell line.
 
         `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in at
         most 150 tokens; `MemoryContext.notes` has notes that name one of these files.
@@ -627,7 +629,11 @@ class AgentMemory:
         """
         repo = self._named(repo)
         found = [
-            *(self.lessons.for_request(request, repo=repo or None, as_of=as_of) if request else ()),
+            *(
+                self.lessons.for_request(request, repo=repo or None, as_of=as_of, is_reply=is_reply)
+                if request
+                else ()
+            ),
             *(
                 self.lessons.naming(names, repo=repo or None, as_of=as_of, written=written)
                 if names

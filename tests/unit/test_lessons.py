@@ -1106,10 +1106,26 @@ def test_what_hardly_anybody_wants_to_hear_again_is_said_once_somebody_accepted_
 ) -> None:
     said = "OK, let's proceed to phase 2 and push the events of the export."
     memory.learn(talk("events", "Look at the events of the export.", ("It is done.", said)))
-    request = "Which events does the export push?"
+    request = "Send a mail where an event is not pushed"
     assert memory.live(repo=SHOP, task="").prompt(request) is None
     memory.lessons.accept([one.id for one in memory.lessons.of(SHOP)])
     assert said in (memory.live(repo=SHOP, task="").prompt(request) or "")
+
+
+def test_a_reply_to_an_agent_at_work_brings_only_what_is_surely_about_it(
+    memory: AgentMemory,
+) -> None:
+    rule = "Never write floats into the price table, always decimals."
+    memory.learn(talk("prices", "Look at the prices.", ("It is done.", rule)))
+    near, about = "Sort the price table by name and print it", "Write floats into the price table"
+    step = Step(0, "", Action("bash", "make"), "ok")
+    for request, is_said in ((near, False), (about, True)):
+        assert rule in (memory.live(repo=SHOP, task="").prompt(request) or "")
+        at_work = memory.live(repo=SHOP, task="")
+        at_work.resume([step])
+        assert (rule in (at_work.prompt(request) or "")) is is_said
+        hooked = memory.live(repo=SHOP, task="")
+        assert (rule in (hooked.prompt(request, earlier=lambda: [step]) or "")) is is_said
 
 
 def test_a_symbol_that_an_edit_only_mentions_brings_no_remark_that_nobody_accepted(
