@@ -22,6 +22,7 @@ from contextgraph.learning import RUNS_AT_ONCE, Prepared
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import RawTrajectory, Space
 from contextgraph.model.values import replace
+from contextgraph.readers.origin import Vouched
 from contextgraph.readers.outcomes import GivenOutcomes, given_outcomes
 from contextgraph.readers.reading import Reader, divided, last_calls
 from contextgraph.readers.sources import SourceFile, is_stream, sources
@@ -58,7 +59,7 @@ class _Job(Struct, frozen=True):
     given: GivenOutcomes | None
     max_run_size: int
     follow_links: bool
-    trusted: tuple[str, ...] | None
+    trusted: Vouched | None
     embedder: str
     space: Space | None
     model: bytes | None
@@ -125,12 +126,11 @@ class WorkersReader:
         outcomes: "StrPath | None",
         max_run_size: int,
         follow_links: bool,
-        trusted: "Sequence[str] | None" = None,
+        trusted: Vouched | None = None,
     ) -> Iterator[RawTrajectory]:
         """Yield the runs in *paths*, in the order of `readers.read`, with all that it reports."""
         given = None if outcomes is None else given_outcomes(outcomes)
-        folders = None if trusted is None else tuple(trusted)
-        job = self._new_job(given, max_run_size, follow_links, folders)
+        job = self._new_job(given, max_run_size, follow_links, trusted)
         handlers: dict[str, Callable[[Any], None]] = {"error": on_error, "skip": on_skip}
         handlers |= {"bytes": on_bytes, "conflict": on_conflict}
         records = _without_aside(self._work(job, paths), handlers)

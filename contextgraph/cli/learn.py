@@ -143,10 +143,10 @@ class Intake:
     left out. *on_bytes* is called with the number of bytes of each read. Iterating raises
     `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are no
     trajectories are skipped, as those in a folder are; where it *is_quiet*, what is left out is
-    counted and not printed. Of what *is_shown* only, nothing is learned, and it does not matter
-    in whose checkout it lies. With *git*, git repositories on this machine
-    say whether the change of each run is still there; *folders* are those that runs worked in,
-    and *reasons* counts what was learned of their histories.
+    counted and not printed. Where the caller *vouched*, they named the source. Of what *is_shown*
+    only, nothing is learned, and it does not matter in whose checkout it lies. With *git*, git
+    repositories on this machine say whether the change of each run is still there; *folders* are
+    those that runs worked in, and *reasons* counts what was learned of their histories.
     """
 
     paths: "Sequence[StrPath]"
@@ -161,6 +161,7 @@ class Intake:
     git: bool = False
     follow_links: bool = False
     is_shown: bool = False
+    vouched: bool = False
     counts: "ReadCounts" = field(init=False)
     conflicts: int = field(default=0, init=False)
     folders: set[str] = field(default_factory=set, init=False)
@@ -244,7 +245,7 @@ class Intake:
             on_conflict=self.report_conflict,
             max_run_size=int(self.settings.max_run_size * _MIB),
             follow_links=self.follow_links,
-            trusted=None if self.is_shown else trusted_histories(),
+            trusted=None if self.is_shown else trusted_histories(data=self.vouched),
         )
 
     def report_conflict(self, message: str) -> None:
@@ -479,6 +480,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         discovered=discover,
         git=git,
         follow_links=follow_links,
+        vouched=common.flags["source"] is not None or bool(settings.source),
     )
     # Of a selection of its runs a file is not known.
     known = known if selection == Selection() else None
@@ -708,7 +710,7 @@ class _Results:
     helpers: Counter[str] = field(default_factory=Counter)
     is_quiet: bool = False
     clones: Counter[tuple[str, str]] = field(default_factory=Counter)
-    data: int = 0
+    data: Counter[str] = field(default_factory=Counter)
 
     def __enter__(self) -> Self:
         return self
@@ -723,10 +725,12 @@ class _Results:
         """Count a run that is stored, and report it."""
         self.counts[receipt.status] += 1
         self.helpers[receipt.status] += is_subagent(raw.agent)
-        if raw.origin:
+        from contextgraph.readers.origin import repository_of
+
+        if raw.origin and raw.repo == repository_of(raw.origin):
             self.clones[raw.repo, raw.folder] += 1
-        elif not (raw.session or self.intake.settings.source):
-            self.data += 1
+        elif raw.origin:
+            self.data[raw.origin] += 1
         self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
         if raw.outcome not in ("unknown", receipt.outcome):
             self.intake.report_conflict(
@@ -775,10 +779,10 @@ class _Results:
                 f"{number_of(count, 'run')} in {folder} count for {repo} alone; if yours:"
                 f" contextgraph trust --histories {shlex.quote(folder)}, and learn them again"
             )
-        if folders := self._checkouts_of_data():
+        for origin, count in self.data.items():
             warn(
-                f"{number_of(self.data, 'run')} in {', '.join(folders)}, a checkout, count as "
-                "yours, for any repository; if others made them: --source NAME"
+                f"{number_of(count, 'run')} for other repositories count as one source, {origin};"
+                " if yours: --source ''"
             )
         for report in self.reports:
             if not self.is_quiet and (report.changed or not report.started):
@@ -791,16 +795,6 @@ class _Results:
             )
         if mismatch := memory.spaces.mismatch():
             warn(mismatch)
-
-    def _checkouts_of_data(self) -> Sequence[str]:
-        """Return the checkouts whose data of a benchmark was taken for the caller's."""
-        from contextgraph.readers import own_origins, trusted_histories
-
-        if not self.data:
-            return []
-        origins = own_origins(trusted_histories())
-        files = (path for path in map(str, self.intake.paths) if path != "-" and "://" not in path)
-        return sorted({*filter(None, map(origins.clone, files))})
 
     def _summarize(self) -> None:
         """Print how many records were learned, failed and skipped."""

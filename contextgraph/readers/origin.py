@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from contextgraph.model import CLONE, RawTrajectory
 from contextgraph.model.values import replace
@@ -46,6 +47,12 @@ def clone_name(root: str, inner: str = "") -> str:
     return _NOT_IN_IDS.sub("-", named)[:_ID_CHARS]
 
 
+def repository_of(origin: str) -> str:
+    """Return the repository of the clone that is the *origin* of a run."""
+    named = origin.removeprefix(CLONE)
+    return remote_name(named) or named
+
+
 def confined(run: RawTrajectory) -> RawTrajectory:
     """Return *run*, which was sent, about the repository of the clone that it names as its origin.
 
@@ -57,7 +64,8 @@ def confined(run: RawTrajectory) -> RawTrajectory:
     if named == run.origin or not is_id(named.replace("/", ".")):
         return replace(run, origin="")
     named = remote_name(named, with_host=True) or named
-    return replace(run, origin=f"{CLONE}{named}", repo=remote_name(named) or named)
+    origin = f"{CLONE}{named}"
+    return replace(run, origin=origin, repo=repository_of(origin))
 
 
 @cache
@@ -92,12 +100,28 @@ def _shared(top: str) -> str:
     return found.shared if found and found.root == top else top
 
 
+def _is_from_elsewhere(root: str) -> bool:
+    """Return whether the checkout at *root* came from a remote, or by another program than git."""
+    found = GitFolder.around(root)
+    return not found or found.root != root or bool(found.remote()) or _has_any(root, _TOPS)
+
+
 def _is_pointed_at(file: str, root: str, named: str) -> bool:
     """Return whether the path *named* is below *root*, and leads to *file*, which is not hidden."""
     path = os.path.abspath(file)
     if any(part.startswith(".") for part in os.path.relpath(path, root).split(os.sep)):
         return False
     return os.path.abspath(named).startswith(root + os.sep)
+
+
+class Vouched(NamedTuple):
+    """What the owner vouches for: histories in *folders*, and *data* that is pointed at."""
+
+    folders: Sequence[str] = ()
+    data: bool = False
+
+
+NOTHING_VOUCHED = Vouched()
 
 
 class Origins:
@@ -109,11 +133,12 @@ class Origins:
 
     def __init__(
         self,
-        trusted: Iterable[str],
+        trusted: Vouched,
         own: Iterable[Path],
         has_session: Callable[[str], bool] = lambda session: False,
     ) -> None:
-        self._trusted = [Path(folder).resolve() for folder in trusted]
+        self._trusted = [Path(folder).resolve() for folder in trusted.folders]
+        self._has_data = trusted.data
         self._own = [place for folder in own for place in (folder.absolute(), folder.resolve())]
         self._has_session = has_session
 
@@ -176,18 +201,23 @@ class Origins:
     def _holds_own(self, folder: Path) -> bool:
         return any(place.is_relative_to(folder) for place in self._own)
 
-    def of(self, run: RawTrajectory, file: str, named: str) -> RawTrajectory | None:
+    def of(self, run: RawTrajectory, file: str, path: str) -> RawTrajectory | None:
         """Return *run*, read from *file*, with its origin; None where the owner's client has it.
 
-        A history in a checkout is of this clone, and about its repository alone. Data of a
-        benchmark, whose runs belong to no session, is the caller's where the path *named* to read
-        points at it: at more than the checkout.
+        A history in a checkout is of this clone, and about its repository alone. So is data of a
+        benchmark, whose runs belong to no session, unless the *path* to read points at it: at more
+        than the checkout. Then it is about what it names, and the caller's where they say whose
+        it is, or git cloned the checkout from nowhere.
         """
         root = self.clone(file)
-        if not root or (not run.session and _is_pointed_at(file, root, named)):
+        if not root:
+            return run
+        is_data = not run.session and _is_pointed_at(file, root, path)
+        if is_data and (self._has_data or not _is_from_elsewhere(root)):
             return run
         if run.session and self._has_session(run.session):
             return None
-        named = clone_name(root, _inner(root, file))
-        repo = remote_name(named) or named
-        return replace(run, origin=f"{CLONE}{named}", repo=repo, folder=root)
+        origin = f"{CLONE}{clone_name(root, _inner(root, file))}"
+        if is_data:
+            return replace(run, origin=origin)
+        return replace(run, origin=origin, repo=repository_of(origin), folder=root)

@@ -30,7 +30,7 @@ from contextgraph.readers.format import (
     file_stem,
 )
 from contextgraph.readers.formats import all_formats, runs_in
-from contextgraph.readers.origin import Origins, confined
+from contextgraph.readers.origin import NOTHING_VOUCHED, Origins, Vouched, confined
 from contextgraph.readers.outcomes import (
     GivenOutcomes,
     OnConflict,
@@ -112,7 +112,7 @@ def read(
     on_conflict: OnConflict | None = None,
     max_run_size: int = MAX_RUN_SIZE,
     follow_links: bool = False,
-    trusted: Sequence[str] | None = None,
+    trusted: Vouched | None = None,
 ) -> Iterator[RawTrajectory]:
     """Return the runs in *paths*: files, folders, globs, URLs, or "-" for standard input.
 
@@ -136,8 +136,8 @@ def read(
     larger one. In folders and globs, pipes, sockets, devices and, unless *follow_links*, links to
     what is outside are passed to *on_skip*.
 
-    With *trusted*, the folders whose histories are the owner's, each run has its origin; a history
-    of a clone that an agent of this machine has as well is passed to *on_skip*.
+    With what is *trusted* to be the owner's, each other run has its origin; a history of a clone
+    that an agent of this machine has as well is passed to *on_skip*.
 
     URLs (``s3://bucket/runs/*.jsonl.gz``) are those of fsspec and its packages.
 
@@ -175,7 +175,7 @@ class Reader:
         max_run_size: int,
         *,
         follow_links: bool,
-        trusted: Sequence[str] | None = None,
+        trusted: Vouched | None = None,
     ) -> None:
         self._origins = None if trusted is None else own_origins(trusted)
         self._judge = _Judge(given, follow_links=follow_links)
@@ -224,17 +224,17 @@ class Reader:
                 continue
             for source in files:
                 for result in _in_source(source, on_bytes, self._max_run_size, of_clients):
-                    yield source, self._with_origin(result, source, str(path))
+                    yield source, self._with_origin(result, source)
 
     def _with_origin(
-        self, result: RawTrajectory | ReadError, source: SourceFile, path: str
+        self, result: RawTrajectory | ReadError, source: SourceFile
     ) -> RawTrajectory | ReadError:
         if isinstance(result, ReadError):
             return result
         plain = replace(result, origin="") if result.origin else result
         if self._origins is None or source.is_remote or source.name == STANDARD_INPUT:
             return plain
-        found = self._origins.of(plain, source.name, path)
+        found = self._origins.of(plain, source.name, str(source.folder or source.name))
         return found or SkippedError(source.name, "", "a session that an agent here has, too")
 
 
@@ -490,7 +490,7 @@ def discover(
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
-    trusted: Sequence[str] = (),
+    trusted: Vouched = NOTHING_VOUCHED,
 ) -> Discovered:
     """Return the histories on this machine, without files that match a pattern in *exclude*.
 
@@ -622,8 +622,8 @@ def _fixed_folder(folder: Path, pattern: str) -> Path:
     return folder.joinpath(*takewhile(lambda part: not glob.has_magic(part), parts))
 
 
-def own_origins(trusted: Sequence[str]) -> Origins:
-    """Return the origins of histories here; those in *trusted* folders are the owner's."""
+def own_origins(trusted: Vouched) -> Origins:
+    """Return the origins of histories here; what is *trusted* is the owner's."""
 
     @cache
     def sessions() -> frozenset[str]:
@@ -639,14 +639,14 @@ def own_origins(trusted: Sequence[str]) -> Origins:
 
 def trust_histories(folders: Iterable[Path]) -> None:
     """Trust histories in *folders* as long as they hold the same repositories; see `to_trust`."""
-    origins = own_origins(())
+    origins = own_origins(NOTHING_VOUCHED)
     for folder in folders:
         HISTORIES.add(folder, origins.repository(folder.resolve()))
 
 
 def to_trust(folders: Iterable[Path]) -> list[Path]:
     """Return *folders*, and the checkouts that are below those in none."""
-    origins, found = own_origins(()), list[Path]()
+    origins, found = own_origins(NOTHING_VOUCHED), list[Path]()
     for folder in folders:
         place = folder.resolve()
         below = [] if origins.repository(place) else origins.checkouts(place)
@@ -654,11 +654,15 @@ def to_trust(folders: Iterable[Path]) -> list[Path]:
     return found
 
 
-def trusted_histories() -> list[str]:
-    """Return the folders whose histories are trusted, and that hold the repository of then."""
-    origins = own_origins(())
+def trusted_histories(*, data: bool = False) -> Vouched:
+    """Return the folders whose histories are trusted, and that hold the repository of then.
+
+    With *data* the caller vouches for that of benchmarks.
+    """
+    origins = own_origins(NOTHING_VOUCHED)
     held = HISTORIES.contents().items()
-    return [folder for folder, name in held if origins.repository(Path(folder)) == name]
+    folders = [folder for folder, name in held if origins.repository(Path(folder)) == name]
+    return Vouched(folders, data)
 
 
 def _own_folders(home: Path) -> list[Path]:

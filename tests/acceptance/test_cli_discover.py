@@ -195,14 +195,19 @@ def test_logs_of_any_format_in_a_clone_are_of_its_repository_alone(
     assert {(run["contributor"], run["repo"]) for run in runs} == {
         ("clone:evil.example/mallory/tool", "evil.example/mallory/tool")
     }
-    # Naming the file vouches for it, as trusting the folder does.
-    pointed = contextgraph("learn", file, "--store", f"{store}-2")
-    assert "alone" not in pointed.err
-    assert f"2 runs in {clones[0]}, a checkout, count as yours" in pointed.err
-    named = contextgraph("learn", file, "--store", f"{store}-3", "--source", "eve")
-    assert "count as yours" not in named.err
-    pointed_at = contextgraph("runs", "--store", f"{store}-2", "--json").records
-    assert {(run["contributor"], run["repo"]) for run in pointed_at} == {(None, "acme/shop")}
+    # Of a file that is named they are about what they name, but still of the clone.
+    for given, source in (
+        ((), "clone:evil.example/mallory/tool"),
+        (("--workers", "2"), "clone:evil.example/mallory/tool"),
+        (("--source", "eve"), "eve"),
+        (("--source", ""), None),
+    ):
+        named = contextgraph("learn", file, "--store", f"{store}-{len(given)}{source}", *given)
+        assert (f"one source, {source}; if yours: --source ''" in named.err) == (
+            "--source" not in given
+        )
+        runs = contextgraph("runs", "--store", f"{store}-{len(given)}{source}", "--json").records
+        assert {(run["contributor"], run["repo"]) for run in runs} == {(source, "acme/shop")}
     contextgraph("trust", "--histories", clones[0], "--yes")
     assert "alone" not in contextgraph("learn", clones[0], "--store", store).err
     runs = contextgraph("runs", "--store", store, "--json").records

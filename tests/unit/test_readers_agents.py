@@ -32,6 +32,7 @@ from contextgraph.readers import (
     to_record,
 )
 from contextgraph.readers.database import Database
+from contextgraph.readers.origin import Vouched
 from contextgraph.text import fence
 from contextgraph.trace import change_of, read_steps
 from contextgraph.trace.answered import answers_of
@@ -862,7 +863,7 @@ def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):
     assert {run.repo for run in read_all(folder)[0]} == {"local/kettle"}
     left = discover(tmp_path, {})
     assert (left.histories, left.in_projects) == ((), {folder: 1})
-    trusted = [str(tmp_path / "kettle")]
+    trusted = Vouched([str(tmp_path / "kettle")])
     (found,) = discover(tmp_path, {}, trusted=trusted).histories
     assert (found.agent, found.runs) == ("specstory", 1)
     own = tmp_path / ".claude/projects/kettle"
