@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from contextgraph.cli.commands import Common, argument, common_options, described, repository_here
-from contextgraph.cli.notes import Opening
+from contextgraph.cli.notes import Opening, unknown_repository
 from contextgraph.cli.output import console, emit, fail, line_width, print_text
 from contextgraph.model import duration_text
 from contextgraph.service.records import record_of
@@ -48,7 +48,8 @@ def last(
     with common.open_repository(where or "") as memory:
         found = memory.last_session(where)
         if found is None:
-            fail(f"no session of {where or 'any repository'} is known; `last all` looks in all")
+            unknown = unknown_repository(memory, where) if where else "no session is known"
+            fail(f"{unknown}; `last all` looks in all" if where else unknown)
         if is_opened:
             opening = Opening.of_run(common, memory, found.id)
             opening.show(common, memory)

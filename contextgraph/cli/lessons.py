@@ -16,6 +16,7 @@ from contextgraph.cli.commands import (
     option,
     repository_here,
 )
+from contextgraph.cli.notes import unknown_repository
 from contextgraph.cli.output import FAILED, emit, fail, print_text, warn
 from contextgraph.model import LessonKind, LessonStatus
 from contextgraph.service.records import lesson_record
@@ -23,6 +24,7 @@ from contextgraph.text import dice, gives_instructions, neutral, number_of, one_
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
+    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import Lesson
 
 _WIDTH = 160
@@ -93,10 +95,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     with common.open(read_only=True) as memory:
         listed = _listed(memory.lessons, where, about, status, is_review=review)
         waiting = () if every else to_review(memory.lessons.of(where, status=[*LessonStatus]))
-        if not (listed or waiting or repo or propose or review or common.as_json):
-            listed = memory.lessons.of(None, status=status)
-            if listed:
-                print_text((f"no lessons of {where} yet; these are of other repositories", "bold"))
+        if not (listed or waiting or propose or review or common.as_json):
+            listed = _elsewhere(memory, where, status, is_named=bool(repo))
     missing = _missing((*listed, *(one for one in waiting if one.gone)), here)
     known = listed
     listed = tuple(
@@ -131,6 +131,22 @@ def _listed(
         return lessons.about(about, where)
     found = lessons.of(where, status=status)
     return to_review(found)[:_AT_ONCE] if is_review else found
+
+
+def _elsewhere(
+    memory: "AgentMemory", where: str | None, status: Sequence[LessonStatus], *, is_named: bool
+) -> "Sequence[Lesson]":
+    """Return the lessons of other repositories than *where*, which has none; headed by that.
+
+    Where the repository *is_named*, none; one without a session is an error.
+    """
+    if is_named:
+        if where and (unknown := unknown_repository(memory, where)):
+            fail(unknown)
+        return ()
+    if listed := memory.lessons.of(None, status=status):
+        print_text((f"no lessons of {where} yet; these are of other repositories", "bold"))
+    return listed
 
 
 def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]]:

@@ -116,17 +116,25 @@ def search(
 
 def _unknown(memory: "AgentMemory", repo: str, agent: str, file: str) -> str:
     """Return a line on the first of these names that no session has, with the nearest; or ""."""
-    sessions = memory.session_facets(limit=_COMPARED)
-    if repo and not memory.session_facets(SessionFilter(repo), 0).total:
-        return f"no session of the repository {repo}{_nearest(repo, sessions.repos)}"
-    if agent and agent not in sessions.agents:
-        return f"no session of the agent {agent}{_nearest(agent, sessions.agents)}"
+    if repo and (unknown := unknown_repository(memory, repo)):
+        return unknown
+    agents = memory.session_facets(limit=_COMPARED).agents
+    if agent and agent not in agents:
+        return f"no session of the agent {agent}{_nearest(agent, agents)}"
     if file and not memory.is_service:
         runs = memory.store.runs.listed(RunFilter(repo=repo or None), _COMPARED)
         paths = {path: None for run in runs for path in run.files}
         if not any(f"/{path}".endswith(f"/{file}") for path in paths):
             return f"no session opened or changed {file}{_nearest(file, paths)}"
     return ""
+
+
+def unknown_repository(memory: "AgentMemory", repo: str) -> str:
+    """Return a line on *repo* where no session is of it, with the nearest; "" where one is."""
+    if memory.session_facets(SessionFilter(repo), 0).total:
+        return ""
+    repos = memory.session_facets(limit=_COMPARED).repos
+    return f"no session of the repository {neutral(repo)}{_nearest(repo, repos)}"
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

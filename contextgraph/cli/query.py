@@ -26,7 +26,7 @@ from contextgraph.cli.commands import (
     repository_here,
     time_option,
 )
-from contextgraph.cli.notes import command_with_store, print_found
+from contextgraph.cli.notes import command_with_store, print_found, unknown_repository
 from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
@@ -40,7 +40,7 @@ from contextgraph.cli.output import (
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.model.values import replace
 from contextgraph.service.records import context_record, record_of
-from contextgraph.text import fence, masked_name, neutral, number_of, one_line, regex
+from contextgraph.text import fence, masked_name, number_of, one_line, regex
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -342,9 +342,8 @@ def _answer(
 def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, why: bool) -> str:
     """Return why nothing is shown."""
     repo = masked_name(state.repo)
-    if repo and not memory.store.runs.ids(repo=repo):
-        listed = "`contextgraph sessions` lists those there are"
-        return f": no run of {neutral(repo)} in this memory; {listed}"
+    if repo and (unknown := unknown_repository(memory, repo)):
+        return f": {unknown}"
     error = f" for {context.error.error_type}" if context.error else ""
     if silenced := len(context.silenced):
         hint = "" if why else "; --why says why"

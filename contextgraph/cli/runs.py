@@ -19,7 +19,7 @@ from contextgraph.cli.commands import (
     option,
     time_option,
 )
-from contextgraph.cli.notes import Opening, print_item
+from contextgraph.cli.notes import Opening, print_item, unknown_repository
 from contextgraph.cli.output import FAILED, console, emit, fail, print_text, warn
 from contextgraph.cli.timeline import show_timeline
 from contextgraph.console.page import error_line
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from contextgraph.cli.learn import Intake
     from contextgraph.learning import Inspection
-    from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory, Session, Trajectory
     from contextgraph.store.memory_store import RunStore
     from contextgraph.trace import Recovery, StepTrace
@@ -263,12 +262,8 @@ def sessions(
     with common.open(read_only=True) as memory:
         shown = memory.sessions(wanted, limit)
         total = memory.session_facets(wanted, 0).total
-        if repo and not memory.session_facets(SessionFilter(repo), 0).total:
-            everywhere = number_of(memory.session_facets(limit=0).total, "session")
-            fail(
-                f"no session of {neutral(repo)} in this memory of {everywhere}; "
-                "`contextgraph sessions` lists those there are"
-            )
+        if repo and not total and (unknown := unknown_repository(memory, repo)):
+            fail(unknown)
         if open_id is not None:
             session = memory.session(open_id) if open_id else next(iter(shown), None)
             if session is None:
@@ -336,8 +331,8 @@ def runs(
             and outcome in (None, str(run.ending.outcome))
             and first <= run.seen_at < end
         ]
-        if repo and not runs and not memory.store.runs.ids(repo, limit=1):
-            _unknown(memory, repo)
+        if repo and not runs and (unknown := unknown_repository(memory, repo)):
+            fail(unknown)
     runs.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
     shown = runs[:limit]
     if common.as_json:
@@ -364,11 +359,3 @@ def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
     ids = iter(runs.ids(repo=repo))
     while some := list(islice(ids, _RUNS_AT_ONCE)):
         yield from runs.trajectories(some).values()
-
-
-def _unknown(memory: "AgentMemory", repo: str) -> None:
-    known = sum(memory.get_stats().counts.outcomes.values())
-    fail(
-        f"no run of {repo} in this memory of {number_of(known, 'run')}; "
-        "`contextgraph runs` lists those there are"
-    )

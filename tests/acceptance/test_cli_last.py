@@ -120,7 +120,7 @@ def test_it_is_opened_at_once(store: Path) -> None:
 
 def test_an_unknown_repository_is_named(store: Path) -> None:
     result = contextgraph("last", "acme/other", "--store", store)
-    assert (result.code, "no session of acme/other is known" in result.err) == (1, True)
+    assert (result.code, "no session of the repository acme/other" in result.err) == (1, True)
 
 
 def test_a_session_that_ended_a_minute_ago_is_the_last(store: Path, tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     assert contextgraph("lessons", *edit, *at, "--json").records[0]["edited"] == 1
     (left,) = contextgraph("lessons", "acme/shop", *at, "--json").records
     assert left["text"] == "Squash, always."
-    assert contextgraph("lessons", "bob/pump", *at).code == 0
+    assert contextgraph("lessons", "bob/pump", *at).code == 1
     assert "1 undone" in contextgraph("lessons", "--undo", other["id"], *at).out
     replaced = contextgraph("lessons", "--supersede", other["id"], "--by", one["id"], *at)
     assert "1 superseded" in replaced.out

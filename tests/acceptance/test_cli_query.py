@@ -145,8 +145,11 @@ def test_a_question_is_answered_by_the_sessions_that_speak_of_it(store: Path) ->
 def test_an_empty_answer_names_a_repository_that_is_not_in_the_memory(store: Path) -> None:
     command = ("query", "--store", store, "--error", "FrobnicationFault: gone astray", "--repo")
 
-    assert "no run of acme/shoq in this memory" in contextgraph(*command, "acme/shoq").out
-    assert "no run of" not in contextgraph(*command, "ACME/shop").out
+    assert (
+        "no session of the repository acme/shoq; nearest: acme/shop"
+        in contextgraph(*command, "acme/shoq").out
+    )
+    assert "no session of" not in contextgraph(*command, "ACME/shop").out
 
 
 def test_an_error_is_an_argument(store: Path) -> None:

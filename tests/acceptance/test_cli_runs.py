@@ -279,6 +279,7 @@ def test_sessions_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:
     store = tmp_path / "m.db"
     written = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     assert contextgraph("learn", written, "--store", store).code == 0
-    result = contextgraph("sessions", "--repo", "acme/none", "--store", store)
-    assert result.code == 1
-    assert "no session of acme/none" in result.err
+    for command in (("sessions", "--repo"), ("runs", "--repo"), ("last",), ("lessons",)):
+        result = contextgraph(*command, "shop", "--store", store)
+        assert result.code == 1
+        assert "no session of the repository shop; nearest: acme/shop" in result.err

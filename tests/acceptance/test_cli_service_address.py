@@ -77,7 +77,7 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
     assert answer("forget", "--instance", "acme__shop-1", "--yes")[0]["forgotten"] == 1
     assert len(answer("runs")) == 2
     unknown = contextgraph("query", "--repo", "acme/x", "--error", "KeyError", "--store", service)
-    assert "no run of acme/x in this memory" in unknown.out
+    assert "no session of the repository acme/x; nearest: acme/shop" in unknown.out
 
 
 @pytest.mark.parametrize(
