@@ -268,7 +268,12 @@ class Intake:
 
     def reject(self, error: "ReadError") -> None:
         """Count and report a run that was read and cannot be learned."""
+        from contextgraph.readers import SkippedError
+
         self.counts.runs -= 1
+        if isinstance(error, SkippedError):
+            self._skip(error)
+            return
         self.counts.fail(error)
         self._warn_of(error)
 
@@ -415,6 +420,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             "Read, trace and embed on this Ray cluster; local starts one on this machine.",
         ),
     ] = "",
+    again: Annotated[bool, flag("Also sessions that were forgotten.")] = False,
     reviews: Annotated[
         bool, flag("PATH are reviews of pull requests, as `gh api` exports them.")
     ] = False,
@@ -449,6 +455,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
         "--exclude and --yes belong to --discover": (exclude or yes) and not discover,
         "--queued learns all that waits": queued and (filters or numbers or limit),
+        "--again takes PATH, and no service": again and (not paths or common.settings().is_service),
         "--watch takes files, folders or globs": watch and (not paths or has_stream),
         "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
         "--ray takes files, folders, globs or URLs": ray and has_stream,
@@ -484,7 +491,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     )
     # Of a selection of its runs a file is not known.
     known = known if selection == Selection() else None
-    learning = Learning(common, intake, follow_links, workers, ray, queue, known)
+    learning = Learning(common, intake, follow_links, workers, ray, queue, known, again=again)
     raise click.exceptions.Exit(learning.watch(inputs) if watch else learning.learn(inputs))
 
 
@@ -533,7 +540,10 @@ def _has_stream(paths: "Iterable[StrPath]") -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Options of learning, whatever the paths; *is_quiet*: report on stderr only."""
+    """Options of learning, whatever the paths.
+
+    *is_quiet*: report on stderr only; *again*: what was forgotten, too.
+    """
 
     common: Common
     intake: Callable[..., Intake]
@@ -543,6 +553,7 @@ class Learning:
     queue: Queue | None = None
     known: "ReadFiles | None" = None
     is_quiet: bool = False
+    again: bool = False
 
     def watch(self, paths: "Sequence[StrPath]") -> NoReturn:
         """Learn the files in *paths*, then new and changed ones; ends by an exception."""
@@ -614,6 +625,8 @@ class Learning:
                 run.path.unlink(missing_ok=True)  # another process may have learned it, too
             while some := list(islice(records, RUNS_AT_ONCE)):
                 waiting += some
+                if self.again:
+                    memory.learn_again(run for run in some if not isinstance(run, ReadError))
                 _learn_some(memory, waiting, results)
             progress.embedding()
         if self.queue:

@@ -159,11 +159,13 @@ def _report(
     forgotten: list[Json] = [record_of(run) for run in selected]
     common.answer({"forgotten": removed, "notes": notes, "trajectories": forgotten}, text)
     if removed and not common.as_json:
-        names = sorted({run.repo for run in selected if run.repo})
-        warn(
-            "learn and setup find their logs again, unless contextgraph.toml says: "
-            f"never_learn = {json.dumps(names or ['OWNER/REPO'])}"
-        )
+        others = sorted({run.repo for run in selected if run.repo and not run.session})
+        warn("sessions that were forgotten are not learned again, but by `learn PATH --again`")
+        if others:
+            warn(
+                "learn finds other logs again, unless contextgraph.toml says: "
+                f"never_learn = {json.dumps(others)}"
+            )
 
 
 def _forget_key(common: Common, key: str, *, yes: bool) -> None:

@@ -1,13 +1,22 @@
 """Forgetting: one operation for all words of runs, sessions, sources and repositories."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime
 
 from contextgraph.inference.fitting import forget_words
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import remove_filled
 from contextgraph.learning.writer import MemoryWriter
-from contextgraph.model import Holdings, LinkType, Note, RawTrajectory, Trajectory
+from contextgraph.model import (
+    Holdings,
+    LinkType,
+    Note,
+    RawTrajectory,
+    Trajectory,
+    Verdict,
+    forgotten_name,
+)
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import Store
 from contextgraph.text import masked_name
@@ -19,8 +28,16 @@ _AT_ONCE = 500
 class Forgetting:
     """Removes from a memory all that was said and done in runs."""
 
-    def __init__(self, store: Store, writer: MemoryWriter, lessons: Lessons, notes: Notes) -> None:
+    def __init__(
+        self,
+        store: Store,
+        writer: MemoryWriter,
+        lessons: Lessons,
+        notes: Notes,
+        clock: Callable[[], datetime],
+    ) -> None:
         self._store, self._writer, self._lessons, self._notes = store, writer, lessons, notes
+        self._now = clock
 
     def holdings(
         self, sessions: Collection[str], sources: Collection[str], repos: Collection[str]
@@ -48,14 +65,20 @@ class Forgetting:
             ]
         return Holdings(tuple(dict.fromkeys(found)), tuple(noted))
 
-    def forget(self, held: Holdings) -> int:
+    def forget(self, held: Holdings, sessions: Collection[str] = ()) -> int:
         """Remove *held* and all that only they taught, said or showed; return how many runs.
 
-        The runs go last: an interrupted call that is repeated finds by them what is left.
+        Their logs are not learned again: those of *sessions* from nobody. The runs go last: an
+        interrupted call that is repeated finds by them what is left.
         """
         runs = self._store.runs
         known = [run.trajectory_id for run in runs.learned(held.runs).values()]
         nodes = [*runs.trajectories(known).values()]
+        self._decide(
+            [forgotten_name(session) for session in sessions]
+            + [forgotten_name(run.session, run.contributor) for run in nodes if run.session],
+            is_forgotten=True,
+        )
         notes = [*self._store.notes.get(held.notes)]
         self._disinherit(known, {run.repo for run in nodes})
         for run in known:
@@ -69,6 +92,17 @@ class Forgetting:
         if notes:
             self._notes.forget(notes)
         return runs.forget(known)
+
+    def learn_again(self, runs: Iterable[RawTrajectory]) -> None:
+        """Let the sessions of *runs* be learned that were forgotten."""
+        names = {name for run in runs for name in self._writer.forgotten_names(run)}
+        self._decide(self._store.exposures.forgotten(names), is_forgotten=False)
+
+    def _decide(self, names: Collection[str], *, is_forgotten: bool) -> None:
+        if names:
+            now = self._now()
+            verdicts = [Verdict(name, is_forgotten, now) for name in dict.fromkeys(names)]
+            self._store.exposures.decide(verdicts)
 
     def _disinherit(self, gone: Collection[str], repos: Iterable[str]) -> None:
         """Remove what later sessions in *repos* repeat of the sessions *gone*."""

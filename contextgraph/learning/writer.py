@@ -28,12 +28,14 @@ from contextgraph.model import (
     RawTrajectory,
     Trajectory,
     adds_to,
+    forgotten_name,
 )
 from contextgraph.model.values import replace
+from contextgraph.readers.format import SkippedError
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.processes import replacing
-from contextgraph.text import is_id, masked_name
+from contextgraph.text import is_id, mask_secrets, masked_name
 from contextgraph.trace.owners import Session, Share
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from contextgraph.model import RawTrajectory
 
 
+_FORGOTTEN = "forgotten: `learn PATH --again` takes it back"
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
 # Sessions that have as much in common with one are its copies or theirs, which are few: those that
@@ -124,9 +127,11 @@ class MemoryWriter:
         """Learn *raws* in one transaction: all are stored, or none and an error is raised.
 
         *source* replaces the source of the writer; raises `SettingsError` if it has characters
-        other than letters, digits and ``_.:-``. If a run continues another one, or a stored one,
-        each run is a transaction of its own.
+        other than letters, digits and ``_.:-``, and `SkippedError` for a session that was
+        forgotten. If a run continues another one, or a stored one, each run is a transaction of its
+        own.
         """
+        self._check_forgotten(raws, source)
         matched = self._matched(raws, checked_source(source))
         if len(raws) > 1 and _go_on(matched):
             return [self.write(raw, source) for raw in raws]
@@ -188,6 +193,18 @@ class MemoryWriter:
         if raw.origin and source not in self._store.exposures.record([]).distrusted:
             return raw.origin
         return source
+
+    def forgotten_names(self, raw: RawTrajectory, source: str = "") -> tuple[str, ...]:
+        """Return by what *raw* is known where it was forgotten: as anybody's or its supplier's."""
+        session = mask_secrets(raw.session)
+        suppliers = dict.fromkeys(("", self.supplier(raw, source)))
+        return tuple(forgotten_name(session, by) for by in suppliers) if session else ()
+
+    def _check_forgotten(self, raws: Sequence[RawTrajectory], source: str) -> None:
+        names = {name: raw for raw in raws for name in self.forgotten_names(raw, source)}
+        for name in self._store.exposures.forgotten(names) if names else ():
+            raw = names[name]
+            raise SkippedError(raw.source or raw.instance_id, "", _FORGOTTEN)
 
     def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
         """Return what the memory holds of each run, by its id or that of its beginning.

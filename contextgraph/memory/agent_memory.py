@@ -1188,7 +1188,8 @@ class AgentMemory:
         Theirs are those with these ids, and those that `holdings` returns. They go from texts that
         were shown, from the model of words, and from the files that were exported on this machine;
         with *sessions* go conversations of that id, with *sources* keyed entries. What another
-        process learns of them meanwhile goes, too. Returns how many runs were known.
+        process learns of them meanwhile goes, too, and their logs are not learned again, except by
+        `learn_again`. Returns how many runs were known.
         """
         from contextgraph.knowledge.lessons import said_in
 
@@ -1205,7 +1206,7 @@ class AgentMemory:
             self._exports.remove(held, said_in(self.store.notes, held.runs))
             one = held.runs[0] if len(held.runs) == 1 else ""
             with operation("delete_memory", self.store_id, one):
-                removed += self._parts.forgetting.forget(held)
+                removed += self._parts.forgetting.forget(held, sessions)
             given = Holdings()
             # A log that grew was learned under another id since.
             found = self.holdings(sessions=sessions, sources=sources, repos=repos)
@@ -1213,6 +1214,10 @@ class AgentMemory:
                 break
         self._exports.rewrite(self._is_drawn)
         return removed
+
+    def learn_again(self, runs: Iterable[RawTrajectory]) -> None:
+        """Let the sessions of *runs* be learned where they were forgotten."""
+        self._parts.forgetting.learn_again(runs)
 
     def _is_drawn(self, export: "Export") -> bool:
         """Write the graph of *export* again; returns False where it is none."""

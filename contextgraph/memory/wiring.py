@@ -300,7 +300,7 @@ class Parts:
         """Remove all words of runs, sessions, sources and repositories."""
         from contextgraph.learning import Forgetting
 
-        return Forgetting(self.store, self.writer, self.lessons, self.notes)
+        return Forgetting(self.store, self.writer, self.lessons, self.notes, self.now)
 
     @CachedPart
     def stats(self) -> "StatisticsEngine":

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import NamedTuple, Self
 
 from msgspec import Struct, field
@@ -760,13 +760,22 @@ class ShownTally(Struct, frozen=True):
 
 # What a verdict about a source begins with.
 SOURCE = "source:"
+# And one about a session that was forgotten: after all others, so that queries leave them out.
+FORGOTTEN = "~"
+
+
+def forgotten_name(session: str, contributor: str = "") -> str:
+    """Return what a verdict names a forgotten *session* of *contributor*: no word of it."""
+    known_by = f"{contributor}\n{session}".encode()
+    return f"{FORGOTTEN}{blake2b(known_by, digest_size=16).hexdigest()}"
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
     """A decision by hand about advice or a methodology: *is_quarantined*, or released.
 
     What was reported before *decided_at* does not count any more. Of a source, whose name follows
-    `SOURCE` in *advice*, it says whether it is distrusted.
+    `SOURCE` in *advice*, it says whether it is distrusted; of a session with a `forgotten_name`,
+    whether it is never learned again.
     """
 
     advice: str

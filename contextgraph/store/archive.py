@@ -324,8 +324,7 @@ class _Source(Struct, frozen=True):
                 yield SimilarLine(tuple(similar))
         skipped = self.on_damaged if self.read_again else None
         yield from self._until_damaged("contexts", store.exposures.all(skipped))
-        record = self.tried("verdicts", partial(store.exposures.record, ()))
-        yield from record.verdicts if record else ()
+        yield from self.tried("verdicts", store.exposures.decisions) or ()
         yield from self._until_damaged("notes", store.notes.all(skipped))
 
     def tried(self, name: str, read: Callable[[], Item]) -> Item | None:

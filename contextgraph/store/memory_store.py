@@ -452,8 +452,8 @@ class _Part:
 class _Standing(NamedTuple):
     """Facts about the whole memory that most queries need.
 
-    *states* are values by key, *verdicts* all decisions by hand, *contributors* the first and the
-    last name.
+    *states* are values by key, *verdicts* all decisions by hand on advice and sources,
+    *contributors* the first and the last name.
     """
 
     states: Mapping[str, str]
@@ -500,7 +500,7 @@ class _Whole:
         states, verdicts, first, last = self._port.find(
             [
                 Question(tables.STATE, (), (KEY,), wanted=(KEY, VALUE)),
-                Question(tables.VERDICT, (), (KEY,)),
+                Question(tables.VERDICT, [Term(KEY, Is.MOST, model.FORGOTTEN)], (KEY,)),
                 Question(tables.RUN, named, ("contributor",), 1, wanted),
                 Question(tables.RUN, named, ("-contributor",), 1, wanted),
             ]
@@ -1600,6 +1600,16 @@ class ExposureStore(_Part):
     def decide(self, verdicts: Sequence[model.Verdict]) -> None:
         """Store decisions made by hand; each replaces an earlier one about the same advice."""
         self._port.write(lambda port: port.put(map(tables.verdict_row, verdicts)))
+
+    def decisions(self) -> Sequence[model.Verdict]:
+        """Return all decisions by hand, also on sessions that were forgotten."""
+        found = self._find(Question(tables.VERDICT, (), (KEY,)))
+        return [tables.value_of(model.Verdict, text) for (text,) in found]
+
+    def forgotten(self, names: Collection[str]) -> frozenset[str]:
+        """Return those of *names*, as `forgotten_name` gives them, that are not learned again."""
+        found = _values(self._port, tables.VERDICT, names, partial(tables.value_of, model.Verdict))
+        return frozenset(name for name, verdict in found.items() if verdict.is_quarantined)
 
     def gate(self) -> model.FittedGate | None:
         """Return the gate that the last consolidation fitted; None where none was."""

@@ -235,6 +235,21 @@ def test_a_session_that_is_learned_again_while_it_is_forgotten_goes_too(
     assert marked_files(tmp_path) == []
 
 
+def test_a_log_of_a_forgotten_session_is_skipped_but_for_again(tmp_path: Path) -> None:
+    store, run = tmp_path / "memory.db", replace(recovering_run(1), session="session-1")
+    logs = write_runs(tmp_path / "runs.jsonl", [run, recovering_run(2)])
+    contextgraph("learn", logs, "--store", store)
+    forgotten = contextgraph("forget", "--session", "session-1", "--yes", "--store", store)
+    assert "`learn PATH --again`" in forgotten.err
+
+    skipped = contextgraph("learn", logs, "--store", store, "--json")
+    again = contextgraph("learn", logs, "--again", "--store", store, "--json")
+
+    assert (skipped.code, again.code) == (0, 0)
+    assert [one["status"] for one in skipped.records[:-1]] == ["skipped", "unchanged"]
+    assert [one["status"] for one in again.records[:-1]] == ["created", "unchanged"]
+
+
 def test_an_export_that_was_moved_is_named_and_a_note_goes_with_its_source(tmp_path: Path) -> None:
     store, export = tmp_path / "memory.db", tmp_path / "a.jsonl"
     with AgentMemory.open(store) as memory:

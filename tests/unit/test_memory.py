@@ -22,9 +22,9 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge.pages import Entity, Page
 from contextgraph.memory.wiring import build
-from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
+from contextgraph.model import Action, LearnStatus, LoopKind, ScopeLevel, Step
 from contextgraph.model.values import replace
-from contextgraph.readers import read, write_jsonl
+from contextgraph.readers import SkippedError, read, write_jsonl
 from contextgraph.text import strip_fenced, without_private
 from contextgraph.trace import states_of
 from tests.builders import NO_MODULE, NOON, recovering_run, run
@@ -599,6 +599,37 @@ def test_what_is_forgotten_is_in_no_file(named, tmp_path):
     assert not marked_files(tmp_path)
     with AgentMemory.open(":memory:") as memory:
         assert memory.import_archive(tmp_path / "all.jsonl", as_owner=True).created == 16
+
+
+@pytest.mark.parametrize("address", ["networkx:", ":memory:"])
+def test_a_session_that_was_forgotten_is_learned_again_where_asked_alone(address, tmp_path):
+    first, other = (replace(recovering_run(n), session=f"session-{n}") for n in (1, 2))
+    grown = replace(
+        first, steps=(*first.steps, Step(len(first.steps), "", Action("bash", "ls"), "ok"))
+    )
+    archive = tmp_path / "a.jsonl"
+    with AgentMemory.open(address) as memory:
+        [*memory.learn_many([first, other])]
+        assert memory.forget(sessions=["session-1"]) == 1
+        memory.export(archive)
+    assert "session-1" not in archive.read_text()
+    with AgentMemory.open(address) as memory:
+        memory.import_archive(archive, as_owner=True)
+        for log in (first, grown):
+            with pytest.raises(SkippedError, match="forgotten"):
+                memory.learn(log)
+            with pytest.raises(SkippedError, match="forgotten"):
+                memory.learn(log, source="carol")
+        # What was another's is forgotten of that one alone.
+        memory.learn(replace(other, session="session-3"), source="carol")
+        memory.forget(sources=["carol"])
+        with pytest.raises(SkippedError, match="forgotten"):
+            memory.learn(replace(other, session="session-3"), source="carol")
+        refused = list[ReadError]()
+        assert len([*memory.learn_many([first, other], on_error=refused.append)]) == 1
+        assert len(refused) == 1
+        memory.learn_again([first])
+        assert memory.learn(grown).status == "created"
 
 
 @pytest.mark.parametrize("step", ["exposures.forget_texts", "runs.forget"])
