@@ -18,6 +18,8 @@ Value = TypeVar("Value")
 CLONE = "clone:"
 # That of an archive whose source nobody named.
 ARCHIVE = "archive:"
+# The name of the format of archives, with which their first line begins.
+ARCHIVE_FORMAT = "contextgraph-memory-archive"
 
 
 def vouches(contributor: str, repo: str, wanted: str) -> bool:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.model import ARCHIVE_FORMAT
 from contextgraph.readers.database import is_database, sessions_in
 from contextgraph.readers.format import ForeignError, Place, SkippedError, is_conversation
 from contextgraph.readers.formats import format_of, format_of_part
@@ -33,6 +34,7 @@ BLOCK_SIZE = 1 << 20
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
 # What histories in plain text start with.
+_ARCHIVE = f'{{"format":"{ARCHIVE_FORMAT}"'.encode()
 _PAGES = (AIDER_START.encode(), SPECSTORY_START.encode())
 # Each costs memory or time, even an empty one.
 _MAX_LINES = 10_000_000
@@ -181,6 +183,9 @@ def _not_in_lines(
     if is_database(head):
         sessions = sessions_in(name, max_size)
         return (Record(session, Place(name, number, "session")) for number, session in sessions)
+    if head.startswith(_ARCHIVE):
+        reason = "an archive that `contextgraph export` wrote: `contextgraph import` reads it"
+        return iter([ReadError(name, "", reason)])
     if head[_TAR_MARK_AT:].startswith(_TAR_MARK):
         return iter([ReadError(name, "", "a tar archive: unpack it, and give the folder")])
     if head.lstrip().startswith(_PAGES):
@@ -320,6 +325,10 @@ def _value(text: bytes) -> Any:
     try:
         return loads(text)
     except ValueError as error:
+        try:
+            text.decode()
+        except UnicodeDecodeError as undecodable:
+            return undecodable
         return error
 
 
@@ -382,6 +391,8 @@ def _records_on_line(name: str, number: int, value: Any) -> Iterator[Record | Re
 
 
 def _invalid(name: str, number: int, error: ValueError) -> ReadError:
+    if isinstance(error, UnicodeDecodeError):
+        return ReadError(name, f"line {number}", "not text in UTF-8")
     if isinstance(error, orjson.JSONDecodeError):
         detail = f"{error.msg}, column {error.colno}"
         return ReadError(name, f"line {number}", "invalid json", detail)

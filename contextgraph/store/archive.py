@@ -18,6 +18,7 @@ from msgspec import Struct
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.model import (
     ARCHIVE,
+    ARCHIVE_FORMAT,
     Bundle,
     ChangeStatus,
     Exposure,
@@ -42,7 +43,6 @@ from contextgraph.system.intake import MAX_DEPTH, lines, loads
 from contextgraph.system.processes import replacing
 from contextgraph.trace import facts_of_run, trace
 
-FORMAT = "contextgraph-memory-archive"
 VERSION = 3
 # Version 2 has no facts of runs: they are read from the logs in it.
 _WITHOUT_FACTS = 2
@@ -149,8 +149,8 @@ def write_line(file: IO[bytes], value: Header | Line) -> None:
 def read_header(path: Path) -> Header:
     """Return the first line of *path*; raises `ReadError` unless it is of a known version."""
     record = _parsed(path, 1, next(lines(path), b""))
-    if record.get("format") != FORMAT:
-        raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
+    if record.get("format") != ARCHIVE_FORMAT:
+        raise ReadError(str(path), "line 1", f"is not the first line of a {ARCHIVE_FORMAT}")
     if record.get("version") not in (VERSION, _WITHOUT_FACTS):
         raise ReadError(
             str(path),
@@ -279,7 +279,7 @@ def export_memory(
     consolidated = source.tried("consolidation", partial(_is_consolidated, store)) or False
     counts: Counter[type] = Counter()
     with writing(path) as file:
-        header = Header(FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
+        header = Header(ARCHIVE_FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
         write_line(file, header)
         for line in source.lines(runs, methodologies, vectors=vectors):
             write_line(file, line)

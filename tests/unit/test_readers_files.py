@@ -15,6 +15,7 @@ import orjson
 import pytest
 import zstandard
 
+from contextgraph import AgentMemory
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import FILE_WEIGHT, read, reading, size_of, write_jsonl
@@ -273,6 +274,20 @@ def test_a_truncated_archive_gives_what_is_whole_and_then_the_byte_where_it_ends
     assert runs == RUNS[:1]
     assert errors[-1].position == f"byte {len(packed) - 9}"
     assert "ends early" in errors[-1].reason
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl.gz", "runs.jsonl"])
+def test_what_is_neither_text_nor_compressed_is_named_so(tmp_path, name):
+    (tmp_path / name).write_bytes(bytes(range(128, 256)) * 3)
+    assert "line 1: not text in UTF-8" in str(read_all(tmp_path / name)[1][0])
+
+
+def test_an_archive_of_a_memory_is_for_import(tmp_path):
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        memory.learn(RUNS)
+        memory.export(tmp_path / "memory.jsonl.zst")
+    runs, (error,) = read_all(tmp_path / "memory.jsonl.zst")
+    assert (runs, "`contextgraph import` reads it" in str(error)) == ([], True)
 
 
 def test_a_tar_archive_is_refused(tmp_path):
