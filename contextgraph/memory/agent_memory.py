@@ -672,6 +672,7 @@ class AgentMemory:
         Reads at most 32 runs, solved ones first, then the newest. *exclude_instances*, *as_of* and
         *workdir* are as for `query`. `wording.render_playbook` makes prompt text of the result.
         """
+        _expect(repo, str, "playbook takes the name of a repository")
         excluded = frozenset(exclude_instances)
         playbooks = self.retriever.playbooks
         playbook = playbooks.of(repo, task, excluded, as_of, agent, environment)
@@ -693,6 +694,7 @@ class AgentMemory:
 
         *agent* and *environment* are as for `playbook`.
         """
+        _expect(repo, str, "playbook takes the name of a repository")
         excluded = frozenset(exclude_instances)
         playbooks = self.retriever.playbooks
         return playbooks.history(repo, command, excluded, as_of, agent, environment)
@@ -777,6 +779,7 @@ class AgentMemory:
         was not shown. *where* says where the text is shown; it is recorded, and limits what is
         shown there again.
         """
+        _expect(context, MemoryContext, "render takes a MemoryContext")
         text, items = rendered(shown_by_chance(context), max_tokens)
         if not text:
             return ""
@@ -975,6 +978,8 @@ class AgentMemory:
         *only_of*, if given; the result is empty if none match. Learning never overwrites an outcome
         set here.
         """
+        _expect(instance_id, str, "set_outcome takes the id of an instance")
+        _expect(solved, bool, "solved is True or False")
         return self.writer.set_outcome(instance_id, solved, agent=agent, run=run, only_of=only_of)
 
     def get_stats(self) -> "MemoryStats":

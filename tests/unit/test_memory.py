@@ -706,6 +706,9 @@ def test_misuse_is_a_typed_error_that_says_what_is_taken(tmp_path: Path) -> None
             (TypeError, "statement, not NoneType", lambda: memory.remember(None)),  # type: ignore[arg-type]
             (TypeError, "recall takes a question", lambda: memory.recall(3)),  # type: ignore[arg-type]
             (TypeError, "search takes a question", lambda: memory.search(None)),  # type: ignore[arg-type]
+            (TypeError, "solved is True or", lambda: memory.set_outcome("acme__shop-1", "yes")),  # type: ignore[arg-type]
+            (TypeError, "takes a MemoryContext", lambda: memory.render(context.id)),  # type: ignore[arg-type]
+            (TypeError, "name of a repository", lambda: memory.playbook(None)),  # type: ignore[arg-type]
         ]
         for error, message, call in misuse:
             with pytest.raises(error, match=message):
