@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.learning.statistics import Friction
     from contextgraph.memory.agent_memory import AgentMemory
-    from contextgraph.model import CommandRecord, Json, Lesson
+    from contextgraph.model import Json, Lesson
     from contextgraph.readers import Discovered
     from contextgraph.store.memory_store import RunStore, Store
 
@@ -678,8 +678,8 @@ def _lasting(settings: "Settings") -> str:
     return settings.address if settings.is_remote else str(Path(settings.address).absolute())
 
 
-# Most repositories, commands of each, and errors on the card.
-_REPOSITORIES, _COMMANDS, _ERRORS = 4, 2, 3
+# Most errors on the card.
+_ERRORS = 3
 _WIDTH = 72
 
 
@@ -785,8 +785,8 @@ class _Meaning(Struct, frozen=True):
     def step(self) -> str:
         """Return the command that begins it, with what it takes."""
         if not self.is_installed:
-            return f"{_extra(_LOCAL)}  # in the clone; by meaning, too: {_MODEL_SIZE}"
-        takes = f"by meaning, too: about {number_of(self.minutes, 'minute')} of one core"
+            return f"{_extra(_LOCAL)}  # in the clone: search by meaning, too ({_MODEL_SIZE})"
+        takes = f"search by meaning, too: about {number_of(self.minutes, 'minute')} of one core"
         return f"contextgraph call embed embedder={_LOCAL}  # {takes}"
 
 
@@ -872,7 +872,6 @@ class _Card(Struct, frozen=True):
     steps: int
     repositories: "Mapping[str, int]"
     errors: "Sequence[Friction]"
-    commands: "Mapping[str, Sequence[CommandRecord]]"
     message: str
     decided: "Lesson | None"
 
@@ -891,11 +890,6 @@ class _Card(Struct, frozen=True):
                     "remedy": error.remedies[0].text if error.remedies else None,
                 }
                 for error in self.errors
-            ],
-            "commands": [
-                {"repo": repo, "command": one.line, "worked": one.worked, "tried": one.tried}
-                for repo, commands in self.commands.items()
-                for one in commands
             ],
             "decided": self.decided.text if self.decided else None,
         }
@@ -917,13 +911,6 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
     if not repositories:
         return None
     friction = memory.stats.get_friction("", _ERRORS * 4)
-    common = dict(repositories.most_common(_REPOSITORIES))
-    commands: dict[str, Sequence[CommandRecord]] = {}
-    for repo in filter(None, common):
-        playbook = memory.playbook(repo)
-        agreed = [one for one in (*playbook.tests, *playbook.setup) if one.is_agreed]
-        if agreed:
-            commands[repo] = agreed[:_COMMANDS]
     costly = [error for error in friction if error.remedies and error.remedies[0].tasks > 1]
     return _Card(
         sessions=repositories.total(),
@@ -931,7 +918,6 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
         steps=steps,
         repositories=dict(repositories.most_common()),
         errors=costly[:_ERRORS],
-        commands=commands,
         message=next(filter(_is_recognised, (_message(memory, one) for one in costly)), ""),
         decided=_decided(memory),
     )
@@ -978,7 +964,7 @@ def _show_card(card: _Card) -> None:
     helpers = f" with {number_of(card.helpers, 'sub-agent')}" if card.helpers else ""
     counts = (
         f"{number_of(card.sessions, 'session')}{helpers}",
-        number_of(len(card.repositories), "repository"),
+        number_of(len(card.repositories.keys() - {""}), "repository"),
         number_of(card.steps, "step"),
     )
     lines: list[Text | Padding] = [styled((", ".join(counts), "bold"))]
@@ -1076,8 +1062,7 @@ def _next_steps(
         is_plain = card.message.isprintable() and not {*card.message} & {*'"$`\\!'}
         quoted = f'"{card.message}"' if is_plain else shlex.quote(card.message)
         steps.append(f"contextgraph query --error {quoted}")
-    if repo := next(iter(card.commands), ""):
-        steps.append(f"contextgraph call playbook repo={shlex.quote(repo)}")
+    steps.append("contextgraph last all        # where you were")
     if any(one["hooks"] for one in connected):
         steps.append("contextgraph receipt         # after your next session")
     return [*steps, "contextgraph --help"]

@@ -159,7 +159,8 @@ def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
 ) -> None:
     learned = [recovering_run(number) for number in (1, 2, 3)]
     helper = recovering_run(4, agent="claude-code/subagent")
-    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [*learned, helper]))
+    nowhere = recovering_run(5, repo="")
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [*learned, helper, nowhere]))
     with AgentMemory.open(load_settings().address) as memory:
         for times, text in enumerate(("Ship on Mondays.", "Round invoices once."), start=1):
             said = tuple(
@@ -173,8 +174,9 @@ def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
         memory.lessons.keep([NewLesson("People refused `git push`.", facts)], "acme/shop")
     (home / ".claude" / "projects" / "shop" / "broken.jsonl").write_text("not json")
     done = contextgraph("setup", "--yes", "--no-agents")
-    assert "5 sessions with 1 sub-agent" in done.out
-    costly = "4 tasks lost 4 steps"
+    assert "6 sessions with 1 sub-agent, 2 repositories" in done.out
+    assert "6 sessions of 2 repositories" in contextgraph("stats").out
+    costly = "5 tasks lost 5 steps"
     assert f"Costliest: {costly} to ModuleNotFoundError" in done.out
     assert f"{costly}: ModuleNotFoundError" in contextgraph("stats").out
     assert "Said most, in 2 sessions, in acme/shop:\n  Round invoices once." in done.out
