@@ -88,6 +88,9 @@ Judge = Callable[[str, str], Verdict | None]
 Raises `RemoteError` where it does not answer.
 """
 
+Asked = Callable[[str, str | None, int, Strategy], Sequence[Recollection]]
+"""What answers a question about a repository, at most so many of a strategy, best first."""
+
 
 class NoteProperties(TypedDict, total=False):
     """Options of `remember` besides text, repository, source and tags.
@@ -142,6 +145,8 @@ class Notes:
         self._counts = counts
         # What was shown and is not stored yet would keep the words of what is deleted.
         self.before_forgetting: Callable[[], None] = lambda: None
+        # Ranks notes together with what was said in sessions, where a memory has these.
+        self.asked: Asked | None = None
         # Written with the next change: who only reads counts nothing.
         self._recalled: deque[Recollection] = deque(maxlen=_COUNTED)
 
@@ -203,12 +208,13 @@ class Notes:
         min_probability: float = 0.0,
         strategy: str = "hybrid",
     ) -> tuple[Recollection, ...]:
-        """Return the notes, lessons, pages, entities and keyed entries that best answer *question*.
+        """Return what was said in sessions, and notes of all kinds, that best answer *question*.
 
-        They are of *repo* or about anything; of all repositories without *repo*. With *tags*, each
-        has all of them. Notes that are archived, superseded or not valid now are left out, as are
-        those that answer with less than *min_probability*. If the question cannot be embedded,
-        words alone decide and a warning is logged.
+        In the order of `AgentMemory.search`. They are of *repo*, or notes about anything; of all
+        repositories without *repo*. With *tags*, only notes that have all of them. Notes that are
+        archived, superseded or not valid now are left out, as are those that answer with less than
+        *min_probability*. If the question cannot be embedded, words alone decide and a warning is
+        logged.
 
         "What happened recently" returns the newest notes, "why did we …" includes causes, and the
         name of an entity includes what is linked to it. *strategy* is ``hybrid``, ``knowledge`` (no
@@ -217,12 +223,21 @@ class Notes:
         """
         chosen = Strategy(strategy)
         scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
-        ranked = self.answers(question, scope, chosen)
+        ranked: Sequence[Recollection]
+        if self.asked is None or tags or chosen in (Strategy.NOTES, Strategy.GRAPH):
+            ranked = self.answers(question, scope, chosen)
+        else:
+            ranked = self.asked(question, repo, max(0, limit), chosen)
         probable = (one for one in ranked if one.probability >= min_probability)
         found = tuple(islice(probable, max(0, limit)))
         recollections = self._with_later(found, ranked, scope)
         self._recalled.extend(recollections)
         return recollections
+
+    def known(self, ids: Collection[str]) -> dict[str, Note]:
+        """Return the notes and entries of keyed files with these *ids*, by id."""
+        entries = {note.id: note for note in map(_note_of_entry, self._keyed())}
+        return {**{id_: entries[id_] for id_ in ids if id_ in entries}, **self._store.get([*ids])}
 
     def rank(self, question: str, note_id: str, *, repo: str | None = None) -> int | None:
         """Return the rank, from 1, of this note or of its successor for *question*.

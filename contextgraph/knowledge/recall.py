@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
+from math import log1p
 from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -85,6 +87,12 @@ _BY_NAME, _WALKED, _DEPTH = 20, 3, 2
 # Entities that are linked to one, beside notes and pages; more where only links are followed.
 _LINKED, _MOST_LINKED = 3, 200
 NO_WORDS = WordCounts(0, MappingProxyType({}))
+# Texts about other things have such a cosine.
+_UNRELATED = 0.3
+# A memory of so many passages lacks half as many words as it seems to.
+_FEW = 100
+# The score of a note, as a share of the highest, that answers best and is near no other answer.
+ALONE = (1 + _DAY) / _HIGHEST
 _REASON = regex(
     r"\b(?:because|since|so that|due to|reasons?|that['’]s why|otherwise|in order to)\b"
     r"|因为|由于|所以|为了|否则|以免|原因",
@@ -188,7 +196,10 @@ def recollections(
         if value > 0 and _is_recalled(note := notes[id_], question)
     ]
     ranked.sort(key=lambda recollection: (-recollection.score, recollection.note.id))
-    probabilities = _probabilities(ranked, weights, texts, asked)
+    unseen = {word for word in weights if not counts.by_word.get(word)}
+    passages = counts.total + len(texts)
+    likelihood = Likelihood(weights, unseen.difference(*texts.values()), passages)
+    probabilities = _probabilities(ranked, likelihood, rated, texts, asked)
     most_probable = max(probabilities, default=0.0)
     return [
         # What is linked to an answer is one the less probably, the further it is away.
@@ -525,25 +536,55 @@ def _sum(own: Mapping[str, float], ids: Iterable[str]) -> float:
     return sum(own.get(id_, 0.0) for id_ in sorted(ids))
 
 
+class Likelihood(NamedTuple):
+    """How likely a text answers a question, of whose words it has the *weights*.
+
+    Those *unseen* are in no text of a memory of so many *passages*.
+    """
+
+    weights: Mapping[str, float]
+    unseen: Collection[str]
+    passages: int
+
+    def __call__(self, rating: Rated, words: Iterable[str]) -> float:
+        """Return the probability that a text of these *words* or the *rated* whole of it answers.
+
+        Fitted on questions about sessions, and on others that these do not answer. Few passages
+        lack many words.
+        """
+        missed = sum([self.weights[word] for word in sorted(self.unseen)])
+        signs = {
+            "words": rating.words,
+            "meaning": max(0.0, rating.meaning - _UNRELATED),
+            "found": log1p(len(self.weights.keys() & words)),
+            "unknown": missed
+            / (sum(self.weights.values()) or 1.0)
+            * self.passages
+            / (self.passages + _FEW),
+        }
+        return round(fitted("sessions").probability(signs), 4)
+
+
 # Above .3 more shared words say no more: short questions share all of theirs with many notes.
 _MOST_WORDS = 0.3
 
 
 def _probabilities(
     ranked: Sequence[Recollection],
-    weights: Mapping[str, float],
+    likelihood: Likelihood,
+    rated: Mapping[str, Rated],
     texts: Mapping[str, Collection[str]],
     asked: Collection[str],
 ) -> list[float]:
-    """Return the probability that each of *ranked* answers a question with words of *weights*.
+    """Return the probability that each of *ranked* answers a question; *texts* has stems by id.
 
-    *texts* has their stems by id.
-    A logistic regression, by shared words; by how much more of the question a note covers than
-    notes of others do, where it names whom it is about (*asked*); and by whether the note is of
-    another.
+    A note does no more probably than by a second regression: by shared words; by how much more of
+    the question it covers than notes of others do, where the question names whom it is about
+    (*asked*); and by whether the note is of another.
     Fitted on three LoCoMo conversations, with questions that they do not answer, and with those
     about other conversations; its scale is that of the best note (docs/measurements.md).
     """
+    weights = likelihood.weights
     of_other = [_is_of_another(one.note, asked) for one in ranked]
     rest = weights.keys() - set(stems(" ".join(asked)))
     total = sum(weights[word] for word in rest) or 1.0
@@ -554,16 +595,19 @@ def _probabilities(
     most = [0.0, 0.0]
     for share, is_of_other in zip(covered, of_other, strict=True):
         most[is_of_other] = max(most[is_of_other], share)
-    return [
-        fitted("notes").probability(
-            {
+    found = []
+    for one, share, is_of_other in zip(ranked, covered, of_other, strict=True):
+        id_ = one.note.id
+        probability = likelihood(rated.get(id_, Rated(0.0)), texts.get(id_, ()))
+        if one.note.kind is NoteKind.NOTE:
+            signs = {
                 "words": min(one.why["words"], _MOST_WORDS),
                 "lead": share - most[not is_of_other],
                 "of another": is_of_other,
             }
-        )
-        for one, share, is_of_other in zip(ranked, covered, of_other, strict=True)
-    ]
+            probability = min(probability, fitted("notes").probability(signs))
+        found.append(probability)
+    return found
 
 
 def _is_of_another(note: Note, asked: Collection[str]) -> bool:

@@ -2,28 +2,36 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate, combinations
-from math import log1p
+from functools import partial
+from itertools import accumulate, chain, combinations
 from shlex import quote
-from types import MappingProxyType
 from typing import NamedTuple
 
-from contextgraph.knowledge.asked import ALWAYS, Period, asks_for_anything, without_asking
+from contextgraph.knowledge.asked import (
+    ALWAYS,
+    Period,
+    asks_for_anything,
+    period_in,
+    without_asking,
+)
 from contextgraph.knowledge.extraction import amends, files_in
-from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import Notes, places_of, repo_name
 from contextgraph.knowledge.ranking import Rated, fused, most_words, ratings
 from contextgraph.knowledge.recall import (
+    ALONE,
     MOST_WORDS,
+    Likelihood,
     question_weights,
     searched_text,
     stems_in,
+    superseded_in,
     waits,
 )
 from contextgraph.model import (
     Found,
+    Link,
     LinkType,
     Note,
     NoteKind,
@@ -60,12 +68,8 @@ _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
 _OTHERS = 4
 # From so many characters on, equal texts are copies.
 _COPIED = 120
-# Texts about other things have such a cosine.
-_UNRELATED = 0.3
 # A file that is named is meant.
 _NAMED = 0.5
-# A memory of so many passages lacks half as many words as it seems to.
-_FEW = 100
 _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same. At half of
 # the words newer reviews of the same code displaced the session that answers.
@@ -118,6 +122,30 @@ class Within(NamedTuple):
         return not self.agent and self.file in searched_text(note)
 
 
+def answers(
+    store: Store,
+    notes: Notes,
+    question: str,
+    within: Within,
+    now: datetime,
+    *,
+    limit: int = 10,
+    strategy: Strategy = Strategy.HYBRID,
+    facts: Iterable[Listed] = (),
+) -> tuple[Found, ...]:
+    """Return what `search` finds *within* the time that *question* names, or else of any time.
+
+    See `AgentMemory.search`. *facts* are searched only where no time is named.
+    """
+    rest, period = period_in(question, now)
+    where = partial(search, store, notes, rest, limit=limit, strategy=strategy)
+    found = where(within._replace(period=period), facts=facts if period == ALWAYS else ())
+    if found or asks_for_anything(rest):
+        return found
+    # The question may be about the time; what is not of it hardly answers.
+    return tuple(replace(one, probability=0.0) for one in where(within))
+
+
 def search(
     store: Store,
     notes: Notes,
@@ -129,7 +157,7 @@ def search(
     facts: Iterable[Listed] = (),
     least: float = 0.0,
 ) -> tuple[Found, ...]:
-    """Return what *store* has about *question*, best first: see `AgentMemory.search`.
+    """Return what *store* has *within* about *question*, best first.
 
     *facts* are those of a playbook, which are not stored; one is found by a word that it shares.
     With *least* nothing is returned where no session in which people spoke can answer with so much
@@ -145,19 +173,21 @@ def search(
     named = (one for one in facts if not {*stems_in(one.note.content)}.isdisjoint(asked))
     others = () if is_graph else (*_remedies(store, question, within, hidden), *named)
     listed_as = {one.note.id: one for one in others}
+    answering = notes.answers(
+        question,
+        NoteScope(places_of(within.repo), strategy.kinds),
+        strategy,
+        [one.note for one in others],
+        within.period,
+        lambda _: vector,
+        counts,
+    )
+    said_in = _said_in(store, answering)
     recalled = {
         one.note.id: one
-        for one in notes.answers(
-            question,
-            NoteScope(places_of(within.repo), strategy.kinds),
-            strategy,
-            [one.note for one in others],
-            within.period,
-            lambda _: vector,
-            counts,
-        )
+        for one in answering
         # The words of a proposed lesson are found where they were said.
-        if within.admits(one.note) and not waits(one.note)
+        if within.admits(one.note) and not (waits(one.note) and one.note.id in said_in)
     }
     if any(one.why.keys() == {"recency"} for one in recalled.values()) or (
         not recalled and asks_for_anything(question) and not is_graph
@@ -199,10 +229,10 @@ def search(
     hits = [
         _of_turn(one, turns[id_]) if id_ in turns else _of_lesson(one, recalled[id_].note)
         for id_, one in known.items()
-        if id_ in turns or recalled[id_].note.targets(LinkType.SAID_IN)
+        if id_ in turns or id_ in said_in
     ]
     sessions = _sessions(store, hits, fused({id_: [one] for id_, one in known.items()}))
-    entries = [one for one in recalled.values() if not one.note.targets(LinkType.SAID_IN)]
+    entries = [one for id_, one in recalled.items() if id_ not in said_in]
     scores = fused(
         {
             id_: [known[id_]] * (listed_as[id_].tasks if id_ in listed_as else 1)
@@ -211,8 +241,8 @@ def search(
         }
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
     )
-    best = max(scores.values(), default=1.0)
-    likelihood = _Likelihood(
+    scores = _with_notes(scores, [one for one in entries if one.note.id not in listed_as])
+    likelihood = Likelihood(
         weights,
         {word for word in weights if not counts.by_word.get(word)}.difference(
             *map(stems_in, texts.values())
@@ -227,13 +257,7 @@ def search(
     ordered = sorted(filter(ours.__contains__, scores), key=lambda id_: not ours[id_])[:limit]
     shown = (_shown(sessions[id_], scores[id_], likelihood, cosines) for id_ in ordered)
     groups = [*map(_people_first, _newer_first([*filter(None, shown)]))]
-    rated = {
-        id_: likelihood(one, stems_in(texts[id_])) for id_, one in known.items() if id_ in recalled
-    }
-    likely = max((*rated.values(), *(group[0].probability for group in groups)), default=0.0)
-    listed = (
-        _entry(one, scores.get(one.note.id, 0.0), listed_as, best, rated, likely) for one in entries
-    )
+    listed = (_entry(one, scores.get(one.note.id, 0.0), listed_as) for one in entries)
     found = [*groups, *([one] for one in _distinct(listed))]
     found.sort(
         key=lambda group: (
@@ -242,6 +266,65 @@ def search(
         )
     )
     return _within_limit(found, limit)
+
+
+def _with_notes(scores: Mapping[str, float], notes: Sequence[Recollection]) -> dict[str, float]:
+    """Return *scores*, at most 1, of which the *notes* share theirs as `Notes.recall` ranks them.
+
+    That counts what is near them and linked to them, too.
+    """
+    best = max((scores.get(one.note.id, 0.0) for one in notes), default=0.0) / ALONE
+    scores = {**scores, **{one.note.id: best * one.score for one in notes}}
+    most = max((1.0, *scores.values()))
+    return {id_: score / most for id_, score in scores.items()}
+
+
+def _said_in(store: Store, recalled: Iterable[Recollection]) -> frozenset[str]:
+    """Return the ids of lessons among what was *recalled* that were said in a stored session."""
+    runs = {one.note.id: one.note.targets(LinkType.SAID_IN)[:1] for one in recalled}
+    stored = store.runs.trajectories({*chain(*runs.values())})
+    return frozenset(id_ for id_, named in runs.items() if not stored.keys().isdisjoint(named))
+
+
+def as_notes(store: Store, notes: Notes, found: Sequence[Found]) -> tuple[Recollection, ...]:
+    """Return what was *found* as notes, where it is one or was said in a session, in its order.
+
+    Without what was superseded since. A passage that says a lesson stands for it.
+    """
+    said = store.passages.get([one.id for one in found if one.run])
+    lessons = store.notes.linking([*{one.run for one in said.values()}])
+    superseded = superseded_in(store.notes, [note.id for note in lessons])
+    known = notes.known([one.id for one in found if one.id not in said])
+    recollections = dict[str, Recollection]()
+    for one in found:
+        if passage := said.get(one.id):
+            stated = [note for note in lessons if note.content in passage.text]
+            if not any(note.id in superseded for note in stated):
+                known[one.id] = next(filter(_is_shown, stated), _note_of(passage, one))
+        if note := known.get(one.id):
+            recollection = Recollection(note, one.score, {**one.why}, one.probability)
+            recollections.setdefault(note.id, recollection)
+    return tuple(recollections.values())
+
+
+def _is_shown(note: Note) -> bool:
+    return note.is_live and not waits(note)
+
+
+def _note_of(passage: Passage, found: Found) -> Note:
+    """Return a *passage* that was *found* as a note."""
+    by = ":".join(filter(None, (passage.speaker, found.contributor)))
+    return Note(
+        passage.id,
+        passage.text,
+        repo_name(passage.repo),
+        by,
+        passage.said_at,
+        kind=NoteKind.SAID,
+        title=found.title,
+        links=(Link(LinkType.SAID_IN, passage.run),),
+        locator=f"{found.session}#{passage.step}",
+    )
 
 
 def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found, ...]:
@@ -280,7 +363,7 @@ class _Most(NamedTuple):
         most = bisect_right([*accumulate(map(self.whole.__getitem__, words))], weight)
         share = min(1.0, weight / _WHOLE / (sum(self.weights.values()) or 1.0))
         rating = Rated(most_words(share))
-        return _Likelihood(self.weights, (), 0)(
+        return Likelihood(self.weights, (), 0)(
             _raised(rating) if self.names_files else rating, words[:most]
         )
 
@@ -423,37 +506,8 @@ def _sessions(
     return {id_: _Session(session_of[own[0].run], runs, own) for id_, own in grouped.items()}
 
 
-class _Likelihood(NamedTuple):
-    """How likely a text answers a question, of whose words it has the *weights*.
-
-    Those *unseen* are in no text of a memory of so many *passages*.
-    """
-
-    weights: Mapping[str, float]
-    unseen: Collection[str]
-    passages: int
-
-    def __call__(self, rating: Rated, words: Iterable[str]) -> float:
-        """Return the probability that a text of these *words* or the *rated* whole of it answers.
-
-        Fitted on questions about sessions, and on others that these do not answer. Few passages
-        lack many words.
-        """
-        missed = sum([self.weights[word] for word in sorted(self.unseen)])
-        signs = {
-            "words": rating.words,
-            "meaning": max(0.0, rating.meaning - _UNRELATED),
-            "found": log1p(len(self.weights.keys() & words)),
-            "unknown": missed
-            / (sum(self.weights.values()) or 1.0)
-            * self.passages
-            / (self.passages + _FEW),
-        }
-        return round(fitted("sessions").probability(signs), 4)
-
-
 def _shown(
-    session: _Session, score: float, likelihood: _Likelihood, cosines: Mapping[str, float]
+    session: _Session, score: float, likelihood: Likelihood, cosines: Mapping[str, float]
 ) -> list[Found]:
     """Return the best hits of *session*, each as the passage that answers, with its *score*."""
     stated = [hit for hit in session.hits if hit.kind == NoteKind.LESSON]
@@ -630,22 +684,8 @@ def _opening(run: Trajectory, step: int = -1) -> str:
     return f"contextgraph inspect {run.id}{at}"
 
 
-def _entry(
-    one: Recollection,
-    score: float,
-    listed_as: Mapping[str, Listed],
-    best: float = 0.0,
-    rated: Mapping[str, float] = MappingProxyType({}),
-    likely: float = 1.0,
-) -> Found:
-    """Return a recalled note as it is listed, with the command that opens it.
-
-    Its *score* is more where it has the reason or the file, or a link to what has the *best* one.
-    Its probability is the one *rated*, or, the less the further it is linked, the *likely* one.
-    """
-    linked = one.why.get("graph", 0.0)
-    score += score * one.why.get("reason", 0.0) + best * linked
-    probability = max(rated.get(one.note.id, 0.0), round(likely * min(1.0, linked), 4))
+def _entry(one: Recollection, score: float, listed_as: Mapping[str, Listed]) -> Found:
+    """Return a recalled note as it is listed, with its *score* and the command that opens it."""
     note = one.note
     kind, text = note.kind.value, " ".join(note.content.split())[:_TEXT]
     command = f"contextgraph inspect {note.id}"
@@ -663,5 +703,5 @@ def _entry(
     why = {name: round(value, 4) for name, value in one.why.items()}
     return Found(
         kind, note.id, text, note.repo, note.created_at, round(score, 4), command, why,
-        probability, contributor=note.contributor,
+        one.probability, contributor=note.contributor,
     )  # fmt: skip

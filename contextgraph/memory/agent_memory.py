@@ -5,7 +5,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
-from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from shlex import join
@@ -343,7 +342,10 @@ class AgentMemory:
     def recall(
         self, question: str, *, repo: str | None = None, limit: int = 5
     ) -> tuple[Recollection, ...]:
-        """Return the notes of every kind that best answer *question*: see `Notes.recall`."""
+        """Return what was said, and notes of every kind, that best answer *question*.
+
+        See `Notes.recall`.
+        """
         _expect(question, str, "recall takes a question")
         return self.notes.recall(question, repo=repo, limit=limit)
 
@@ -569,22 +571,21 @@ class AgentMemory:
         time, an agent or a file.
         *strategy* is as for `Notes.recall`.
         """
-        from contextgraph.knowledge.asked import ALWAYS, asks_for_anything, period_in
-        from contextgraph.knowledge.search import Within, search
+        from contextgraph.knowledge.search import Within, answers
 
         if not isinstance(question, str):  # a function less on the path of each search
             raise TypeError(f"search takes a question, not {type(question).__name__}")
         repo = self._named(repo) if repo else None
-        rest, period = period_in(question, self._now())
-        where = partial(search, self.store, self.notes, limit=limit, strategy=Strategy(strategy))
-        is_open = period == ALWAYS and not (agent or file)
-        facts = self._commands(repo) if repo and is_open else ()
-        found = where(rest, Within(repo, agent, file, period), facts=facts)
-        if not found and not asks_for_anything(rest):
-            # The question may be about the time; what is not of it hardly answers.
-            of_any_time = where(rest, Within(repo, agent, file))
-            found = tuple(replace(one, probability=0.0) for one in of_any_time)
-        return found
+        return answers(
+            self.store,
+            self.notes,
+            question,
+            Within(repo, agent, file),
+            self._now(),
+            limit=limit,
+            strategy=Strategy(strategy),
+            facts=self._commands(repo) if repo and not (agent or file) else (),
+        )
 
     def _commands(self, repo: str) -> "list[Listed]":
         """Return the commands that the runs of *repo* agree on, as a search lists them."""

@@ -201,7 +201,22 @@ class Parts:
             self.store.passages.word_counts,
         )  # fmt: skip
         notes.before_forgetting = self._before_forgetting
+        notes.asked = self._asked
         return notes
+
+    def _asked(
+        self, question: str, repo: str | None, limit: int, strategy: Strategy
+    ) -> tuple[Recollection, ...]:
+        """Return what a search finds that is a note, or was said in a session."""
+        from contextgraph.knowledge.search import Within, answers, as_notes
+
+        store, notes = self.store, self.notes
+        within = Within(current_name(store.runs, repo) if repo else None)
+        # Remedies are found as well.
+        found = answers(
+            store, notes, question, within, self.now(), limit=2 * limit, strategy=strategy
+        )
+        return as_notes(store, notes, found)[:limit]
 
     def _distrusted(self) -> frozenset[str]:
         return self.store.exposures.record([]).distrusted

@@ -19,6 +19,8 @@ class NoteKind(StrEnum):
     ENTITY = "entity"
     KEYED = "keyed"
     """an entry of a keyed file, as it is recalled: no store has it"""
+    SAID = "said"
+    """what was said in a session, as it is recalled: stored as a passage"""
 
 
 class Strategy(StrEnum):

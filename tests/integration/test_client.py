@@ -243,7 +243,9 @@ MISSING = {
     "lessons.keep": "the service keeps what it finds itself",
     "notes.count_recalls": "the service counts them when it answers",
     "notes.without_counts": "the service uses it for tokens that may only read",
-    **dict.fromkeys(("notes.answers", "notes.vector_of"), "recall and search use it"),
+    **dict.fromkeys(
+        ("notes.answers", "notes.known", "notes.vector_of"), "recall and search use it"
+    ),
     "embed": OF_THE_STORE,
     **dict.fromkeys(
         ("learn_history", "lessons.add_history"),

@@ -306,7 +306,7 @@ def test_notes_are_found_by_their_meaning(tmp_path: Path) -> None:
         assert memory.maintain().embedded == len(texts)
         assert memory.maintain() == MaintenanceReport()
         memory.notes.remember("module99 uses helper99")
-        found = memory.notes.recall("cron", limit=2)
+        found = memory.notes.recall("cron", limit=2, strategy="notes")
     assert {one.note.content for one in found} == {*texts[-2:]}
     assert all(one.why["meaning"] > 0 for one in found)
 

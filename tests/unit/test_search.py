@@ -166,6 +166,19 @@ def test_recall_covers_every_kind_with_its_score_in_parts(memory: AgentMemory) -
     assert {one.note.kind for one in graph} == {"entity", "page"}
 
 
+def test_search_and_recall_rank_notes_alike_by_what_stands_beside_them(
+    memory: AgentMemory,
+) -> None:
+    beside = "Bob: well, I would say that this queue of ours is like any other one, do you not"
+    said = ["Ann: the importer locks the queue", beside, "Ann: the importer locks it"]
+    said += [f"Bob: subject {number} of the day" for number in range(4)] + ["Ann: paper queue"]
+    notes = [memory.notes.remember(text, repo=SHOP).id for text in said]
+    question = "which queue does the importer lock"
+    recalled = [one.note.id for one in memory.recall(question, repo=SHOP, limit=9)]
+    assert recalled == [one.id for one in memory.search(question, SHOP)]
+    assert recalled.index(notes[1]) < recalled.index(notes[-1])
+
+
 def test_what_happened_recently_is_the_newest_whatever_it_says(memory: AgentMemory) -> None:
     assert [one.note.kind for one in memory.notes.recall("what's new?")] == ["page"]
     first = memory.notes.remember("the importer locks its queue", repo=SHOP).id
@@ -284,8 +297,11 @@ def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
     assert first.probability >= 0.5
     assert first.command == f"contextgraph inspect {learned.trajectory_id} --step 2"
     assert not any(reply in one.text for one in memory.lessons.of(SHOP))
-    assert not any(reply in one.note.content for one in memory.notes.recall("totals drift"))
+    (said, *_) = memory.recall("why do totals drift after a discount", repo=SHOP)
+    assert (said.note.content, said.note.kind, said.note.source) == (reply, "said", "agent")
+    assert (said.score, said.probability) == (first.score, first.probability)
     memory.forget([learned.trajectory_id])
+    assert not any("drift" in one.note.content for one in memory.recall("totals drift"))
     assert not any("drift" in one.text for one in memory.search("totals drift", repo=SHOP))
 
 

@@ -55,7 +55,7 @@ def recall(  # noqa: PLR0913  (one parameter per condition)
     *,
     is_owner: bool = True,
 ) -> Record:
-    """Return notes, lessons, pages, entities and keyed entries that answer a question.
+    """Return what was said in sessions, and notes of all kinds, that answer a question.
 
     Without a *question* the newest notes. Of *repo* where one is given; a question also finds those
     about anything. *tags*, *min_probability* and *strategy* are of questions, *archived* is of a
