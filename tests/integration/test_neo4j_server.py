@@ -21,12 +21,12 @@ from scripts.neo4j_local.record import Server
 from scripts.neo4j_local.release import UnavailableError
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle
-from tests.server import ENVIRONMENT, SCRIPT, Neo4jServer
+from tests.server import ENVIRONMENT, JAVA, SCRIPT, Neo4jServer
 
 
-def script(*arguments: str, **changed: str) -> subprocess.CompletedProcess[str]:
+def script(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SCRIPT, *arguments], env=ENVIRONMENT | changed, capture_output=True, text=True, check=False
+        [SCRIPT, *arguments], env=JAVA | ENVIRONMENT, capture_output=True, text=True, check=False
     )
 
 
