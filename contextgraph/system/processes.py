@@ -1,4 +1,4 @@
-"""This process and others: forks, values that threads share, who has ended, private files, spans.
+"""This process and others: forks, who has ended, private files and their locks, spans.
 
 Spans of memory operations for OpenTelemetry are off until `instrument` is called: docs/service.md.
 Their names and attributes are those of the GenAI semantic conventions 0.1.0 for memory operations
@@ -7,22 +7,20 @@ Their names and attributes are those of the GenAI semantic conventions 0.1.0 for
 
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from threading import Condition, Lock, get_ident
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer, TracerProvider
 
-Key = TypeVar("Key", bound=Hashable)
 Cached = TypeVar("Cached")
 
 ASKED = "CONTEXTGRAPH_ASKED"
@@ -173,44 +171,6 @@ def _runs(number: str) -> bool:
     except PermissionError:
         pass
     return True
-
-
-# About 3 kB each, and three kinds of them: 75 MB at most of ordinary runs.
-_MOST = 8_192
-
-
-class ValueCache(Generic[Key, Cached]):
-    """Values by key, at most `_MOST` for each of so many *kinds*; the oldest are dropped first."""
-
-    def __init__(self, kinds: int = 1) -> None:
-        self._kinds = kinds
-        self._values: dict[Key, Cached] = {}
-        self._lock = Lock()
-
-    def get_or_read(
-        self, keys: Iterable[Key], read: Callable[[Sequence[Key]], Mapping[Key, Cached]]
-    ) -> dict[Key, Cached]:
-        """Return the values of *keys*; *read* gets the missing ones."""
-        values = {key: self._values.get(key) for key in keys}
-        missing = [key for key, value in values.items() if value is None]
-        if not missing:
-            return cast(dict[Key, Cached], values)
-        new = read(missing)
-        with self._lock:
-            self._values.update(new)
-            too_many = max(0, len(self._values) - _MOST * self._kinds)
-            for key in list(islice(self._values, too_many)):
-                del self._values[key]
-        return {key: value for key, value in values.items() if value is not None} | dict(new)
-
-    def without(self, keys: Iterable[Key]) -> "ValueCache[Key, Cached]":
-        """Return a copy without *keys*."""
-        copy = ValueCache[Key, Cached](self._kinds)
-        with self._lock:
-            copy._values.update(self._values)
-        for key in keys:
-            copy._values.pop(key, None)
-        return copy
 
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")

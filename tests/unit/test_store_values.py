@@ -1,6 +1,6 @@
-"""Values that were read are cached, and used only by readers of the same state."""
+"""Values of a store as each reader sees it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,8 +8,6 @@ import pytest
 
 from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
 from contextgraph.store.sqlite import SqliteStore
-from contextgraph.system import processes
-from contextgraph.system.processes import ValueCache
 from tests.made_bundles import SIGNATURE, made_bundle
 
 
@@ -59,20 +57,3 @@ def test_a_repository_that_was_unknown_is_found_when_it_is_learned(path: str) ->
     assert fresh.runs.for_task(None, scope, 9) == []
     fresh.runs.add([made_bundle(7)])
     assert len(fresh.runs.for_task(None, scope, 9)) == 1
-
-
-def test_so_many_values_are_cached_and_the_newest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_MOST", 3)
-    read: list[int] = []
-
-    def squares(keys: Sequence[int]) -> dict[int, int]:
-        read.extend(keys)
-        return {key: key * key for key in keys}
-
-    known = ValueCache[int, int]()
-    for key in (1, 2, 3, 4):
-        assert known.get_or_read([key], squares) == {key: key * key}
-    assert known.get_or_read([4, 3, 2], squares) == {4: 16, 3: 9, 2: 4}
-    assert read == [1, 2, 3, 4]
-    assert known.without([4]).get_or_read([4, 1], squares) == {4: 16, 1: 1}
-    assert read == [1, 2, 3, 4, 4, 1]
