@@ -5,10 +5,8 @@ bound of a day is counted by it, and no session is asked about twice with the sa
 for each methodology, which several cases of one error have in common.
 """
 
-import fcntl
-import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -46,7 +44,7 @@ from contextgraph.model import (
     Words,
 )
 from contextgraph.model.values import replace
-from contextgraph.system.processes import replacing
+from contextgraph.system.processes import append, locked, replacing
 from contextgraph.text import count_tokens
 
 if TYPE_CHECKING:
@@ -111,12 +109,7 @@ class DistilLog:
 
     def add(self, receipt: Distilled) -> None:
         """Append *receipt*."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(file, msgspec.json.encode(receipt) + b"\n")
-        finally:
-            os.close(file)
+        append(self._path, msgspec.json.encode(receipt) + b"\n")
 
     def forget(self, runs: Collection[str]) -> None:
         """Remove the receipts of *runs*: they quote what was refused."""
@@ -125,19 +118,9 @@ class DistilLog:
             with replacing(self._path) as part:
                 part.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in kept))
 
-    @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def alone(self) -> AbstractContextManager[bool]:
         """Hold the lock of the one worker for the block; False where another process has it."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-        finally:
-            os.close(file)
+        return locked(self._folder / "lock", wait=False)
 
 
 def answerer_of(chosen: str, memory: AgentMemory) -> Answerer:

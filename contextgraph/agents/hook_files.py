@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from contextgraph.config import LESSONS, LESSONS_FOLDER
+from contextgraph.system.processes import append, private
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import mask_secrets
 
@@ -48,7 +49,7 @@ class HookFiles:
 
     def mark_used(self) -> None:
         """Note that hooks use this memory."""
-        _make_folder(self.folder)
+        os.makedirs(self.folder, 0o700, exist_ok=True)
 
     def be_silent(self) -> None:
         """Note that a service did not answer: see `is_silent`."""
@@ -84,11 +85,11 @@ class HookFiles:
 
     def enqueue(self, transcript: str) -> None:
         """Append the path of a finished session to those that wait to be learned."""
-        _append(self.queue, {"at": _now(), "transcript": transcript})
+        append(self.queue, _line({"at": _now(), "transcript": transcript}))
 
     def fail(self, reason: str) -> None:
         """Append why a hook could not answer, secrets masked."""
-        _append(self.failures, {"at": _now(), "reason": mask_secrets(reason)[:500]})
+        append(self.failures, _line({"at": _now(), "reason": mask_secrets(reason)[:500]}))
 
     def failed(self) -> Sequence[str]:
         """Why hooks could not answer, the last reason last."""
@@ -143,17 +144,9 @@ def _files(folder: str, beginning: str = "") -> Sequence[str]:
 
 
 def _touch(path: str) -> None:
-    _make_folder(os.path.dirname(path))
-    with open(path, "wb", opener=_private):
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    with open(path, "wb", opener=private):
         pass
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _make_folder(path: str) -> None:
-    os.makedirs(path, mode=0o700, exist_ok=True)
 
 
 def _written_at(path: str) -> float:
@@ -167,15 +160,8 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _append(path: str, record: Mapping[str, object]) -> None:
-    """Append one line in one write, so that lines of several processes do not mix."""
-    _make_folder(os.path.dirname(path))
-    line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(file, line)
-    finally:
-        os.close(file)
+def _line(record: Mapping[str, str]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 def _lines(path: str) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ from contextgraph.agents.commented_json import edited, plain
 from contextgraph.agents.hook_files import CHECK_EVENT
 from contextgraph.config import DEFAULT_TENANT
 from contextgraph.errors import SettingsError
+from contextgraph.system.processes import replacing
 from contextgraph.text import regex
 
 # Instructions for an agent: over MCP, and in the skill of the plug-in.
@@ -574,25 +575,17 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def _replace(path: Path, content: str) -> None:
     """Write *path* at once; a link stays a link, and a file keeps its permissions."""
     target = path.resolve()
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open(part, "wb", opener=_private) as file:  # settings may hold tokens
-            file.write(content.encode())
-        if target.exists():
-            shutil.copymode(target, part)
-        part.replace(target)
+        with replacing(target) as part:  # settings may hold tokens
+            part.write_bytes(content.encode())
+            if target.exists():
+                shutil.copymode(target, part)
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_plugin(folder: Path, version: str, store: str | None = None) -> Sequence[Path]:

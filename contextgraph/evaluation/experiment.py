@@ -1,6 +1,5 @@
 """The tasks of an experiment: the task, its folder, and the check that shows it is done."""
 
-import fcntl
 import logging
 import os
 import random
@@ -30,6 +29,7 @@ from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.model.codec import decoded, encoded, from_bytes, json_bytes
 from contextgraph.model.values import replace
 from contextgraph.readers import SkippedError, read
+from contextgraph.system.processes import append, locked, replacing
 from contextgraph.text import count_tokens, mask_secrets
 from contextgraph.trace import is_alarming, trace
 
@@ -432,12 +432,9 @@ class ExperimentFolder:
 
         Raises `SettingsError` where another process does, or the folder has another experiment.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise SettingsError(f"another process works on {self.folder}") from error
+        with locked(self.folder / "lock", wait=False) as is_alone:
+            if not is_alone:
+                raise SettingsError(f"another process works on {self.folder}")
             self._agree(settings)
             self._drop_cut_line()
             yield
@@ -460,20 +457,14 @@ class ExperimentFolder:
 
     def add(self, attempt: Attempt) -> None:
         """Add *attempt*; on return it is on disk."""
-        line = json_bytes(attempt, "an attempt") + b"\n"
-        with self._attempts.open("ab") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        append(self._attempts, json_bytes(attempt, "an attempt") + b"\n", sync=True)
 
     def _agree(self, settings: Mapping[str, Json]) -> None:
         """Write *settings*, or raise where the folder has others."""
         if not self._settings.exists():
-            part = self._settings.with_suffix(".part")
-            part.write_bytes(
-                orjson.dumps(settings, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-            )
-            part.replace(self._settings)
+            form = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+            with replacing(self._settings) as part:
+                part.write_bytes(orjson.dumps(settings, option=form))
         known = self.settings()
         for name, value in settings.items():
             if known.get(name) != value:

@@ -1,6 +1,5 @@
 """Keys and the files of their entries: readable, safe, and different for different keys."""
 
-import fcntl
 import logging
 import os
 import re
@@ -24,6 +23,7 @@ from contextgraph.knowledge.forgetting import age_weight
 from contextgraph.model import Json, Time
 from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.model.values import replace
+from contextgraph.system.processes import append, locked, private
 from contextgraph.text import (
     clip,
     count_tokens,
@@ -257,7 +257,7 @@ class KeyedFiles:
             self.check_exists()
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(self.root / "lock", fcntl.LOCK_EX):
+            with locked(self.root / "lock"):
                 position = self._repaired()
                 if adopt and self._was_edited():
                     position = self._rebuild(self._adopted(position, self._entries()))
@@ -279,7 +279,7 @@ class KeyedFiles:
             yield
             return
         try:
-            with _locked(self.root / "lock", fcntl.LOCK_SH):
+            with locked(self.root / "lock", shared=True):
                 is_current = self._is_current(self._read_position())
                 if is_current and not (adopt and self._was_edited()):
                     yield
@@ -298,7 +298,7 @@ class KeyedFiles:
             envelope = replace(envelope, seq=position.seq + 1)
         line = _line(envelope)
         is_new = not self.log.exists()
-        _append(self.log, line, sync=True)
+        append(self.log, line, sync=True)
         if is_new:
             _sync_folder(self.root)
         if not self._apply(envelope, line):
@@ -383,7 +383,7 @@ class KeyedFiles:
             ts = max(edited.ts, position.ts or edited.ts)
             call = replace(edited, seq=position.seq + 1, ts=ts, valid=True, source=_BY_HAND)
             line = _line(call)
-            _append(self.log, line, sync=True)
+            append(self.log, line, sync=True)
             _log.warning("%s: an edit by hand was adopted", path)
             position = replace(
                 position,
@@ -412,7 +412,7 @@ class KeyedFiles:
         calls = [line for line in lines if _is_call(line)]
         if len(calls) < len(lines):
             damaged = [line for line in lines if not _is_call(line)]
-            _append(self.damaged, b"".join(damaged), sync=True)
+            append(self.damaged, b"".join(damaged), sync=True)
             self._replace(self.log, b"".join(calls), sync=True)
             _log.warning("%s: %d lines set aside in %s", self.log, len(damaged), self.damaged)
 
@@ -526,7 +526,7 @@ class KeyedFiles:
         if path.exists() and not (before and self._blank(*before)):
             return False
         if envelope.valid:
-            self._replace(path, _entry_text(envelope, _append(self.state, line)))
+            self._replace(path, _entry_text(envelope, append(self.state, line)))
         elif before:
             self._remove(path)
         return True
@@ -563,7 +563,7 @@ class KeyedFiles:
         *modified* is its time, by default now.
         """
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(self._part, "wb", opener=_private) as file:
+        with open(self._part, "wb", opener=private) as file:
             file.write(content)
             if sync:
                 _sync(file)
@@ -589,13 +589,6 @@ class KeyedFiles:
         content = orjson.dumps(encoded(position, COMPLETE))
         self._replace(self._position, content, modified=asked_at)
         return position
-
-
-@contextmanager
-def _locked(path: Path, operation: int) -> Iterator[None]:
-    with open(path, "rb" if path.exists() else "ab", opener=_private) as file:
-        fcntl.flock(file, operation)
-        yield
 
 
 def _same(first: Iterable[dict[str, Json]], second: Iterable[dict[str, Json]]) -> bool:
@@ -633,21 +626,6 @@ def _is_call(line: bytes) -> bool:
     except ReadError:
         return False
     return True
-
-
-def _append(path: Path, content: bytes, *, sync: bool = False) -> int:
-    """Append *content* to the file *path*; returns where it begins."""
-    with open(path, "ab", opener=_private) as file:
-        start = file.tell()
-        file.write(content)
-        if sync:
-            _sync(file)
-    return start
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that its owner alone may read where it is made."""
-    return os.open(path, flags, 0o600)
 
 
 def _sync(file: BinaryIO) -> None:

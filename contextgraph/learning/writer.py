@@ -1,7 +1,6 @@
 """Learns a run: one bundle, one transaction; or a file, while a server cannot be reached."""
 
 import hashlib
-import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -621,10 +620,8 @@ class Spool:
             folder = self.folder / f"source-{quote(source, safe='')}" if source else self.folder
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = folder / f"{name}.jsonl"
-            with replacing(path) as part, part.open("wb") as file:
-                file.write(record.getvalue())
-                file.flush()
-                os.fsync(file.fileno())
+            with replacing(path, sync=True) as part:
+                part.write_bytes(record.getvalue())
             return WaitingRun(path, raw, source)
         except OSError as error:
             reason = error.strerror or error

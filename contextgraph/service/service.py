@@ -36,6 +36,7 @@ from contextgraph.readers import from_record, to_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
 from contextgraph.service.records import learned_record, not_learned_record
 from contextgraph.service.tokens import TokenFile
+from contextgraph.system.processes import locked
 
 _LOCK = "lock"
 _LARGE = 64 << 10
@@ -322,10 +323,8 @@ class Journal:
     def abandoned(self) -> Iterator[WaitingRun]:
         """Yield runs of processes that ended, to one process at a time."""
         for lock in self._parent.glob(f"*.server/{_LOCK}"):
-            with open(lock, "rb") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
+            with locked(lock, wait=False) as is_alone:
+                if not is_alone:
                     continue  # its process is at work
                 for path in lock.parent.glob("live_*"):
                     try:

@@ -1,8 +1,6 @@
 """Bearer tokens, each with a scope and a tenant."""
 
-import fcntl
 import hashlib
-import os
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,6 +16,7 @@ from contextgraph.errors import ReadError, SettingsError
 from contextgraph.model.codec import from_bytes, json_bytes
 from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
+from contextgraph.system.processes import locked, replacing
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -154,17 +153,11 @@ class TokenFile:
     def _changing(self) -> Iterator[list[Token]]:
         """The tokens, written back at the end; other processes wait meanwhile."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(self.path.with_suffix(".lock"), "a", opener=_private) as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with locked(self.path.with_suffix(".lock")):
                 tokens = [*self._read()]
                 yield tokens
-                part = self.path.with_suffix(".part")
-                with open(part, "wb", opener=_private) as file:
-                    file.write(json_bytes(_TokenList(tuple(tokens)), "a token"))
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(self.path)
+                with replacing(self.path, sync=True) as part:
+                    part.write_bytes(json_bytes(_TokenList(tuple(tokens)), "a token"))
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{self.path} cannot be written: {reason}") from error
@@ -176,10 +169,6 @@ def _digest(text: str) -> bytes:
 
 def _check(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()[:_CHECK_CHARS]
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _version(path: Path) -> tuple[int, int] | None:

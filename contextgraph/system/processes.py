@@ -5,6 +5,7 @@ Their names and attributes are those of the GenAI semantic conventions 0.1.0 for
 (status: development). No text of a query or a run is recorded.
 """
 
+import fcntl
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -138,17 +139,56 @@ def _started_at(number: int) -> str:
     return "" if state in "ZX" else fields[18]
 
 
+def private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read where it is made: an *opener* for `open`."""
+    return os.open(path, flags, 0o600)
+
+
 def create_private(path: Path) -> None:
     """Create the empty file *path*, which only its owner may read, unless there is one."""
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with suppress(FileExistsError), open(path, "xb", opener=private):
+        pass
+
+
+def append(path: Path | str, content: bytes, *, sync: bool = False) -> int:
+    """Append *content* to the private file *path* in one write; return where it begins.
+
+    So lines of several processes do not mix. With *sync* it is on disk on return.
+    """
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    with open(path, "ab", opener=private) as file:
+        start = file.tell()
+        file.write(content)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+    return start
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def locked(path: Path | str, *, wait: bool = True, shared: bool = False) -> Iterator[bool]:
+    """Hold the lock of the private file *path* in the block.
+
+    Yields False where another process holds it and this one is not to *wait*.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    # A reader may be allowed to read only.
+    with open(path, "rb" if os.path.exists(path) else "ab", opener=private) as file:
+        try:
+            fcntl.flock(file, kind if wait else kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def replacing(path: Path, *, sync: bool = False) -> Iterator[Path]:
     """Yield a new file that only its owner may read, which replaces *path* at the end of the block.
 
-    Of the files that killed processes began in its folder, none stays.
+    Of the files that killed processes began in its folder, none stays. With *sync* it is on disk
+    before.
     """
     for left in path.parent.glob("*.*.*.cg-part"):
         if not _runs(left.name.split(".")[-3]):
@@ -157,6 +197,9 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         create_private(part)
         yield part
+        if sync:
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
