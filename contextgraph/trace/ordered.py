@@ -76,7 +76,6 @@ _ENDING = frozenset({stem(word) for word in "delete remove rename move drop".spl
 _UNTOUCHED = frozenset({"alone", "untouched", "unchanged", "frozen", "read-only"})
 _NAME = regex(r"[\w./()-]*[a-z\d][_./][\w./]*\w[\w./()-]*|[a-z]+[A-Z]\w+")
 _CALL = regex(r"(?<![`\w.])([A-Za-z_][\w.]*)\(\)(?!`)")
-_LEADS = _RUN | _WITH | _NOT | _TELLING | _FILLERS
 
 
 class _Word(NamedTuple):
@@ -107,16 +106,6 @@ def bears_on_command(text: str, line: str, repo: str = "") -> bool:
         if not command.text.startswith(("./", "/", "../"))
         and not _is_own(command.program.partition(" ")[0], repo)
     )
-
-
-def command_words(text: str) -> tuple[str, ...]:
-    """Return parts of words one of which a command has to have that *text* may be about."""
-    said = [one.word for one in _words(text) if _is_led(one) or one.word.startswith("`")]
-    found = (part.casefold() for word in said for part in word.strip("`").split()[:2])
-    ordered = (
-        stem(part).removesuffix("er") for part in found if part not in _LEADS and len(part) > 1
-    )
-    return tuple(dict.fromkeys(filter(None, ordered)))
 
 
 def _is_own(program: str, repo: str) -> bool:
