@@ -22,7 +22,7 @@ from contextgraph.model import (
     State,
     Why,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store
 from contextgraph.text import number_of
 from contextgraph.trace import error_id
@@ -99,8 +99,8 @@ def judged_runs(store: Store, scope: Scope = _EVERYWHERE) -> Sequence[JudgedRun]
     ids = store.runs.ids(scope.repo, limit=_RUNS_LISTED)
     known = (
         run
-        for start in range(0, len(ids), _RUNS_READ)
-        for run in store.runs.trajectories(ids[start : start + _RUNS_READ]).values()
+        for some in batched(ids, _RUNS_READ)
+        for run in store.runs.trajectories(some).values()
         if run.outcome is not Outcome.UNKNOWN
         and run.course.steps
         and run.instance_id not in scope.exclude_instances

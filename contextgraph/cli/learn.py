@@ -43,7 +43,7 @@ from contextgraph.cli.output import (
 from contextgraph.config import IN_MEMORY, reason_not_to_learn
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
 from contextgraph.model import is_subagent
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.service.records import learned_record, not_learned_record, unread_record
 from contextgraph.system.processes import start_detached
 from contextgraph.text import number_of, regex
@@ -623,7 +623,7 @@ class Learning:
                 if results.intake.counts.unread > failed:  # kept, and not tried again
                     run.path.replace(run.path.with_name(f"{run.path.name}.failed"))
                 run.path.unlink(missing_ok=True)  # another process may have learned it, too
-            while some := list(islice(records, RUNS_AT_ONCE)):
+            for some in batched(records, RUNS_AT_ONCE):
                 waiting += some
                 if self.again:
                     memory.learn_again(run for run in some if not isinstance(run, ReadError))

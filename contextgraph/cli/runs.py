@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +24,7 @@ from contextgraph.cli.output import FAILED, console, emit, fail, print_text, war
 from contextgraph.cli.timeline import show_timeline
 from contextgraph.console.page import error_line
 from contextgraph.model import Outcome, SessionFilter, is_subagent
+from contextgraph.model.values import batched
 from contextgraph.service.records import record_of
 from contextgraph.text import neutral, number_of, one_line, regex
 
@@ -356,6 +357,5 @@ def _print_runs(shown: "Sequence[Trajectory]", total: int) -> None:
 
 
 def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
-    ids = iter(runs.ids(repo=repo))
-    while some := list(islice(ids, _RUNS_AT_ONCE)):
+    for some in batched(runs.ids(repo=repo), _RUNS_AT_ONCE):
         yield from runs.trajectories(some).values()

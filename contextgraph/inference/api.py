@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.model import Embeddings, Usage, Vector, dimensions_of
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.system.remote import (
     Answer,
     Budget,
@@ -53,12 +53,9 @@ class VectorCache:
         """Return the cached vectors of *texts*, by text."""
         texts_by_digest = {_digest(text): text for text in texts}
 
-        digests = [*texts_by_digest]
-
         def read(connection: sqlite3.Connection) -> dict[str, Vector]:
             vectors = {}
-            for start in range(0, len(digests), _BATCH):
-                some = digests[start : start + _BATCH]
+            for some in batched(texts_by_digest, _BATCH):
                 marks = ", ".join("?" * len(some))
                 for digest, data in connection.execute(
                     f"SELECT text, data FROM vector WHERE space = ? AND text IN ({marks})",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import timedelta
 from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import combinations, groupby, islice
+from itertools import combinations, groupby
 from operator import attrgetter
 
 from msgspec import Struct, field
@@ -55,7 +55,7 @@ from contextgraph.model import (
     is_fitted,
     vouches,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import count_tokens, dice, subject_of, words
@@ -386,11 +386,6 @@ Derived = tuple[MethodologyGroup, Methodology]
 BATCH = 32
 
 
-def in_batches(ids: Sequence[str], size: int = BATCH) -> Iterator[Sequence[str]]:
-    """Split *ids* into batches of *size*."""
-    return (ids[start : start + size] for start in range(0, len(ids), size))
-
-
 class StepCounts(Struct):
     """Progress of one step."""
 
@@ -523,7 +518,7 @@ class Abstraction(Struct, frozen=True):
 
     def derive(self, error_ids: Sequence[str]) -> Iterator[Derived]:
         """Yield all that would be stored for these errors."""
-        for batch in in_batches(error_ids):
+        for batch in batched(error_ids, BATCH):
             histories = self.store.recoveries.histories(batch, self.policy.window)
             known = self._known(batch)
             groups = [group for history in histories for group in groups_of(history, self.policy)]
@@ -714,7 +709,7 @@ def merge(
     Compared are those of errors of the types of *error_ids*.
     """
     seen: set[str] = set()
-    for batch in in_batches(error_ids):
+    for batch in batched(error_ids, BATCH):
         changes = Changes()
         of_types = store.methodologies.of_types(batch)
         new = [
@@ -941,7 +936,7 @@ class Rewriter(Struct, frozen=True):
         result = RewordingResult()
         started, limit = time.monotonic(), None if within is None else within.total_seconds()
         todo = self._todo(None if limit is None else of_changed)
-        while batch := list(islice(todo, _BATCH)):
+        for batch in batched(todo, _BATCH):
             if not result.reason and limit is not None and time.monotonic() - started > limit:
                 result.reason = "learning does not wait for a model any longer"
             answers = self._answers(batch, result.reason, interactive=limit is not None)

@@ -24,7 +24,6 @@ from contextgraph.learning.abstraction import (
     StepCounts,
     Wordings,
     credit_of_methodologies,
-    in_batches,
     merge,
 )
 from contextgraph.model import (
@@ -39,7 +38,7 @@ from contextgraph.model import (
     Unconsolidated,
     WordingPlan,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.processes import load
@@ -133,7 +132,7 @@ class MemoryConsolidator:
         with renewing(lease):
             self._embed(lease, counts.embed)
             abstraction = self._abstraction()
-            batches = partial(in_batches, size=batch_size)
+            batches = partial(batched, size=batch_size)
             changed = self._work_through(
                 abstraction, lease, counts, batches, progress or _no_progress
             )
@@ -219,7 +218,7 @@ class MemoryConsolidator:
     def _clean_up(self, error_ids: Sequence[str], counts: StepCounts) -> None:
         """Remove orphans, old failed fragments and methodologies that proved weak."""
         store = self._store.methodologies
-        for batch in in_batches(error_ids):
+        for batch in batched(error_ids, BATCH):
             known = store.get(errors=batch)
             counts.examined += len(known)
             weak = [

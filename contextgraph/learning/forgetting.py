@@ -17,7 +17,7 @@ from contextgraph.model import (
     Verdict,
     forgotten_name,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store
 from contextgraph.text import masked_name
 from contextgraph.trace.owners import Session
@@ -121,9 +121,9 @@ class Forgetting:
             self._writer.correct(heirs)
 
     def _runs(self) -> Iterator[Trajectory]:
-        runs, ids = self._store.runs, self._store.runs.ids()
-        for at in range(0, len(ids), _AT_ONCE):
-            yield from runs.trajectories(ids[at : at + _AT_ONCE]).values()
+        runs = self._store.runs
+        for some in batched(runs.ids(), _AT_ONCE):
+            yield from runs.trajectories(some).values()
 
 
 def _is_said(note: Note) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
@@ -29,7 +28,7 @@ from contextgraph.model import (
     adds_to,
     forgotten_name,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.readers.format import SkippedError
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import EmbedderSource
@@ -476,8 +475,7 @@ class MemoryWriter:
         on_damaged: Callable[[str, DamagedRunError], None] | None = None,
     ) -> Iterator[LearnReceipt]:
         """Read the stored runs *ids* again, as `rewrite_all` does; yield a receipt for each."""
-        ids = iter(ids)
-        while some := list(islice(ids, RUNS_AT_ONCE)):
+        for some in batched(ids, RUNS_AT_ONCE):
             yield from self._replaced(self._read_again(some, on_damaged)).values()
 
     def correct(self, raws: Mapping[str, RawTrajectory]) -> None:

@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from shlex import join
 from types import GeneratorType
@@ -88,7 +88,7 @@ from contextgraph.model import (
     is_withheld,
     new_context_id,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import CachedPart, no_fork, operation
@@ -909,7 +909,7 @@ class AgentMemory:
 
         rest = _readable(raws, self._admitted, on_error or _leave_out)
         with self.batch():
-            while some := list(islice(rest, RUNS_AT_ONCE)):
+            for some in batched(rest, RUNS_AT_ONCE):
                 yield from self._learned(some, source, on_error)
 
     @CachedPart
@@ -1261,9 +1261,8 @@ class AgentMemory:
         runs: dict[str, list[str]] = {name: [] for name in distrusted}
         shown = self.store.exposures.all()
         reports = Counter(exposure.source for exposure in shown if exposure.helped is not None)
-        ids = self.store.runs.ids()
-        for start in range(0, len(ids), _RUNS_AT_ONCE):
-            for run in self.store.runs.trajectories(ids[start : start + _RUNS_AT_ONCE]).values():
+        for some in batched(self.store.runs.ids(), _RUNS_AT_ONCE):
+            for run in self.store.runs.trajectories(some).values():
                 runs.setdefault(run.contributor, []).append(run.instance_id)
         return [
             KnownSource(

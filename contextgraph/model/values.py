@@ -1,6 +1,8 @@
-"""Changed copies of values: of Structs of msgspec, and of the few dataclasses at the boundary."""
+"""Changed copies of values, of Structs and of the few dataclasses at the boundary; batches."""
 
 import dataclasses
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
@@ -16,3 +18,10 @@ def replace(value: Value, /, **changes: Any) -> Value:
     copied: Any = structs.replace if isinstance(value, Struct) else dataclasses.replace
     changed: Value = copied(value, **changes)
     return changed
+
+
+def batched(values: Iterable[Value], size: int) -> Iterator[list[Value]]:
+    """Yield lists of *size* of *values*, as `itertools.batched` of Python 3.12 does."""
+    rest = iter(values)
+    while some := list(islice(rest, size)):
+        yield some

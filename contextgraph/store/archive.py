@@ -36,7 +36,7 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.model.codec import decoded, encoded, json_bytes
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.intake import MAX_DEPTH, lines, loads
@@ -436,7 +436,7 @@ class _Importer:
 
     def run(self, lines: Iterable[Line]) -> Imported:
         for kind, of_kind in groupby(lines, key=type):
-            for batch in _batches(of_kind, _IMPORT_BATCH):
+            for batch in batched(of_kind, _IMPORT_BATCH):
                 self._write(kind, batch)
         return self._done
 
@@ -493,11 +493,6 @@ class _Importer:
         edges = [edge for line in lines for edge in line.resolved]
         self._store.methodologies.put([line.methodology for line in lines], resolved=edges)
         self._done.methodologies += len(lines)
-
-
-def _batches(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
-    while batch := list(islice(items, size)):
-        yield batch
 
 
 def _known_as(run: Bundle, known: Mapping[str, Learned]) -> Bundle:

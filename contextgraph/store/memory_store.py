@@ -34,7 +34,7 @@ import orjson
 from contextgraph import model
 from contextgraph.errors import StoreError
 from contextgraph.model import dimensions_of, node_text, run_text
-from contextgraph.model.values import replace
+from contextgraph.model.values import batched, replace
 from contextgraph.store import rules, tables
 from contextgraph.store.port import (
     KEY,
@@ -437,8 +437,7 @@ class _Part:
 
     def _in_batches(self, work: _Erasing, keys: Iterable[str], size: int) -> int:
         """Return the sum of what *work* returns, in a transaction that erases *size* keys."""
-        named = sorted({*keys})
-        batches = (named[start : start + size] for start in range(0, len(named), size))
+        batches = batched(sorted({*keys}), size)
         return sum(self._port.write(partial(work, some=batch), erasing=True) for batch in batches)
 
     def _in_order(

@@ -26,6 +26,7 @@ from contextgraph.model import (
     dimensions_of,
     rounded_cosine,
 )
+from contextgraph.model.values import batched
 from contextgraph.store.neo4j import statements
 from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
 from contextgraph.store.neo4j.health import checks
@@ -406,7 +407,7 @@ class _Writing(_Reading):
 
     def _put(self, puts: Sequence[_Put]) -> None:
         """Put all rows, those of several statements in one round trip."""
-        batches = [[*_batches(put.rows, _ROWS_AT_ONCE)] for put in puts]
+        batches = [[*batched(put.rows, _ROWS_AT_ONCE)] for put in puts]
         # One text for each set of statements, also where some have no rows: the server plans it.
         text = "\nUNION ALL\n".join(put.text(place) for place, put in enumerate(puts))
         for turn in range(max(map(len, batches), default=0)):
@@ -419,7 +420,7 @@ class _Writing(_Reading):
 
     def _forget_relations(self, table: Table, known: Sequence[str]) -> None:
         """Delete the edges *known*, or the relations that these nodes have drawn and listed."""
-        for keys in _batches(known, _ROWS_AT_ONCE):
+        for keys in batched(known, _ROWS_AT_ONCE):
             if table.ends:
                 self._rows(statements.edges_deleted(table), keys=keys)
             if table.draws:
@@ -489,7 +490,7 @@ class _Writing(_Reading):
 
     def delete(self, table: Table, keys: Iterable[str]) -> int:
         gone: list[str] = []
-        for some in _batches(sorted({*keys}), _ROWS_AT_ONCE):
+        for some in batched(sorted({*keys}), _ROWS_AT_ONCE):
             gone += self._delete(table, some)
         if gone:
             self._note(table, gone)
@@ -514,7 +515,7 @@ class _Writing(_Reading):
             {"id": key, "vector": vector and vector.numbers().tolist()}
             for key, vector in sorted(vectors.items())
         ]
-        for some in _batches(given, _VECTORS_AT_ONCE):
+        for some in batched(given, _VECTORS_AT_ONCE):
             self._rows(statements.vectors_put(table), rows=some, space=space, property=property_)
 
     def _free_property(self, table: Table, space: str) -> str:
@@ -594,13 +595,6 @@ def _place(table: Table) -> tuple[bool, bool, bool]:
     makes a memory large first, values without a column, which are blobs, last.
     """
     return table.ends is not None, not table.is_sized, not table.columns
-
-
-Some = TypeVar("Some")
-
-
-def _batches(rows: Sequence[Some], size: int) -> Iterator[Sequence[Some]]:
-    return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def _texts(row: Row, column: str) -> Sequence[str]:
