@@ -97,7 +97,7 @@ class HookFiles:
 
     def waiting(self) -> Sequence[str]:
         """Return the queue files; more than one where learning was interrupted."""
-        return sorted(_files(self.folder, "queue"))
+        return sorted(_queues(self.folder))
 
     def take_queue(self) -> "Queue":
         """Return the transcripts that wait and are there.
@@ -136,10 +136,9 @@ class Queue(Struct, frozen=True):
             path.unlink(missing_ok=True)
 
 
-def _files(folder: str, beginning: str = "") -> Sequence[str]:
-    """The files of lines in *folder* whose names have this *beginning*."""
+def _queues(folder: str) -> Sequence[str]:
     names = os.listdir(folder) if os.path.isdir(folder) else ()
-    found = (name for name in names if name.startswith(beginning) and name.endswith(".jsonl"))
+    found = (name for name in names if name.startswith("queue") and name.endswith(".jsonl"))
     return [os.path.join(folder, name) for name in found]
 
 

@@ -278,19 +278,16 @@ class Common(Struct, frozen=True):
         title: str,
         columns: Sequence[str],
         rows: Iterable[Sequence[str]],
-        numeric: Iterable[str] = (),
-        *,
-        empty: str = "nothing found",
     ) -> None:
-        """Print *records* for programs, or else a table of *rows*, *empty* without any."""
+        """Print *records* for programs, or else a table of *rows*; "none" without any."""
         if self.as_json:
             for record in records:
                 emit(record)
             return
         shown = list(rows)
-        print_table(title, columns, shown, numeric)
+        print_table(title, columns, shown)
         if not shown:
-            print(empty)
+            print("none")
 
 
 class CommandFunction(Struct, frozen=True):

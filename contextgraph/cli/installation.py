@@ -452,7 +452,7 @@ def _list_trusted(common: Common) -> None:
     records += [{"folder": name, "trusted": True, "lessons": True} for name in lessons]
     listing = [(name, "yes" if same else "changed since") for name, same in trusted.items()]
     listing += [(name, "its lessons") for name in lessons]
-    common.answer_rows(records, "Trusted folders", ("folder", "trusted"), listing, empty="none")
+    common.answer_rows(records, "Trusted folders", ("folder", "trusted"), listing)
 
 
 def _trust_histories(
@@ -465,7 +465,7 @@ def _trust_histories(
         names = [*HISTORIES.contents()]
         records: list[dict[str, Json]] = [{"folder": name, "trusted": True} for name in names]
         rows = [(name,) for name in names]
-        common.answer_rows(records, "Trusted histories", ("folder",), rows, empty="none")
+        common.answer_rows(records, "Trusted histories", ("folder",), rows)
         return
     if revoke:
         for folder in folders:

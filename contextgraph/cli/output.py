@@ -225,17 +225,16 @@ class Progress:
     """A progress bar with what is done and the remaining time, on stderr, only on a terminal.
 
     *total* is called once, if at all; it has the unit of `advance` (bytes, runs), and 0 means
-    unknown. *beside_output*: it is not drawn where what is done is printed on the same terminal.
+    unknown.
     """
 
-    def __init__(self, total: Callable[[], int], *, beside_output: bool = False) -> None:
+    def __init__(self, total: Callable[[], int]) -> None:
         self._total = total
-        self._beside_output = beside_output
         self._bar: Bar | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty() and not (self._beside_output and sys.stdout.isatty()):
+        if sys.stderr.isatty():
             self._bar = _bar()
             self._task = self._bar.add_task("", total=self._total() or None)
             self._bar.start()

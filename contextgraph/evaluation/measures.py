@@ -427,12 +427,12 @@ def compare(
     first: Sequence[Moment], second: Sequence[Moment], seed: int = 0
 ) -> tuple[Contrast, ...]:
     """Return the contrast of the memory in two reports, in every measure of both."""
-    return _contrasts(first, OURS, second, OURS, seed)
+    return _contrasts(first, OURS, second, seed)
 
 
 def against(moments: Sequence[Moment], baseline: str, seed: int = 0) -> tuple[Contrast, ...]:
     """Return the contrast of the memory (second) with a *baseline* (first) in one report."""
-    return _contrasts(moments, baseline, moments, OURS, seed)
+    return _contrasts(moments, baseline, moments, seed)
 
 
 def estimate(by_instance: Mapping[str, Share], seed: int) -> Estimate | None:
@@ -477,23 +477,24 @@ def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> float:
 
 
 def _contrasts(
-    first: Sequence[Moment], method: str, second: Sequence[Moment], other: str, seed: int
+    first: Sequence[Moment], method: str, second: Sequence[Moment], seed: int
 ) -> tuple[Contrast, ...]:
+    """Return the contrast of the memory in *second* with *method* in *first*."""
     contrasts = []
     for name, (kind, k) in _COMPARED.items():
-        moments, two = _judged(first, kind, method), _judged(second, kind, other)
+        moments, two = _judged(first, kind, method), _judged(second, kind, OURS)
         keys = sorted(moments.keys() & two.keys())
         if not keys:
             continue
         pairs = [
             (
                 _within(moments[key].verdicts[method].rank, k),
-                _within(two[key].verdicts[other].rank, k),
+                _within(two[key].verdicts[OURS].rank, k),
             )
             for key in keys
         ]
         before = _shares((moments[key] for key in keys), method, _ranked(k))
-        after = _shares((two[key] for key in keys), other, _ranked(k))
+        after = _shares((two[key] for key in keys), OURS, _ranked(k))
         gap = difference({run: (before[run], after[run]) for run in before}, seed)
         contrasts.append(
             Contrast(

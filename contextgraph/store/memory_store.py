@@ -747,10 +747,8 @@ class RunStore(_Part):
         found = self._find(Question(tables.RUN, terms, ("-solved", "-seen_at"), _most(limit)))
         return [_run(text) for (text,) in found]
 
-    def listed(
-        self, wanted: model.RunFilter, limit: int, skip: int = 0
-    ) -> Sequence[model.Trajectory]:
-        """Return the runs that *wanted* admits, in its order, from the one after *skip* others."""
+    def listed(self, wanted: model.RunFilter, limit: int) -> Sequence[model.Trajectory]:
+        """Return the runs that *wanted* admits, in its order."""
         terms = _within(model.Scope(wanted.repo))
         if wanted.agent:
             terms.append(_equal("agent", wanted.agent))
@@ -758,9 +756,8 @@ class RunStore(_Part):
             terms.append(_equal("outcome", wanted.outcome.value))
         if wanted.since is not None:
             terms.append(Term("seen_at", Is.LEAST, wanted.since))
-        most = _most(min(ALL, skip + max(0, limit)))
-        question = Question(tables.RUN, terms, (_ORDERS[wanted.order],), most)
-        return [_run(text) for (text,) in self._find(question)[skip:]]
+        question = Question(tables.RUN, terms, (_ORDERS[wanted.order],), _most(limit))
+        return [_run(text) for (text,) in self._find(question)]
 
     @_of_one_state
     def sessions(
