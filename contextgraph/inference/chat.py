@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
 from contextgraph.knowledge.conflict import Relation, Verdict
-from contextgraph.model import HealthCheck, Usage
+from contextgraph.model import HealthCheck, Usage, price_of
 from contextgraph.model.values import replace
 from contextgraph.system.remote import (
     INTERACTIVE,
@@ -22,7 +22,7 @@ from contextgraph.system.remote import (
     UnusableAnswerError,
     UsageLog,
 )
-from contextgraph.text import count_tokens, regex
+from contextgraph.text import count_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,22 +33,8 @@ if TYPE_CHECKING:
 MAKER = "openai"
 _PROMPTS = Path(__file__).with_name("prompts")
 _TOKENS_PER_PRICE = 1_000_000
-_DATE = regex(r"-\d{4}-\d{2}-\d{2}$")
 _DECODER = JSONDecoder()
 _MAX_BRACES = 200  # of an answer that are tried as the beginning of an object
-
-# US dollars per million input and output tokens, as published in August 2025.
-_PRICES = {
-    "gpt-4o": (2.50, 10.00),
-    "gpt-4o-mini": (0.15, 0.60),
-    "gpt-4.1": (2.00, 8.00),
-    "gpt-4.1-mini": (0.40, 1.60),
-    "gpt-4.1-nano": (0.10, 0.40),
-    "gpt-5": (1.25, 10.00),
-    "gpt-5-mini": (0.25, 2.00),
-    "gpt-5-nano": (0.05, 0.40),
-    "o4-mini": (1.10, 4.40),
-}
 
 
 class Prices(Struct, frozen=True):
@@ -90,12 +76,11 @@ class ChatModel(Struct, frozen=True):
 
 def chat_model(name: str, given: Prices = _UNKNOWN) -> ChatModel:
     """Return the model *name*, at the prices *given* or else at the published ones."""
-    prompt, answer = _PRICES.get(_DATE.sub("", name), (None, None))
-    prices = Prices(
-        prompt if given.prompt is None else given.prompt,
-        answer if given.answer is None else given.answer,
-    )
-    return ChatModel(name, prices)
+    prompt, answer = given.prompt, given.answer
+    if known := price_of(name):
+        prompt = known.prompt if prompt is None else prompt
+        answer = known.answer if answer is None else answer
+    return ChatModel(name, Prices(prompt, answer))
 
 
 def model_in(summarizer: str) -> str | None:

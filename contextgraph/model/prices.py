@@ -5,9 +5,6 @@ from msgspec import Struct
 from contextgraph.model.trajectory import Spent
 from contextgraph.text import regex
 
-# When the table was compared with the price lists of the makers.
-PRICES_OF = "2025-12"
-
 _TOKENS_PER_PRICE = 1_000_000
 _DATE = regex(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 # Of a maker's cloud, or of a router: ``anthropic/…``, ``us.anthropic.…``
@@ -33,6 +30,7 @@ class Price(Struct, frozen=True):
         return total / _TOKENS_PER_PRICE
 
 
+# As published in December 2025.
 _PRICES = {
     "claude-opus-4-5": Price(5, 25, 0.5, 6.25),
     "claude-opus-4-1": Price(15, 75, 1.5, 18.75),

@@ -24,7 +24,6 @@ from contextgraph.trace import command_lines, passages_of, remedy_key
 TALLY_RUNS = 10
 # So many of the newest runs that met an error are among its relations.
 EXPLAINED_RUNS = 100
-CONTEXT_PREFIX = "ctx_"
 # Of each advice so many of the newest reported contexts count.
 REPORTS_USED = 100
 
