@@ -1,6 +1,6 @@
 """pi, and Oh My Pi: trees of messages in lines, one file for each session."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -11,16 +11,12 @@ from contextgraph.readers.conversation import (
     Bill,
     Call,
     Result,
-    Tree,
     Turn,
     UserMessage,
     block_turns,
-    each_row,
-    finished_run,
-    of_message,
+    lines_run,
     shown,
     time_in,
-    without,
 )
 from contextgraph.readers.format import (
     Kept,
@@ -57,32 +53,36 @@ def is_pi_line(value: object) -> bool:
 def pi_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
     """Yield the run of one session, without the requests of branches that were left."""
     agent = OMP if _OMP_FOLDER in PurePath(place.file).parts else PI
-    turns, tree, facts = list[Turn](), Tree(), {"agent": agent}
     above = dict[str, str]()  # what is no message -> the message that it follows
 
-    def take(row: Row) -> None:
+    def facts_of(row: Row) -> Mapping[str, str]:
+        facts = {"agent": agent, "model": loose_text(_message(row), "model")}
         if row.get("type") == "session":
-            facts.setdefault("session", text(row, "id"))
-            facts.setdefault("folder", text(row, "cwd"))
-        message = row_at(row, "message") if row.get("type") == "message" else {}
-        new = list(of_message(_turns(row, message), text(row, "id")))
-        if model := loose_text(message, "model"):
-            facts.setdefault("model", model)
-        turns.extend(new)
+            facts |= {"session": text(row, "id"), "folder": text(row, "cwd")}
+        return facts
+
+    def ids_of(row: Row) -> tuple[str, str]:
         id_, parent = text(row, "id"), text(row, "parentId")
         parent = above.get(parent, parent)
-        tree.add(id_, parent, new)
-        if not message:
+        if not _message(row):
             above[id_] = parent or id_
+        return id_, parent
 
-    yield from each_row(lines, take, f"{PI} line", place)
-    run = finished_run(PI, without(tree.rewound(), turns), facts, place)
     # A fork copies messages with their times, and begins later.
     first = lines[0] if lines and is_pi_line(lines[0]) else {}
-    yield replace(run, started_at=time_in(first) or run.started_at)
+    for run in lines_run(PI, _turns, facts_of, lines, place, ids_of=ids_of):
+        if isinstance(run, RawTrajectory):
+            yield replace(run, started_at=time_in(first) or run.started_at)
+        else:
+            yield run
 
 
-def _turns(row: Row, message: Row) -> Iterator[Turn]:
+def _message(row: Row) -> Row:
+    return row_at(row, "message") if row.get("type") == "message" else {}
+
+
+def _turns(row: Row) -> Iterator[Turn]:
+    message = _message(row)
     time = time_in(row) or time_in(message)
     match message.get("role"):
         case "user":
