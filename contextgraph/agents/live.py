@@ -40,7 +40,7 @@ from contextgraph.model.values import replace
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions
 from contextgraph.text.strings import joined_lines
-from contextgraph.trace.actions import command_use
+from contextgraph.trace.actions import command_in, command_use
 from contextgraph.trace.loops import STUCK_AFTER, is_alarming
 from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses
 from contextgraph.trace.run import StateTracker, state_at
@@ -65,7 +65,6 @@ _RULES_SHARE, _TRIGGER_SHARE, _STATE_SHARE = 0.4, 0.2, 0.15
 _ROUNDS_SHARE = 0.75
 _FILES_NAMED = 8
 _LINE_CHARS, _ERROR_CHARS = 160, 400
-_SHELL_ARGUMENTS = ("command", "cmd", "code")
 _EXIT_CODES = ("exit_code", "exit", "returncode")
 _FILE_KINDS = frozenset({ActionKind.VIEW, ActionKind.EDIT, ActionKind.CREATE})
 
@@ -177,11 +176,8 @@ class WorkingMemory:
 
 
 def _action_text(name: str, args: "Mapping[str, Json]") -> str:
-    command = next(
-        (args[argument] for argument in _SHELL_ARGUMENTS if isinstance(args.get(argument), str)),
-        None,
-    )
-    if isinstance(command, str):
+    command = command_in(args)
+    if command is not None:
         return command
     return f"{name} {json.dumps(dict(args), ensure_ascii=False)}" if args else name
 

@@ -63,9 +63,10 @@ from contextgraph.readers.format import (
     rows_at,
     text,
 )
-from contextgraph.readers.tool_calls import ToolCall, calls_in_script, command_line, json_arguments
+from contextgraph.readers.tool_calls import ToolCall, calls_in_script, json_arguments
 from contextgraph.system.intake import MAX_RUN_SIZE, loads, pieces, whole
 from contextgraph.text import may_be_fenced, regex
+from contextgraph.trace.actions import command_in
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
 # the model is spread over several lines, one block each.
@@ -872,8 +873,7 @@ def _codex_spent(usage: Row) -> Spent:
 
 def _command_of(call: ToolCall) -> str:
     """The command line that *call* runs; empty for a call of a tool that runs none."""
-    line = call.arguments.get("cmd") or call.arguments.get("command")
-    return command_line([*map(str, line)]) if isinstance(line, list) and line else str(line or "")
+    return command_in(call.arguments) or ""
 
 
 def _codex_words(message: Row) -> str:

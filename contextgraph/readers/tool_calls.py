@@ -12,7 +12,7 @@ from contextgraph.model import Action, Json
 from contextgraph.readers.format import Row, row_at, text
 from contextgraph.system.intake import loads
 from contextgraph.text import clean, regex
-from contextgraph.trace.actions import SHELL_TOOLS
+from contextgraph.trace.actions import SHELL_TOOLS, command_in
 from contextgraph.trace.steps import files_changed, files_created, files_deleted, lines_changed
 
 # One name for an argument that agents name differently; edits are read by these names.
@@ -29,7 +29,6 @@ _ARGUMENT_NAMES = {
     "new_source": "new_string",
 }
 _FIRST_ON_LINE = ("command", "path", "file_path", "notebook_path", "pattern", "query")
-_COMMANDS = ("command", "cmd", "script", "commands")
 _XML_CALL = regex(
     r"<function=(?P<name>[\w.-]+)>(?P<body>.*?)(?:</function>|(?=<function=)|\Z)", re.DOTALL
 )
@@ -186,7 +185,7 @@ def action_for(tool: str, arguments: Mapping[str, Json]) -> Action:
     arguments, with each text of several lines below it.
     """
     named = {_ARGUMENT_NAMES.get(name, name): value for name, value in arguments.items()}
-    command = _command(named) if tool.lower() in SHELL_TOOLS else None
+    command = command_in(named) if tool.lower() in SHELL_TOOLS else None
     if command is not None and not _PATCH_COMMAND.match(command):
         return Action(tool, clean(command).strip(), named)
     if command is not None:
@@ -228,23 +227,6 @@ def _plain(value: Json) -> str:
     import orjson
 
     return orjson.dumps(value).decode()
-
-
-def _command(arguments: Mapping[str, Json]) -> str | None:
-    for name in _COMMANDS:
-        value = arguments.get(name)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list) and value:
-            return command_line([str(word) for word in value])
-    return None
-
-
-def command_line(words: Sequence[str]) -> str:
-    """The line of an argument vector; of ``bash -lc LINE`` the line itself."""
-    if len(words) > 2 and words[0].endswith("sh") and words[1].startswith("-") and "c" in words[1]:
-        return words[2]
-    return words[0] if len(words) == 1 else shlex.join(words)
 
 
 def _edit_in(arguments: Mapping[str, Json]) -> dict[str, Json]:

@@ -3,6 +3,7 @@
 import json
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
@@ -58,6 +59,7 @@ KIND_OF_PROGRAM = {
 
 # The tools of agents, by name in lower case: shells, whose command is read as a shell line,
 # editors with a subcommand, and all others by the kind of what they do.
+_COMMAND_ARGUMENTS = ("command", "cmd", "code", "script", "commands")
 SHELL_TOOLS = frozenset(
     {"", "bash", "execute_bash", "run", "shell", "terminal", "sh", "exec", "local_shell"}
     | {"execute_command", "run_command", "run_terminal_cmd", "exec_command", "run_bash"}
@@ -477,7 +479,7 @@ def read_action(
     ):
         reading, where = _structured(tool, action), cwd
     else:
-        command = read_command_line(_command_line(tool, action))
+        command = read_command_line(typed_line(action))
         where = cwd if command.directory is None else _full_path(command.directory, cwd)
         targets = (*opened, *command.targets) if command.on_open_file else command.targets
         return ActionReading(
@@ -519,7 +521,7 @@ def canonical(action: Action, open_file: str | None = None) -> str:
         return f"edit {edit['file'] or open_file or ''} {edit[2]}:{edit[3]}\n{lines}"
     if action.arguments and action.tool.lower() not in SHELL_TOOLS:
         return f"{action.tool} {json.dumps(dict(action.arguments), sort_keys=True)}"
-    return " ".join(_command_line(action.tool.lower(), action).split())
+    return " ".join(typed_line(action).split())
 
 
 def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
@@ -546,19 +548,29 @@ def imported_names(text: str) -> frozenset[str]:
     return frozenset(imported - _COMMON_MODULES)
 
 
-def _command_line(tool: str, action: Action) -> str:
-    if not action.arguments or tool not in SHELL_TOOLS:
-        return action.text
-    for name in ("command", "cmd", "code"):
-        value = action.arguments.get(name)
+def command_in(arguments: Mapping[str, Json]) -> str | None:
+    """Return the shell line in the *arguments* of a call, a text or a list; None without one."""
+    for name in _COMMAND_ARGUMENTS:
+        value = arguments.get(name)
         if isinstance(value, str):
             return value
-        if isinstance(value, list):
-            argv = [word for word in value if isinstance(word, str)]
-            is_shell = len(argv) > 2 and argv[0].endswith("sh") and argv[1].startswith("-")
-            # Of ``bash -lc LINE`` the line itself.
-            return argv[2] if is_shell and "c" in argv[1] else " ".join(argv)
-    return action.text
+        if isinstance(value, list) and value:
+            return command_line([str(word) for word in value])
+    return None
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Return the line of an argument vector; of ``bash -lc LINE`` the line itself."""
+    if len(words) > 2 and words[0].endswith("sh") and words[1].startswith("-") and "c" in words[1]:
+        return words[2]
+    return words[0] if len(words) == 1 else shlex.join(words)
+
+
+def typed_line(action: Action) -> str:
+    """Return the line that *action* gives to a shell; the text of any other action."""
+    is_shell = action.arguments and action.tool.lower() in SHELL_TOOLS
+    line = command_in(action.arguments) if is_shell else None
+    return action.text if line is None else line
 
 
 def _window_edit(edit: re.Match[str], open_file: str | None) -> ActionReading:
