@@ -27,7 +27,7 @@ from contextgraph.trace.actions import (
     repository_path,
     shell_line,
 )
-from contextgraph.trace.shell import line_parts, what_ran
+from contextgraph.trace.shell import commands_in, line_parts, what_ran
 from contextgraph.trace.signature import error_at
 
 if TYPE_CHECKING:
@@ -591,7 +591,6 @@ SILENCE = "Your command ran successfully and did not produce any output."
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 # What a search answers that has too many hits to show any.
 _TOO_MANY = "Please narrow your search"
-_INSTALLS = regex(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _HELP = regex(r"\s(?:-h|--help)\b")
 
 # A corrected attempt follows soon after; the same command much later serves another end.
@@ -788,7 +787,8 @@ def _same_install(failed: StepTrace, later: StepTrace) -> bool:
 
 def is_installing(command: str) -> bool:
     """True for a package manager's command that installs, rather than lists."""
-    return _INSTALLS.search(command[:200]) is not None
+    some = commands_in(command[:200])
+    return any(one.installs or "setup.py" in one.text for one in some)
 
 
 def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
