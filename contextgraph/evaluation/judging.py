@@ -1,6 +1,5 @@
 """Judges a memory by a recorded run, and by what people judged or linked."""
 
-import gzip
 import posixpath
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,8 +37,10 @@ from contextgraph.evaluation.baselines import (
 from contextgraph.evaluation.measures import estimate, summed
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory.agent_memory import AgentMemory
+from contextgraph.model.codec import from_bytes
 from contextgraph.model.values import replace
 from contextgraph.readers.conversation import time_in
+from contextgraph.system.intake import lines
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,
@@ -375,13 +376,12 @@ def read_related(
     linked past tasks); the first two may be compressed (``.gz``). Raises `ReadError`.
     """
     links = _links(folder / _LINKS)
-    queries = map(_fix, _rows(folder, _QUERIES))
     linked = [
         (query, frozenset(links[query.instance_id]))
-        for query in queries
+        for query in _fixes(folder, _QUERIES)
         if query.instance_id in links
     ]
-    return map(_fix, _rows(folder, _PAST)), linked
+    return _fixes(folder, _PAST), linked
 
 
 def _judged(
@@ -432,38 +432,37 @@ def _baselines(
     }
 
 
-def _fix(row: Mapping[str, str]) -> model.RawTrajectory:
-    return model.RawTrajectory(
-        source_format="related",
-        instance_id=row["instance_id"],
-        repo=row["repo"],
-        task=row["problem_statement"],
-        patch=row.get("patch"),
-        outcome=model.Outcome.SOLVED,
-        started_at=time_in(row, "created_at"),
-    )
+class _Fix(Struct, frozen=True):
+    """A task that was solved, as a row of a file."""
+
+    instance_id: str
+    repo: str
+    problem_statement: str
+    patch: str | None = None
+    created_at: str | float | None = None
+
+    def run(self) -> model.RawTrajectory:
+        """Return it as a run without steps."""
+        return model.RawTrajectory(
+            source_format="related",
+            instance_id=self.instance_id,
+            repo=self.repo,
+            task=self.problem_statement,
+            patch=self.patch,
+            outcome=model.Outcome.SOLVED,
+            started_at=time_in({"created_at": self.created_at}, "created_at"),
+        )
 
 
-def _rows(folder: Path, name: str) -> Iterator[Mapping[str, str]]:
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.is_file():
-            packed = path.read_bytes()
-            lines = gzip.decompress(packed) if path.suffix == ".gz" else packed
-            for number, line in enumerate(lines.splitlines(), start=1):
-                yield _row(line, path, number)
-            return
-    raise ReadError(str(folder), "", f"has neither {name} nor {name}.gz")
-
-
-def _row(line: bytes, path: Path, number: int) -> Mapping[str, str]:
-    try:
-        row: Any = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise ReadError(str(path), f"line {number}", str(error)) from error
-    for key in ("instance_id", "repo", "problem_statement"):
-        if not isinstance(row, dict) or not isinstance(row.get(key), str):
-            raise ReadError(str(path), f"line {number}", f"has no text {key!r}")
-    return {key: str(value) for key, value in row.items()}
+def _fixes(folder: Path, name: str) -> Iterator[model.RawTrajectory]:
+    path = next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+    if path is None:
+        raise ReadError(str(folder), "", f"has neither {name} nor {name}.gz")
+    for number, line in enumerate(lines(path), start=1):
+        try:
+            yield from_bytes(_Fix, line).run()
+        except ReadError as error:
+            raise ReadError(str(path), f"line {number}", error.reason) from error
 
 
 def _links(path: Path) -> Mapping[str, Sequence[str]]:
