@@ -93,15 +93,21 @@ def time_option(help_text: str, default: str = "") -> Marker:
 
 
 def time_of(text: str) -> datetime:
-    """Return the time that *text* names, or that is so long ago: 12h, 7d, 4w."""
+    """Return the time that *text* names, as last month, or that is so long ago: 12h, 7d, 4w."""
+    now = datetime.now(UTC)
     if period := _PERIOD.fullmatch(text):
-        return datetime.now(UTC) - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
+        return now - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
     try:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
+        from contextgraph.knowledge.asked import period_in
+
+        rest, named = period_in(text, now)
+        if named.since and not rest.strip():
+            return named.since
         raise click.BadParameter(
-            f"{text!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00, "
+            f"{text!r} is not a time such as yesterday, 2026-01-31 or 2026-01-31T12:00:00, "
             "nor a period such as 12h, 7d or 4w"
         ) from error
 

@@ -850,7 +850,8 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
         try:
             learning.learn([str(file) for file in newest])
         except KeyboardInterrupt:
-            warn("the rest is learned when you run this again")
+            with common.open() as memory:  # what is learned is shown next
+                memory.consolidate()
 
 
 def _time_of(file: Path) -> float:

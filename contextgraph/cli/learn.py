@@ -730,7 +730,7 @@ class _Results:
 
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is KeyboardInterrupt:
-            stored = number_of(self.counts.total(), "trajectory")
+            stored = number_of(self.counts.total(), "run")
             warn(f"interrupted; {stored} stored, repeat the command to continue")
         self._summarize()
 

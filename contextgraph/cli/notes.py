@@ -22,7 +22,7 @@ from contextgraph.cli.commands import (
     described,
     option,
 )
-from contextgraph.cli.output import FAILED, emit, line_width, print_text, warn
+from contextgraph.cli.output import FAILED, emit, line_width, print_command, print_text, warn
 from contextgraph.model import LIKELY, RunFilter, SessionFilter, Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
@@ -187,14 +187,15 @@ def _in_terminal(common: Common) -> bool:
 
 
 def _asked(count: int) -> int | None:
-    """Ask which of *count* results to open; None for none."""
-    choice: int = click.prompt(
+    """Ask which of *count* results to open; None for an answer that is no number."""
+    numbers = click.IntRange(1, count)
+    choice: int | None = click.prompt(
         f"Open (1 to {count}; Enter: none)",
-        default=0,
+        default="",
         show_default=False,
-        type=click.IntRange(0, count),
+        value_proc=lambda text: numbers(text) if text.isdecimal() else None,
     )
-    return choice or None
+    return choice
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -262,7 +263,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         The memory is closed before.
         """
         if self.program:
-            print_text((self.command, "dim"))
+            print_command("", self.command)
             sys.stdout.flush()
             os.chdir(self.folder)
             os.execvp(self.program[0], self.program)

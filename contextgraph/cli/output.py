@@ -163,7 +163,7 @@ def print_text(*parts: str | tuple[str, str], indent: int = 0) -> None:
 
 def print_command(label: str, command: str) -> None:
     """Print a *label* and a *command* on one line, however long: a command is copied whole."""
-    line = neutral(f"  {label} {command}")
+    line = neutral(f"  {label} {command}" if label else command)
     if sys.stdout.isatty():
         console().print(styled((line, "dim")), soft_wrap=True)
     else:

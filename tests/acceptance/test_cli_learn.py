@@ -232,7 +232,7 @@ def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(
     stored = orjson.loads(last)["summary"]["created"]
     (stats,) = contextgraph("stats", "--store", store, "--json").records
     assert process.returncode == 130
-    assert f"interrupted; {stored} trajectories stored".encode() in err
+    assert f"interrupted; {stored} runs stored".encode() in err
     assert stats["counts"]["outcomes"]["unknown"] == stored
 
 

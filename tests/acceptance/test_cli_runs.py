@@ -59,6 +59,8 @@ def test_sessions_are_listed_newest_first(store: Path) -> None:
         (("--until", "2026-03-02T02:00:00+02:00"), 1),
         (("--agent", "ann", "--since", "2026-03-02"), 1),
         (("--since", "9999w"), 3),
+        (("--until", "yesterday"), 3),
+        (("--until", "last year"), 0),
         (("--until", "9999w"), 0),
     ],
 )

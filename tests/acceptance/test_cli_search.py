@@ -58,6 +58,16 @@ def test_a_session_that_its_client_keeps_goes_on_in_its_folder(home: Path) -> No
     shown = in_terminal("search", ASKED, "--store", store, answer="1\n")
     assert "Open (1 to 1; Enter: none)" in shown
     assert (home / "called").read_text() == f"{home}/shop|--resume {SESSION}\n"
+    opened = in_terminal("search", ASKED, "--open", "--store", store, COLUMNS="40")
+    assert command in opened  # to be copied
+
+
+def test_an_answer_that_is_no_number_opens_nothing(home: Path) -> None:
+    store = learned(home, home / ".claude" / "projects" / "shop")
+    shown = in_terminal("search", ASKED, "--store", store, answer="q\n")
+    assert ("Error" in shown, (home / "called").exists()) == (False, False)
+    again = in_terminal("search", ASKED, "--store", store, answer="9\n\n")
+    assert "9 is not in the range 1<=x<=1" in again
 
 
 @pytest.mark.parametrize("missing", ["file", "client", "folder"])

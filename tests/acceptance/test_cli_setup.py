@@ -3,7 +3,9 @@
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from contextgraph import AgentMemory
 from contextgraph.agents.install import AGENTS
 from contextgraph.config import data_folder, load_settings
 from contextgraph.knowledge.lessons import NewLesson
-from contextgraph.model import LessonFacts, LessonKind, Origin, Quotation
+from contextgraph.model import LearnReceipt, LessonFacts, LessonKind, Origin, Quotation
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NOON, recovering_run
 
@@ -185,6 +187,24 @@ def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
     (left,) = [line for line in done.err.splitlines() if "left out" in line]
     assert "1 left out (1 damaged)" in left
     assert "broken.jsonl" not in done.err
+
+
+def test_after_an_interrupt_setup_shows_and_consolidates_what_it_learned(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn_many = AgentMemory.learn_many
+
+    def interrupted(memory: AgentMemory, *runs: Any, **options: Any) -> Iterator[LearnReceipt]:
+        yield next(learn_many(memory, *runs, **options))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(AgentMemory, "learn_many", interrupted)
+        done = contextgraph("setup", "--yes", "--no-agents")
+    assert (done.code, "interrupted; 1 run stored" in done.err) == (0, True)
+    assert "2 sessions" in done.out
+    with AgentMemory.open(load_settings().address) as memory:
+        assert memory.store.admin.unconsolidated().trajectories == 0
 
 
 def test_the_card_never_cuts_a_decision(home: Path) -> None:
