@@ -297,7 +297,9 @@ def _deja(folder: Path) -> _Measure:
     command = [go, "install", "github.com/vshulcz/deja-vu/cmd/deja@latest"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     said = done.stderr.strip().splitlines()[-1:] if done.returncode else []
-    raise NotRunError(f"go install: {said[0].strip().rstrip('.')}" if said else "it has no driver yet")
+    raise NotRunError(
+        f"go install: {said[0].strip().rstrip('.')}" if said else "it has no driver yet"
+    )
 
 
 def _python_of(version_: str) -> str:

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from contextgraph.config import LESSONS_FOLDER
 from contextgraph.knowledge.entries import Entry, entry_in, name_of, written
-from contextgraph.model import About, LessonKind, LessonStatus, Quotation
+from contextgraph.model import LESSONS_FOLDER, About, LessonKind, LessonStatus, Quotation
 from contextgraph.model.values import replace
 
 _WORDS = """export batch rows partner invoice total rounding width column header footer retry queue

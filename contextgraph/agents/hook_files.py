@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from contextgraph.config import LESSONS, LESSONS_FOLDER
+from contextgraph.config import LESSONS
+from contextgraph.model import LESSONS_FOLDER
 from contextgraph.system.processes import append, private
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import mask_secrets

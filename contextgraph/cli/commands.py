@@ -35,6 +35,7 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import (
     ENV_PREFIX,
+    LESSONS,
     NUMBERS,
     OFFERED,
     Offered,
@@ -43,7 +44,7 @@ from contextgraph.config import (
     load_settings,
     settings_in_force,
 )
-from contextgraph.errors import ContextGraphError, StoreUnavailableError
+from contextgraph.errors import ContextGraphError, MemoryNotFoundError, StoreUnavailableError
 from contextgraph.model.values import replace
 from contextgraph.text import neutral, regex
 
@@ -347,6 +348,7 @@ def common_options(
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 INTERRUPTED = 130
+UNREAD = "the lessons of {0} are not read before: contextgraph trust {0}"
 _OF_PATHS = ("exists", "file_okay", "dir_okay")
 
 
@@ -378,9 +380,21 @@ def run(arguments: Sequence[str]) -> int:
         return STORE_UNAVAILABLE
     except ContextGraphError as error:
         warn(str(error))
+        if isinstance(error, MemoryNotFoundError):
+            report_unread(Path.cwd())
         return FAILED
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else FAILED
+
+
+def report_unread(folder: Path) -> None:
+    """Print why the lessons in files around *folder* are not known, unless they are, or none."""
+    from contextgraph.knowledge.entries import entries_in
+    from contextgraph.knowledge.team import root_of
+
+    root = root_of(folder)
+    if not LESSONS.has(root) and entries_in(root).listed:
+        warn(UNREAD.format(root))
 
 
 class Described(click.Argument):

@@ -36,7 +36,6 @@ from contextgraph.cli.team import learn_team, taken_line
 from contextgraph.config import (
     HISTORIES,
     LESSONS,
-    LESSONS_FOLDER,
     SETTINGS_FILE,
     TRUSTED_SETTINGS,
     ProjectFile,
@@ -50,7 +49,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.knowledge.entries import entries_in
-from contextgraph.model import HealthCheck, LessonStatus, Origin, is_subagent
+from contextgraph.model import LESSONS_FOLDER, HealthCheck, LessonStatus, Origin, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import start_detached

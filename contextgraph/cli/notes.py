@@ -21,6 +21,7 @@ from contextgraph.cli.commands import (
     common_options,
     described,
     option,
+    report_unread,
 )
 from contextgraph.cli.output import FAILED, emit, line_width, print_command, print_text, warn
 from contextgraph.model import LIKELY, RunFilter, SessionFilter, Strategy
@@ -94,6 +95,8 @@ def search(
             is_known = any(hit.repo for hit in found)
             if unknown := "" if is_known else _unknown(memory, repo or "", agent, file):
                 warn(unknown)
+            if not found:
+                report_unread(Path.cwd())
             one = _picked(common, memory, question, found, open_number)
         else:
             from contextgraph.cli.screen import chosen

@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from contextgraph.cli.commands import Common, argument, common_options, described, flag, option
+from contextgraph.cli.commands import (
+    UNREAD,
+    Common,
+    argument,
+    common_options,
+    described,
+    flag,
+    option,
+)
 from contextgraph.cli.output import DONE, PARTLY_DONE, emit, fail, print_text, warn
-from contextgraph.config import LESSONS, LESSONS_FOLDER
-from contextgraph.model import LessonStatus
+from contextgraph.config import LESSONS
+from contextgraph.model import LESSONS_FOLDER, LessonStatus
 from contextgraph.service.records import record_of
 from contextgraph.text import number_of, one_line
 
@@ -166,7 +174,7 @@ def _propose(
 def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> None:
 
     if not LESSONS.has(root):
-        fail(f"the lessons of {root} are not read before: contextgraph trust {root}")
+        fail(UNREAD.format(root))
     taken = None if dry_run else learn_team(common, Path(root))
     if not dry_run:
         common.exported(Path(root), "lessons")
@@ -217,7 +225,7 @@ def _show(common: Common, root: str, entries: "Entries") -> None:
     there = number_of(len(entries.listed), "lesson")
     print_text((f"{LESSONS_FOLDER}: {there}, {'trusted' if is_trusted else 'not trusted'}", "bold"))
     if entries.listed and not is_trusted:
-        print_text((f"agents are shown none of them before: contextgraph trust {root}", "dim"))
+        print_text((UNREAD.format(root), "dim"))
     for title, listed in (
         ("in other words here", [(entry.text, entry.path) for entry, _ in status.changed]),
         ("not in the memory", [(entry.text, entry.path) for entry in status.new]),

@@ -16,7 +16,6 @@ from contextgraph.knowledge.distil import list_in
 from contextgraph.knowledge.entries import Question
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.recall import waits
-from contextgraph.knowledge.team import is_of_team
 from contextgraph.model import Action, Lesson, LessonStatus, Note, RawTrajectory, RunFilter, Step
 from contextgraph.model.values import replace
 from contextgraph.readers.tool_calls import edits_of
@@ -228,7 +227,7 @@ class Checker:
         """
         found = self._lessons.for_request(question, repo=self._repo)
         notes = (one.note for one in found if not waits(one.note))
-        shown = (note.content for note in notes if not note.contributor or is_of_team(note))
+        shown = (note.content for note in notes if not note.contributor or note.is_of_team)
         return [text for text in shown if not gives_instructions(text)][:_ANSWERS]
 
     def questions(self, saved: Sequence[Question]) -> Iterator[Finding]:

@@ -16,10 +16,9 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from contextgraph.config import LESSONS_FOLDER
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.notes import MAX_NOTE
-from contextgraph.model import About, LessonKind, LessonStatus, Origin, Quotation
+from contextgraph.model import LESSONS_FOLDER, About, LessonKind, LessonStatus, Origin, Quotation
 from contextgraph.system.intake import content, leaves
 from contextgraph.text import regex, words
 

@@ -223,7 +223,8 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     content, context = (" ".join(text.split()) for text in (note.content, note.summary))
     is_agreed = note.speaker != "user"
     # What an agent said and a person confirmed needs no context: that is "yes".
-    by = f" by {note.contributor}" if note.contributor else ""
+    source = "the team" if note.is_of_team else note.contributor
+    by = f" by {source}" if source else ""
     of = "that is" if is_agreed else "asked" if context.endswith("?") else "on"
     is_said = facts.origin is Origin.SAID
     is_short = len(content) < _UNCLEAR and note.speaker == "user" and is_said

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from contextgraph.config import LESSONS_FOLDER
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.entries import Entries, Entry, name_of, written
 from contextgraph.knowledge.lessons import (
@@ -22,6 +21,7 @@ from contextgraph.knowledge.lessons import (
 from contextgraph.knowledge.notes import Notes, repo_name, with_evidence
 from contextgraph.model import (
     CLONE,
+    LESSONS_FOLDER,
     About,
     Lesson,
     LessonFacts,
@@ -65,11 +65,6 @@ class TeamStatus(Struct, frozen=True):
     own: tuple[Lesson, ...]
 
 
-def is_of_team(note: Note) -> bool:
-    """Return whether *note* was taken over from a file of a repository."""
-    return note.contributor.startswith(CLONE) and note.locator.startswith(f"{LESSONS_FOLDER}/")
-
-
 def root_of(folder: str | os.PathLike[str]) -> str:
     """Return the top of the working tree around *folder*; *folder* itself where there is none."""
     found = GitFolder.around(os.fspath(folder))
@@ -84,9 +79,7 @@ def take_over(notes: Notes, store: NoteStore, root: str, repo: str, entries: Ent
     """
     repo, contributor = repo_name(repo), f"{CLONE}{clone_name(root)}"
     held = [note for note in store.all() if note.lesson and note.repo == repo]
-    before = {
-        note.id: note for note in held if is_of_team(note) and note.contributor == contributor
-    }
+    before = {note.id: note for note in held if note.is_of_team and note.contributor == contributor}
     own = {note.id: note for note in held if not note.contributor}
     ids = {note.id for note in held}  # of decision records, too
     known = {_words(note.content) for note in own.values()}

@@ -6,6 +6,9 @@ from msgspec import Struct
 
 from contextgraph.model.step import Time
 
+# Where a repository has lessons as files.
+LESSONS_FOLDER = ".contextgraph/lessons"
+
 
 class LessonKind(StrEnum):
     """Kinds of lesson.

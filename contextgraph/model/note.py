@@ -6,8 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from contextgraph.model.lesson import LessonFacts
+from contextgraph.model.lesson import LESSONS_FOLDER, LessonFacts
 from contextgraph.model.step import Time
+from contextgraph.model.trajectory import CLONE
 
 
 class NoteKind(StrEnum):
@@ -145,6 +146,12 @@ class Note(Struct, frozen=True, omit_defaults=True):
         if self.lesson is not None:
             return rest.rpartition(":")[0]
         return rest if kind == "agent" else ""
+
+    @property
+    def is_of_team(self) -> bool:
+        """True for a lesson from a file of its repository, which the user trusts."""
+        is_of_file = self.locator.startswith(f"{LESSONS_FOLDER}/")
+        return is_of_file and self.contributor.startswith(CLONE)
 
     @property
     def session(self) -> str:

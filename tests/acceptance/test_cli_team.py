@@ -12,9 +12,10 @@ import pytest
 
 from benchmarks.merges import merges
 from contextgraph import AgentMemory
-from contextgraph.config import LESSONS, LESSONS_FOLDER
+from contextgraph.config import LESSONS
 from contextgraph.knowledge import NewLesson
 from contextgraph.model import (
+    LESSONS_FOLDER,
     About,
     Action,
     LessonFacts,
@@ -243,12 +244,32 @@ def test_a_clone_is_read_only_where_it_is_trusted(second: Path, tmp_path: Path) 
     assert trusted["lessons"]["added"] == 2
     text = shown(store, asked)
     assert BATCH in text
-    assert SOURCE in text
+    assert "by the team: " in text
+    assert SOURCE not in text
     with AgentMemory.open(store) as memory:
         assert RULE in memory.live(repo=SHOP, task="").start()
         assert memory.live(repo="acme/other", task="").prompt(asked) is None
     contextgraph("trust", second, "--revoke", "--store", store)
     assert shown(store, asked) == ""
+
+
+def test_a_search_says_why_the_lessons_of_a_clone_are_not_found(
+    second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, why = tmp_path / "second.db", f"not read before: contextgraph trust {second}"
+    search = ("search", "How many rows has an export batch?", "--store", store)
+    assert why in contextgraph(*search).err  # there is no memory
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("claude-code", "one", "acme/other", "Greet them", ()))
+    found = contextgraph(*search, "--repo", SHOP)
+    assert why in found.err
+    monkeypatch.chdir(tmp_path)
+    assert "trust" not in contextgraph(*search, "--repo", SHOP).err
+    monkeypatch.chdir(second)
+    contextgraph("trust", second, "--yes", "--store", store)
+    found = contextgraph(*search)
+    assert BATCH in found.out
+    assert "trust" not in found.err
 
 
 def test_a_sentence_that_nobody_reviewed_is_not_said_at_every_start_of_a_clone(
