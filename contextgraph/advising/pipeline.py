@@ -488,7 +488,8 @@ def settle(
         context = without_shown(context, already_shown)
     steps: list[Step] = [_New({*already_shown}), Room(context.id, limit)]
     if unasked:
-        steps.insert(0, _sure)
+        has_own = any(one.silence is None and "" in one.why.sources for one in remedies)
+        steps.insert(0, partial(_sure, has_own))
     if withheld:
         steps.append(_by_chance)
     return replace(context, remedies=tuple(passed(remedies, *steps)))
@@ -576,7 +577,10 @@ def _worded(remedy: Remedy) -> Remedy | Silence:
     return Silence(PipelineStep.FRESH, reason) if reason else remedy
 
 
-def _sure(remedy: Remedy) -> Remedy | Silence:
+def _sure(has_own: bool, remedy: Remedy) -> Remedy | Silence:
+    """Silence what is not sure, and what one source says where the owner *has_own* experience."""
+    if has_own and not remedy.why.is_active and "" not in remedy.why.sources:
+        return Silence(PipelineStep.SURE, "nobody asked, and one source alone says so")
     if remedy.probability < SURE:
         reason = f"nobody asked, and it is less probable than {SURE:.1f}"
         return Silence(PipelineStep.SURE, reason)

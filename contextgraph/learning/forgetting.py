@@ -93,9 +93,9 @@ class Forgetting:
             self._notes.forget(notes)
         return runs.forget(known)
 
-    def learn_again(self, runs: Iterable[RawTrajectory]) -> None:
-        """Let the sessions of *runs* be learned that were forgotten."""
-        names = {name for run in runs for name in self._writer.forgotten_names(run)}
+    def learn_again(self, runs: Iterable[RawTrajectory], source: str = "") -> None:
+        """Let the sessions of *runs*, supplied by *source*, be learned that were forgotten."""
+        names = {name for run in runs for name in self._writer.forgotten_names(run, source)}
         self._decide(self._store.exposures.forgotten(names), is_forgotten=False)
 
     def _decide(self, names: Collection[str], *, is_forgotten: bool) -> None:

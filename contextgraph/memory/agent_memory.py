@@ -1221,9 +1221,9 @@ class AgentMemory:
         self._exports.rewrite(self._is_drawn)
         return removed
 
-    def learn_again(self, runs: Iterable[RawTrajectory]) -> None:
-        """Let the sessions of *runs* be learned where they were forgotten."""
-        self._parts.forgetting.learn_again(runs)
+    def learn_again(self, runs: Iterable[RawTrajectory], source: str = "") -> None:
+        """Let the sessions of *runs*, by *source*, be learned where they were forgotten."""
+        self._parts.forgetting.learn_again(runs, source)
 
     def _is_drawn(self, export: "Export") -> bool:
         """Write the graph of *export* again; returns False where it is none."""

@@ -58,6 +58,24 @@ def _is_honest(context: MemoryContext) -> bool:
     return context.ranked[0].actions[0].pattern.kind is RemedyKind.SET_ENV
 
 
+@pytest.mark.parametrize("others", [4, 9])
+def test_at_an_error_one_source_does_not_speak_where_the_owner_has_a_remedy(
+    memory: AgentMemory, others: int
+) -> None:
+    """Nor does it by weight of runs; who asks is shown both, the owner's first."""
+    _learn(memory, EVIL, *["eve"] * others, first=11)
+    assert "from one source (eve)" in _at_error(memory)
+    _learn(memory, HONEST, "")
+    assert "eve" not in _at_error(memory)
+    assert _is_honest(memory.query(STATE))
+
+
+def _at_error(memory: AgentMemory) -> str:
+    """What a run is told at the error."""
+    with memory.live(repo="acme/shop", instance_id="acme__shop-99", task="x") as live:
+        return live.observe("python reproduce.py", NO_MODULE, exit_code=1) or ""
+
+
 @pytest.mark.parametrize("honest", [("", "", ""), ("ci", "ann", "bob"), ("", "ci", "ci")])
 def test_five_runs_of_one_source_do_not_displace_three_of_others(
     memory: AgentMemory, honest: tuple[str, ...]
@@ -200,6 +218,7 @@ def test_each_source_has_a_copy_of_its_own_with_the_outcome_that_it_says(
     held = memory.holdings(sources=["eve"])
     assert memory.forget(sources=["eve"]) == len(held.runs) == 1
     assert outcomes(memory) == {"ann": Outcome.SOLVED}
+    memory.learn_again([run], "eve")
     memory.learn(replace(run, outcome=Outcome.FAILED), source="eve")
     assert [*memory.writer.rewrite_all()]
     assert outcomes(memory) == {"eve": Outcome.FAILED, "ann": Outcome.SOLVED}
