@@ -49,7 +49,7 @@ from contextgraph.knowledge.ranking import (
     similarities,
 )
 from contextgraph.knowledge.recall import needs_a_person, stem_counts, superseded_in, waits
-from contextgraph.knowledge.sentences import LEAST, SURE, holds_always, speaks_of_absence
+from contextgraph.knowledge.sentences import LEAST, holds_always, speaks_of_absence
 from contextgraph.knowledge.written import gone_names, history_of, is_read_at_start, written_in
 from contextgraph.model import (
     CLONE,
@@ -489,9 +489,7 @@ class Lessons:
         """
         words, is_asked = request_words(request), asks_what_is_known(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
-        notes = {
-            note.id: note for note in proposed if _is_seen(note, as_of) and not needs_a_person(note)
-        }
+        notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
         ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()})
         chosen = self._successors(ranked, notes, as_of)
         of_source: dict[str, list[tuple[Note, Close]]] = {}
@@ -522,10 +520,10 @@ class Lessons:
 
         A successor that was not proposed is added to *notes*.
         """
-        superseded = superseded_in(self._store, notes, as_of)
+        superseded = self._superseded(notes, as_of)
         while new := {*superseded.values()} - notes.keys():
             notes |= self._store.get([*new])
-            superseded |= superseded_in(self._store, new, as_of)
+            superseded |= self._superseded(new, as_of)
         said = _said_again(notes.values())
         chosen: dict[str, Close] = {}
         for close in ranked:
@@ -549,7 +547,7 @@ class Lessons:
             seen.add(run)
             of_run = self._sessions([run], as_of).get(run, [])
             said = {n.id: n for n in of_run if _is_said(n) and not needs_a_person(n)}
-            superseded = superseded_in(self._store, said, as_of)
+            superseded = self._superseded(said, as_of)
             said = {id_: note for id_, note in said.items() if id_ not in superseded}
             later = self._store.get([*{*superseded.values()}]).values()
             amending = [note for note in later if _is_said(note) and _session_of(note) not in seen]
@@ -562,6 +560,10 @@ class Lessons:
         is_talk = is_amended or is_recap
         return [said[quote.id] for quote in rated(words, quotes)] if is_talk else []
 
+    def _superseded(self, ids: Collection[str], as_of: datetime | None) -> dict[str, str]:
+        """The successors of the lessons *ids*, by id, where a request may be shown both."""
+        return superseded_in(self._store, ids, as_of, may_be_shown=_may_be_quoted)
+
     def naming(
         self,
         names: Collection[str],
@@ -572,8 +574,8 @@ class Lessons:
     ) -> tuple[Recollection, ...]:
         """Return lessons about one of the files or symbols *names*, the newest of a source first.
 
-        With the text that is *written* into these files only what bears on it; of a symbol in it
-        only what a reader surely wants, and what rules out one of the names.
+        With the text that is *written* into these files only what bears on it, and what rules out
+        one of the names.
         """
         wanted = {_last_part(name) for name in names}
         words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
@@ -584,11 +586,7 @@ class Lessons:
         if written is not None:
             put_in = {*stems(written)}
             about = {
-                name: [
-                    note
-                    for note in said
-                    if bears_on(note, name, put_in) and ("." in name or _wanted(note) >= SURE)
-                ]
+                name: [note for note in said if bears_on(note, name, put_in)]
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }
@@ -1079,6 +1077,8 @@ def _may_be_quoted(note: Note) -> bool:
     facts = note.lesson
     if facts is None or not waits(note):
         return True
+    if needs_a_person(note):
+        return False
     said = facts.evidence[0]
     is_statement = said.quote == note.content and not said.context and "?" not in note.content
     return _is_said(note) and said.speaker == "user" and is_statement

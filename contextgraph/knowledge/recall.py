@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
@@ -320,19 +320,28 @@ def _names_host(text: str) -> bool:
     )
 
 
+def stands(note: Note) -> bool:
+    """Return whether agents may be shown *note* before any further review."""
+    return not waits(note)
+
+
 def superseded_in(
-    store: NoteStore, ids: Collection[str], as_of: datetime | None = None
+    store: NoteStore,
+    ids: Collection[str],
+    as_of: datetime | None = None,
+    *,
+    may_be_shown: Callable[[Note], bool] = stands,
 ) -> dict[str, str]:
     """Return by id the successors of the notes *ids* that were superseded by *as_of*.
 
-    It is read from the links of what superseded it, so that it ends when that is deleted. What
-    waits takes no place: agents would be shown neither.
+    It is read from the links of what superseded it, so that it ends when that is deleted. What may
+    not be shown takes no place: agents would be shown neither.
     """
     wanted = {*ids}
     later = [
         note
         for note in store.linking([*wanted])
-        if note.is_live and not waits(note) and (as_of is None or note.created_at <= as_of)
+        if note.is_live and may_be_shown(note) and (as_of is None or note.created_at <= as_of)
     ]
     return {
         target: note.id

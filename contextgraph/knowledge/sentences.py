@@ -15,8 +15,8 @@ from contextgraph.text import regex, stems
 
 MODEL = "lessons"
 # From the first on a sentence is kept as proposed. It is active if it stands alone, from the second
-# on, and from the third on where it says that it holds for all cases.
-LEAST, SURE, _SURE_OF_ALL = 0.2, 0.6, 0.4
+# on, and from the third on where it says what is always or never so.
+LEAST, SURE, _SURE_OF_ALWAYS = 0.2, 0.8, 0.4
 _MOST_WORDS, _FEW, _MANY = 30, 5, 25
 _MOST_SENTENCES, _TURN, _LONGEST_TURN, _AGENT = 10, 200, 5, 600
 _WORD = regex(r"[a-z]+(?:'[a-z]+)?")
@@ -40,7 +40,6 @@ _DOUBT = regex(
     r"|guess|wonder\w*|worried|thinking|suppose|hopefully|not sure|pretty sure)\b",
     IGNORECASE,
 )
-_FOR_ALL = regex(r"\b(?:never|always|must|only|every|each|any|all|ever|none)\b", IGNORECASE)
 # An order for all times by its form; the model has met few.
 _STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
 _ALWAYS = regex(r"\b(?:always|never)\b", IGNORECASE)
@@ -119,7 +118,7 @@ def is_sure(text: str, likely: float) -> bool:
 
     It can be understood without what was said before it, and asks and doubts nothing.
     """
-    least = LEAST if is_standing_order(text) else _SURE_OF_ALL if _FOR_ALL.search(text) else SURE
+    least = LEAST if is_standing_order(text) else _SURE_OF_ALWAYS if holds_always(text) else SURE
     is_settled = "?" not in text and not _DOUBT.search(text)
     return likely >= least and is_settled and stands_alone(text)
 

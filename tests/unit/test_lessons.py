@@ -1140,7 +1140,7 @@ def test_a_symbol_that_an_edit_only_mentions_brings_no_remark_that_nobody_accept
     text = "def order(basket):\n    return OrderTotals(basket.orders)  # each time\n"
     given = {"file_path": "shop/basket.py", "content": text}
     edit = Action("Write", "Write shop/basket.py", given)
-    (known,) = memory.lessons.of(SHOP, status=[LessonStatus.ACTIVE])
+    (known,) = memory.lessons.of(SHOP)
     assert known.about.symbols == ("OrderTotals",)
     # Nor is its name alone a subject to look up.
     assert not memory.lessons.subjects(SHOP)
