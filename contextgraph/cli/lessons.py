@@ -207,7 +207,7 @@ def _print(
         first = one.evidence[0]
         is_short = len(one.text) < _SHORT
         quoted = [f"asked: {first.context}" if is_short and first.context else ""]
-        quoted += [f'"{first.quote}"'] if first.quote != one.text else []
+        quoted += [f'"{first.quote}"'] if first.quote not in one.text else []
         for line in filter(None, quoted):
             print_text((one_line(line, _WIDTH), "dim"), indent=2)
     if (left := len(listed) - start - _AT_ONCE) > 0:

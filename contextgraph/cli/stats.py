@@ -358,7 +358,7 @@ def period_record(since: datetime, until: datetime | None) -> "dict[str, Json]":
 def show_figures(figures: "AdviceFigures", since: datetime, until: datetime | None) -> None:
     """Print the figures of what was shown in a period, in a sentence."""
     from contextgraph.cli.installation import connected
-    from contextgraph.model import cost_text, steps_text
+    from contextgraph.model import steps_text, waiting_text
 
     day = f"since {since:%Y-%m-%d %H:%M}" + (f" until {until:%Y-%m-%d %H:%M}" if until else "")
     if not figures.shown:
@@ -371,7 +371,7 @@ def show_figures(figures: "AdviceFigures", since: datetime, until: datetime | No
     counted = f"{figures.shown} shown, {figures.followed} followed, {figures.cleared} cleared"
     saved = f"saved {figures.saved_text}, at most {steps_text(figures.ceiling)}"
     if not figures.known:
-        saved = f"no result known yet; it cost {cost_text(figures)} to read"
+        saved = waiting_text(figures)
     said = f"{counted}, {figures.tokens:,} tokens; {saved}"
     print_text((f"Advice {day}: {said}", "bold"))
 

@@ -235,6 +235,8 @@ def _show(common: Common, root: str, entries: "Entries") -> None:
             print_text((f"{title}: {len(listed)}", "bold"))
         for text, name in listed[:_LISTED]:
             print_text(one_line(text, _WIDTH), (f"  {name}", "dim"), indent=2)
+        if (more := len(listed) - _LISTED) > 0:
+            print_text((f"{more} more: --json lists all", "dim"), indent=2)
 
 
 def _record(

@@ -26,9 +26,14 @@ def show_timeline(inspection: "Inspection") -> None:
     errors = sum(1 for step in trace.steps if step.error)
     facts = [raw.repo or "no repository", trace.task_type, inspection.ending.text]
     facts += [f"change {raw.change}"] if raw.change != "unknown" else []
-    facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
-    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
-    facts += [number_of(len(trace.loops), "loop")]
+    counted = {
+        "step": len(trace.steps),
+        "fragment": len(inspection.fragments),
+        "error": errors,
+        "recovery": len(trace.recoveries),
+        "loop": len(trace.loops),
+    }
+    facts += [number_of(count, name) for name, count in counted.items() if count]
     named = " · ".join(filter(None, (raw.instance_id, raw.source)))
     print_box(inspection.title, styled(f"{' · '.join(facts)}\n{named}"))
     for fragment in inspection.fragments:

@@ -308,7 +308,7 @@ def _tiles(advice: model.AdviceFigures) -> list[Tile]:
     known = f"of {advice.known:,} with a known end"
     most = f"net, estimated; at most {model.steps_text(advice.ceiling)}"
     if not advice.known:
-        most = f"no result known yet; it cost {model.cost_text(advice)} to read"
+        most = model.waiting_text(advice)
     return [
         ("advice shown", f"{advice.shown:,}", f"{advice.at_errors:,} at errors"),
         ("followed", f"{advice.followed:,}", "an item was tried"),

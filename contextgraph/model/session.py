@@ -163,9 +163,11 @@ class AdviceFigures(Struct, frozen=True):
         return steps_text(self.saved)
 
 
-def cost_text(figures: AdviceFigures) -> str:
-    """Return the steps that reading took, where it is not known yet what they saved."""
-    return steps_text(-figures.saved).removeprefix("+")
+def waiting_text(figures: AdviceFigures) -> str:
+    """Return that no result is known yet, with the steps that reading took."""
+    cost = steps_text(-figures.saved).removeprefix("+")
+    read = f"; it cost {cost} to read" if cost != steps_text(0.0) else ""
+    return f"no result known yet{read}"
 
 
 def steps_text(saved: float) -> str:

@@ -100,6 +100,9 @@ def test_a_talk_in_which_nothing_was_edited_is_not_solved(tmp_path: Path) -> Non
     assert "1 step: no file changed" in contextgraph("last", "acme/shop", "--store", store).out
     assert "solved" not in contextgraph("sessions", "--store", store).out
     assert "1 unknown" in contextgraph("stats", "--store", store).out
+    (found,) = contextgraph("sessions", "--json", "--store", store).records
+    read = contextgraph("inspect", found["id"], "--store", store).out
+    assert ("Totals are rounded once." in read, " 0 " in read) == (True, False)
 
 
 def test_the_task_is_the_line_that_says_something_and_no_decision(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.cli.output import PARTLY_DONE
+from contextgraph.knowledge import NewLesson
 from contextgraph.model import (
     Action,
     LessonFacts,
@@ -103,6 +104,14 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
     result = call("recall", store, question="tests")
     assert (result.code, "no memory at" in result.err) == (1, True)
     assert not store.exists()
+
+
+def test_an_answer_that_its_lesson_ends_with_is_not_quoted_again(store: Path) -> None:
+    said = Quotation("In both files", "trj_1", "s1", 0, NOON)
+    facts = LessonFacts(LessonKind.DECISION, Origin.SAID, evidence=(said,), is_active=True)
+    with AgentMemory.open(store) as memory:
+        memory.lessons.keep([NewLesson("Where are totals kept? In both files", facts)], "acme/shop")
+    assert contextgraph("lessons", "acme/shop", "--store", store).out.count("In both files") == 1
 
 
 def test_a_choice_is_listed_with_what_was_chosen(store: Path, tmp_path: Path) -> None:

@@ -123,6 +123,13 @@ def test_a_proposal_is_a_branch_and_leaves_tree_and_index_alone(
     assert "  - shop/export.py" in text
 
 
+def test_how_many_lessons_are_left_out_of_a_list_is_said(store: Path, checkout: Path) -> None:
+    with AgentMemory.open(store) as memory:
+        for number in range(9):
+            memory.lessons.accept([keep(memory, f"Totals of day {number} are in cents.")])
+    assert "1 more: --json lists all" in contextgraph("team", "--store", store).out
+
+
 def test_the_lessons_of_a_named_source_are_listed_and_proposed_as_its_own(
     checkout: Path, tmp_path: Path
 ) -> None:

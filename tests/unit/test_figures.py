@@ -10,6 +10,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.model import (
     Action,
+    AdviceFigures,
     Basis,
     ChangeStatus,
     Exposure,
@@ -24,6 +25,7 @@ from contextgraph.model import (
     cost_of,
     price_of,
     steps_text,
+    waiting_text,
 )
 from contextgraph.model.values import replace
 from contextgraph.readers import read
@@ -193,3 +195,11 @@ def test_steps_saved_have_a_sign_and_are_at_most_the_ceiling(memory: AgentMemory
         "-0.3 steps",
         "0 steps",
     )
+
+
+@pytest.mark.parametrize(
+    ("saved", "text"),
+    [(-0.4, "no result known yet; it cost 0.4 steps to read"), (-0.04, "no result known yet")],
+)
+def test_what_reading_cost_is_said_where_it_is_something(saved: float, text: str) -> None:
+    assert waiting_text(AdviceFigures(shown=1, saved=saved)) == text
