@@ -86,7 +86,11 @@ class NeedsStoreError(SettingsError, AttributeError):
 
 
 class MissingExtraError(ContextGraphError):
-    """An optional dependency is absent; the message has the install line."""
+    """An optional dependency is absent; the message says how to install the *extra* with it."""
+
+    def __init__(self, problem: str, extra: str = "") -> None:
+        line = f"; install it with: pip install 'contextgraph-memory[{extra}]'" if extra else ""
+        super().__init__(f"{problem}{line}")
 
 
 class SpaceMismatchError(ContextGraphError):

@@ -358,8 +358,7 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        install = 'pip install "contextgraph-memory[ray]"'
-        raise MissingExtraError(f"--ray needs ray on each machine: {install}") from error
+        raise MissingExtraError("--ray needs ray on each machine", "ray") from error
     return ray
 
 

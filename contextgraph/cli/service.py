@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from contextgraph.service.tokens import TokenFile
 
 _NEEDED = ("argon2", "fastapi", "prometheus_client", "uvicorn")
-_SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
-_IN_A_CLONE = 'pip install ".[server]"'
-_MCP_EXTRA = 'pip install "contextgraph-memory[mcp]"'
 
 Tokens = Annotated[
     Path | None,
@@ -173,9 +170,7 @@ def _need_extra() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         from contextgraph.errors import MissingExtraError
 
-        raise MissingExtraError(
-            f"the service needs {', '.join(missing)}: {_SERVER_EXTRA}\nIn a clone: {_IN_A_CLONE}"
-        )
+        raise MissingExtraError(f"the service needs {', '.join(missing)}", "server")
 
 
 @common_options(without=("as_json",))
@@ -195,7 +190,7 @@ def mcp(common: Common) -> None:
     except ImportError as error:
         from contextgraph.errors import MissingExtraError
 
-        raise MissingExtraError(f"the MCP SDK, mcp 2 or newer, is missing: {_MCP_EXTRA}") from error
+        raise MissingExtraError("the MCP SDK, mcp 2 or newer, is missing", "mcp") from error
     with common.open() as memory:
         serve(memory, common.settings().session)
 

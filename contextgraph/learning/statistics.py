@@ -736,9 +736,7 @@ def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtraError(
-            "plots need matplotlib: pip install 'contextgraph-memory[plot]'"
-        ) from error
+        raise MissingExtraError("plots need matplotlib", "plot") from error
     # A figure of its own, without pyplot, needs no display and leaves nothing open.
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()

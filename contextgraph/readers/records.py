@@ -426,7 +426,6 @@ def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadE
 _PARQUET_MAGIC = b"PAR1"
 # The beginning of a stream of Arrow, in which `datasets` keeps the rows of a data set.
 _ARROW_MAGIC = b"\xff\xff\xff\xff"
-_NEEDS_PYARROW = 'needs pyarrow: pip install "contextgraph-memory[parquet]"'
 _BATCH = 16
 
 
@@ -447,7 +446,7 @@ def parquet_rows(
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise MissingExtraError(f"{name}: parquet {_NEEDS_PYARROW}") from error
+        raise MissingExtraError(f"{name}: parquet needs pyarrow", "parquet") from error
     number = 0
     size = file.seek(0, 2)
     file.seek(0)
@@ -516,7 +515,7 @@ def arrow_rows(
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise MissingExtraError(f"{name}: Arrow {_NEEDS_PYARROW}") from error
+        raise MissingExtraError(f"{name}: Arrow needs pyarrow", "parquet") from error
     number = total = 0
     size = file.seek(0, 2)
     most = max(max_size, MAX_RATIO * size)

@@ -191,8 +191,7 @@ def remote_files(url: str) -> Any:
     try:
         import fsspec
     except ImportError as error:
-        install = 'pip install "contextgraph-memory[ray]"'
-        raise MissingExtraError(f"{url}: URLs need fsspec: {install}") from error
+        raise MissingExtraError(f"{url}: URLs need fsspec", "ray") from error
     return fsspec
 
 

@@ -182,10 +182,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
 
     def _open(self) -> "httpx2.Client":
         if find_spec("httpx2") is None:
-            raise errors.MissingExtraError(
-                "the client of a service is not installed; "
-                "install it with: pip install 'contextgraph-memory[client]'"
-            )
+            raise errors.MissingExtraError("the client of a service is not installed", "client")
         import httpx2
 
         token = {"Authorization": f"Bearer {self._key}"} if self._key else {}

@@ -262,10 +262,7 @@ def _postgres() -> Any:
     try:
         import psycopg
     except ImportError as error:
-        raise MissingExtraError(
-            "an index in PostgreSQL needs psycopg; install it with: "
-            "pip install 'contextgraph-memory[postgres]'"
-        ) from error
+        raise MissingExtraError("an index in PostgreSQL needs psycopg", "postgres") from error
     return psycopg
 
 
@@ -454,10 +451,7 @@ def _qdrant() -> Any:
     try:
         from qdrant_client import models
     except ImportError as error:
-        raise MissingExtraError(
-            "an index in Qdrant needs its client; install it with: "
-            "pip install 'contextgraph-memory[qdrant]'"
-        ) from error
+        raise MissingExtraError("an index in Qdrant needs its client", "qdrant") from error
     return models
 
 

@@ -281,10 +281,7 @@ class Endpoint(Remote["OpenAI"]):
 
     def _open(self) -> "OpenAI":
         if find_spec("openai") is None:
-            raise MissingExtraError(
-                "the client of OpenAI is not installed; "
-                "install it with: pip install 'contextgraph-memory[openai]'"
-            )
+            raise MissingExtraError("the client of OpenAI is not installed", "openai")
         if not self._key and self.url == DEFAULT_URL:
             raise RemoteError(f"{self.name}: no API key; set OPENAI_API_KEY")
         from openai import DefaultHttpxClient, OpenAI

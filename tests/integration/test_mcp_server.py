@@ -415,7 +415,7 @@ def test_without_the_sdk_the_remedy_is_named() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 1
-    assert 'pip install "contextgraph-memory[mcp]"' in done.stderr
+    assert "pip install 'contextgraph-memory[mcp]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -222,7 +222,7 @@ def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR1 and more")
-    with pytest.raises(MissingExtraError, match=r'pip install "contextgraph-memory\[parquet\]"'):
+    with pytest.raises(MissingExtraError, match=r"pip install 'contextgraph-memory\[parquet\]'"):
         list(read(path))
 
 
