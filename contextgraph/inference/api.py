@@ -4,11 +4,10 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from msgspec import Struct
@@ -25,6 +24,7 @@ from contextgraph.system.remote import (
     UnusableAnswerError,
     UsageLog,
     failure_of,
+    in_side_file,
 )
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 
@@ -35,8 +35,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS vector (
     key INTEGER PRIMARY KEY, space TEXT NOT NULL, text BLOB NOT NULL, data BLOB NOT NULL,
     UNIQUE (space, text))"""
 _SHRINK = "DELETE FROM vector WHERE key < (SELECT max(key) FROM vector) - ?"
-
-Result = TypeVar("Result")
 
 
 class VectorCache:
@@ -64,7 +62,7 @@ class VectorCache:
                     vectors[texts_by_digest[digest]] = Vector(space, data)
             return vectors
 
-        return self._run(read, {})
+        return in_side_file(self._path, _TABLE, read, {})
 
     def put(self, space: str, vectors: Mapping[str, Vector]) -> None:
         """Store *vectors*, given by text."""
@@ -79,24 +77,7 @@ class VectorCache:
                 connection.execute(_SHRINK, (self._max - self._max // 10,))
 
         if rows:
-            self._run(write, None)
-
-    def _run(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
-        if self._path is None:
-            return otherwise
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path)) as connection, connection:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute(_TABLE)
-                return work(connection)
-        except (OSError, sqlite3.Error) as error:
-            import logging  # not for each query
-
-            log = logging.getLogger(__name__)
-            log.warning("the vector cache %s cannot be used: %s", self._path, error)
-            return otherwise
+            in_side_file(self._path, _TABLE, write, None)
 
 
 def _digest(text: str) -> bytes:

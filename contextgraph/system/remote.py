@@ -37,6 +37,7 @@ class Closable(Protocol):
 
 Answer = TypeVar("Answer")
 Connection = TypeVar("Connection", bound=Closable)
+Result = TypeVar("Result")
 
 _MAX_ANSWER_BYTES = 64 << 20  # the vectors of the largest batch take a third of it
 # The extension of a request whose answer is written to a file as it comes.
@@ -422,30 +423,41 @@ class UsageLog:
         counts = (usage.requests, usage.tokens, usage.cost, usage.cut)
         row = (self._memory, day, model, *counts)
         if usage.requests:
-            self._run(lambda connection: connection.execute(_ADD, row))
+            in_side_file(self._path, _TABLE, lambda file: file.execute(_ADD, row), None)
 
     def totals(self) -> dict[str, Usage]:
         """Model -> what the memory used of it, as counted on this machine."""
-        usages: dict[str, Usage] = {}
 
-        def read(connection: sqlite3.Connection) -> None:
-            for model, *counts in connection.execute(_TOTALS, (self._memory,)):
-                usages[model] = Usage(*counts)
+        def read(file: sqlite3.Connection) -> dict[str, Usage]:
+            found = file.execute(_TOTALS, (self._memory,))
+            return {model: Usage(*counts) for model, *counts in found}
 
-        if self._path is not None and self._path.exists():
-            self._run(read)
-        return usages
+        is_there = self._path is not None and self._path.exists()
+        return in_side_file(self._path, _TABLE, read, {}) if is_there else {}
 
-    def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        if self._path is None:
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path)) as connection, connection:
-                connection.execute(_TABLE)
-                work(connection)
-        except (OSError, sqlite3.Error) as error:
-            import logging  # not for each query
 
-            log = logging.getLogger(__name__)
-            log.warning("model usage cannot be written to %s: %s", self._path, error)
+def in_side_file(
+    path: Path | None,
+    tables: str,
+    work: Callable[[sqlite3.Connection], Result],
+    otherwise: Result,
+) -> Result:
+    """Return what *work* does with the SQLite file *path*, which has *tables*.
+
+    Threads and processes may share it. It is no part of a memory: without a path, and where the
+    file cannot be used, which is logged, the result is *otherwise*.
+    """
+    if path is None:
+        return otherwise
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(tables)
+            return work(connection)
+    except (OSError, sqlite3.Error) as error:
+        import logging  # not for each query
+
+        logging.getLogger(__name__).warning("%s cannot be used: %s", path, error)
+        return otherwise

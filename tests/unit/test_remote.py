@@ -71,7 +71,7 @@ def test_a_usage_log_that_cannot_be_written_is_only_a_warning(
     (tmp_path / "file").touch()
     usage_log = UsageLog(tmp_path / "file" / "spent.db", "a.db")
     usage_log.add("openai/x@2", Usage(1, 10, 0.5))
-    assert "model usage cannot be written" in caplog.text
+    assert "spent.db cannot be used" in caplog.text
 
 
 def test_a_cache_drops_the_oldest_vectors(tmp_path: Path) -> None:
