@@ -26,6 +26,7 @@ from contextgraph.model import (
     Space,
     Vector,
     Verdict,
+    WordCounts,
 )
 from contextgraph.model.values import replace
 from contextgraph.store import memory_store
@@ -194,6 +195,12 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "added": st.lists(_BUNDLES, max_size=3),
     "runs.replace.bundles": st.dictionaries(st.sampled_from(TRAJECTORY_IDS), _BUNDLES, max_size=3),
     "containing": st.sampled_from(("", "Engine", "nothing")),
+    "counts": st.none()
+    | st.builds(
+        WordCounts,
+        st.just(9),
+        st.dictionaries(st.sampled_from((*WORDS, *_STEMS)), st.integers(0, 9)),
+    ),
     "context_id": st.sampled_from((*CONTEXT_IDS, "never shown")),
     "error_ids": some(ERROR_IDS),
     "errors": some(ERROR_IDS),

@@ -38,6 +38,7 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
     Vector,
+    WordCounts,
     cosines,
     node_text,
     run_text,
@@ -74,7 +75,7 @@ class Query(Struct, frozen=True):
     *is_at_error*: it is about an error, recognised or not. *scopes* are tried in order, the
     repository before all; *scope* is the first. *weights* says how much each of *task_words*
     counts: more for rare and frequent words, those of the title and identifiers. Both are empty
-    beside an error.
+    beside an error, and *counts*, of the runs with these words, is None.
     *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
     else the shipped one. *asked_at* is when the task came, where that is known; else it is the
     newest. *least_session* is the least probability of a session that is shown.
@@ -90,6 +91,7 @@ class Query(Struct, frozen=True):
     scope: Scope
     embedder: EmbedderSource
     gate: FittedGate
+    counts: WordCounts | None = None
     asked_at: datetime | None = None
     least_session: float = 0.0
     _overlaps: dict[str, float] = field(default_factory=dict)
@@ -131,11 +133,13 @@ def query_of(
     """Return the query of *state*; *error* is its error where that is recognised already."""
     is_at_error = error is not None or bool(state.current_error.strip())
     signature = error_of(state) if is_at_error and error is None else error
-    weights = {}
+    weights, counts = {}, None
     if not signature:  # beside an error tasks are not compared
         task = state.task_description
         terms = dict(islice(word_counts(task).items(), TASK_WORDS))
-        weights = emphasised(weights_of(terms, store), task)
+        if terms:
+            counts = store.runs.word_counts(tuple(terms))
+            weights = emphasised(weights_of(terms, counts), task)
     exclude_instances = frozenset(map(masked_name, exclude_instances))
     everywhere = Scope(None, exclude_instances, as_of)
     here = (Scope(state.repo, exclude_instances, as_of),) if state.repo else ()
@@ -146,6 +150,7 @@ def query_of(
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
         task_words=tuple(weights),
+        counts=counts,
         weights=weights,
         scopes=scopes,
         scope=scopes[0],
@@ -156,11 +161,8 @@ def query_of(
     )
 
 
-def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
-    """Return for each of *terms* its rarity in the tasks of *store*, times 1 + ln(count)."""
-    if not terms:
-        return {}
-    counts = store.runs.word_counts(tuple(terms))
+def weights_of(terms: Mapping[str, int], counts: WordCounts) -> dict[str, float]:
+    """Return for each of *terms* its rarity in the tasks *counts* is of, times 1 + ln(count)."""
     return {
         word: (1 + log(count)) * rarity(counts.by_word[word], counts.total)
         for word, count in terms.items()
@@ -323,7 +325,10 @@ def by_state(query: Query, store: Store) -> Findings:
 
 def by_words_of_task(query: Query, store: Store) -> Findings:
     """Find runs whose task has the same rare words."""
-    runs = (store.runs.for_text(query.task_words, scope, OVERFETCH) for scope in query.scopes)
+    runs = (
+        store.runs.for_text(query.task_words, scope, OVERFETCH, query.counts)
+        for scope in query.scopes
+    )
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
 
 
@@ -352,7 +357,7 @@ def similar_in_words(query: Query, store: Store, failure: str) -> Findings:
 
     *failure*, the reason why vectors were not compared, becomes part of the findings.
     """
-    runs = store.runs.for_text(query.task_words, query.scope, OVERFETCH)
+    runs = store.runs.for_text(query.task_words, query.scope, OVERFETCH, query.counts)
     tasks = _ranked(query.state.task_description, [(run.task, run) for run in runs], store)
     return Findings(
         cases=tuple(case_hit(query, run, similarity) for run, similarity in tasks),
@@ -365,7 +370,8 @@ def _ranked(
 ) -> list[tuple[Scored, float]]:
     """The items whose texts are most like *target*, with their similarity; ties in given order."""
     known = {word for text, _ in texts for word in word_counts(text)}
-    rarity = weights_of(dict.fromkeys((*word_counts(target), *sorted(known)), 1), store)
+    terms = dict.fromkeys((*word_counts(target), *sorted(known)), 1)
+    rarity = weights_of(terms, store.runs.word_counts(tuple(terms)))
     like = _weighed(word_counts(target), rarity)
     pairs = [(item, _cosine(like, _weighed(word_counts(text), rarity))) for text, item in texts]
     return sorted(pairs, key=lambda pair: -pair[1])[:_NEAREST]

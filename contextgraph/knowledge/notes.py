@@ -334,9 +334,8 @@ class Notes:
 
     def causes(self, note_id: str, depth: int = 5) -> tuple[Note, ...]:
         """Return the notes that led to this one, nearest first, up to *depth* steps back."""
-        ids = walk(self._store, note_id, depth, (LinkType.CAUSED_BY,))
-        notes = self._store.get([*ids])
-        return tuple(notes[id_] for id_ in ids)
+        reached = walk(self._store, [note_id], depth, (LinkType.CAUSED_BY,))[note_id]
+        return tuple(one.note for one in reached)
 
     def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
         """Return the notes of *repo* (None: of all), newest first; the *archived* ones if set."""

@@ -121,8 +121,9 @@ class Pages:
 
     def references(self, page_id: str, depth: int = 1) -> dict[str, int]:
         """Return the ids of pages that this one leads to, each with its distance, up to *depth*."""
-        distances = walk(self._store, page_note(page_id), depth, (LinkType.REFERENCES,))
-        return {page_of_note(id_): distance for id_, distance in distances.items()}
+        start = page_note(page_id)
+        reached = walk(self._store, [start], depth, (LinkType.REFERENCES,))[start]
+        return {page_of_note(one.note.id): one.distance for one in reached}
 
     def search(
         self, question: str, *, repo: str | None = None, limit: int = 5
@@ -355,19 +356,21 @@ class Entities:
 
         The nearest come first, then by name. Raises `NotFoundError`.
         """
-        distances = walk(self._store, self._note(name, repo).id, depth, types, back=True)
-        pages = [note for note in self._store.linking([*distances]) if note.kind is NoteKind.PAGE]
+        start = self._note(name, repo).id
+        reached = walk(self._store, [start], depth, types, back=True)[start]
+        linking = self._store.linking([one.note.id for one in reached])
+        pages = [note for note in linking if note.kind is NoteKind.PAGE]
         related = (
             RelatedEntity(
                 _entity_of(note),
-                distances[note.id],
+                distance,
                 tuple(
                     page_of_note(page.id)
                     for page in pages
                     if note.id in page.targets(LinkType.MENTIONS)
                 ),
             )
-            for note in self._store.get([*distances]).values()
+            for note, distance in reached
             if note.kind is NoteKind.ENTITY
         )
         return tuple(

@@ -164,12 +164,14 @@ def recollections(
     """
     if question.is_recent and strategy is not Strategy.NOTES:
         return _newest(store, question, others)
-    by_words = store.for_text(question.words, question.scope, question.proposed)
+    having = store.word_counts(question.words)
+    by_words = store.for_text(question.words, question.scope, question.proposed, having)
     notes = {note.id: note for note in by_words}
     if NoteKind.ENTITY in question.scope.kinds:
         named = replace(question.scope, kinds=(NoteKind.ENTITY,))
         notes = {id_: note for id_, note in notes.items() if note.kind is not NoteKind.ENTITY}
-        notes |= {note.id: note for note in store.for_text(question.words, named, _BY_NAME)}
+        by_name = store.for_text(question.words, named, _BY_NAME, having)
+        notes |= {note.id: note for note in by_name}
     notes |= {note.id: note for note in others}
     cosines = _cosines(store, question)
     notes |= store.get([id_ for id_ in [*cosines][:_BY_MEANING] if id_ not in notes])
@@ -272,18 +274,15 @@ def _linked(
     best = [id_ for id_ in sorted(own, key=lambda id_: (-own[id_], id_)) if own[id_] > 0]
     entities = [id_ for id_ in best if notes[id_].kind is NoteKind.ENTITY][:_WALKED]
     caused = [id_ for id_ in best if notes[id_].kind is not NoteKind.ENTITY][:_WALKED]
+    reached = walk(store, entities, _DEPTH, back=True) if entities else {}
+    if question.is_why:
+        reached |= walk(store, caused, _DEPTH, (LinkType.CAUSED_BY,))
     linked = []
-    for id_, types in (
-        *((id_, ()) for id_ in entities),
-        *((id_, (LinkType.CAUSED_BY,)) for id_ in caused if question.is_why),
-    ):
-        distances = walk(store, id_, _DEPTH, types, back=not types)
-        reached = store.get([*distances])
-        near = [reached[other] for other in distances if other in reached]
-        others = [note for note in near if note.kind is NoteKind.ENTITY]
+    for id_, near in reached.items():
+        others = [one for one in near if one.note.kind is NoteKind.ENTITY]
         others = others[: _MOST_LINKED if strategy is Strategy.GRAPH else _LINKED]
-        said = [note for note in near if note.kind is not NoteKind.ENTITY]
-        linked += [(note, own[id_] / (1 + distances[note.id])) for note in (*said, *others)]
+        said = [one for one in near if one.note.kind is not NoteKind.ENTITY]
+        linked += [(one.note, own[id_] / (1 + one.distance)) for one in (*said, *others)]
     return linked
 
 
@@ -717,25 +716,50 @@ _ENTITY, _PAGE = "entity:", "page:"
 _RELATED = ("links", "contradicts", "superseded_by", "content")
 
 
-def walk(
-    store: NoteStore, start: str, depth: int, types: Collection[str] = (), *, back: bool = False
-) -> dict[str, int]:
-    """Return ids reached from *start* along links of *types* (all but the order of notes).
+class Reached(NamedTuple):
+    """A note that a walk reached, and the number of links on the way."""
 
-    Each has its distance, up to *depth*, nearest first; *back* follows links backwards, too.
+    note: Note
+    distance: int
+
+
+def walk(
+    store: NoteStore,
+    starts: Sequence[str],
+    depth: int,
+    types: Collection[str] = (),
+    *,
+    back: bool = False,
+) -> dict[str, list[Reached]]:
+    """Return for each of *starts* the notes reached along links of *types*, nearest first.
+
+    Up to *depth* links away, of equal distances by id; without *types* along all links but the
+    order of notes. *back* follows links backwards, too. All walks take two calls for each distance.
     """
-    distances = {start: 0}
-    ring: Sequence[Note] = [*store.get([start]).values()]
+    known = {**store.get(starts)}
+    reached = {id_: {id_: Reached(known[id_], 0)} if id_ in known else {} for id_ in starts}
     for distance in range(1, depth + 1):
-        ids = [link for note in ring for link in _targets(note, types)]
-        if back:
-            named = {note.id for note in ring}
-            linking = store.linking([*named])
-            ids += [note.id for note in linking if not named.isdisjoint(_targets(note, types))]
-        ring = [*store.get([id_ for id_ in ids if id_ not in distances]).values()]
-        distances |= {note.id: distance for note in ring}
-    del distances[start]
-    return distances
+        rings = {
+            id_: [one.note for one in own.values() if one.distance == distance - 1]
+            for id_, own in reached.items()
+        }
+        named = {note.id for ring in rings.values() for note in ring}
+        linking = store.linking([*named]) if back else ()
+        known |= {note.id: note for note in linking}
+        ids = {
+            id_: {link for note in ring for link in _targets(note, types)}
+            | {
+                note.id
+                for note in linking
+                if not {one.id for one in ring}.isdisjoint(_targets(note, types))
+            }
+            for id_, ring in rings.items()
+        }
+        known |= store.get([*{one for new in ids.values() for one in new} - known.keys()])
+        for id_, new in ids.items():
+            found = (known[one] for one in sorted(new - reached[id_].keys()) if one in known)
+            reached[id_] |= {note.id: Reached(note, distance) for note in found}
+    return {id_: [one for one in own.values() if one.distance] for id_, own in reached.items()}
 
 
 def _targets(note: Note, types: Collection[str]) -> list[str]:

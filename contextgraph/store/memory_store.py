@@ -394,13 +394,18 @@ def _remove_methodologies(port: Transaction, ids: Iterable[str]) -> Collection[s
 
 
 def _relevant(
-    port: Reads, table: Table, words: Sequence[str], scope: model.Scope, limit: int
+    port: Reads,
+    table: Table,
+    words: Sequence[str],
+    scope: model.Scope,
+    limit: int,
+    counts: model.WordCounts | None = None,
 ) -> list[str]:
     """Return the keys of rows in *scope* with any of *words*, the most relevant first."""
     if limit < 1:
         return []
-    counts = port.word_counts(table, words)
-    weights = word_weights(counts.total, counts.by_word)
+    known = counts or port.word_counts(table, words)
+    weights = word_weights(known.total, known.by_word)
     return [key for key, _ in port.search(table, weights, _within(scope), limit)]
 
 
@@ -431,9 +436,6 @@ class _Part:
 
     def __init__(self, port: Port) -> None:
         self._port = port
-
-    def _find(self, question: Question) -> list[tuple[Any, ...]]:
-        return self._port.find([question])[0]
 
     def _in_batches(self, work: _Erasing, keys: Iterable[str], size: int) -> int:
         """Return the sum of what *work* returns, in a transaction that erases *size* keys."""
@@ -560,7 +562,9 @@ class RunStore(_Part):
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, model.Learned]:
         """Return what is stored of known runs, by the requested id, which may be a former one."""
         asked = sorted({*trajectory_ids})
-        former = dict(self._find(Question(tables.FORMER, [_keyed(asked)], wanted=(KEY, "run"))))
+        former = dict(
+            _one(self._port, Question(tables.FORMER, [_keyed(asked)], wanted=(KEY, "run")))
+        )
         runs = _runs(self._port, {*asked, *former.values()})
         named = {one: one if one in runs else former.get(one, one) for one in asked}
         counts = self._port.count(
@@ -575,7 +579,9 @@ class RunStore(_Part):
         embedded: set[str] = set()
         if active is not None:
             terms = [_keyed(runs), Term(KEY, Is.EMBEDDED, active.name)]
-            embedded = {key for (key,) in self._find(Question(tables.RUN, terms, wanted=(KEY,)))}
+            embedded = {
+                key for (key,) in _one(self._port, Question(tables.RUN, terms, wanted=(KEY,)))
+            }
         return {
             name: model.Learned(
                 trajectory_id=run.id,
@@ -608,7 +614,7 @@ class RunStore(_Part):
         terms = [*_within(model.Scope(repo)), Term(KEY, Is.ABOVE, after)]
         if instance is not None:
             terms.append(_equal("instance_id", instance))
-        found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), (KEY,)))
+        found = _one(self._port, Question(tables.RUN, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
 
     @_of_one_state
@@ -625,7 +631,7 @@ class RunStore(_Part):
             Term("course", Is.NOT_IN, [""]),
         ]
         wanted = (KEY, "outcome", "course")
-        found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit), wanted))
+        found = _one(self._port, Question(tables.RUN, terms, (KEY,), _most(limit), wanted))
         solved = model.Outcome.SOLVED.value
         courses = [
             model.RunCourse(run, outcome == solved, _course(text)) for run, outcome, text in found
@@ -646,7 +652,7 @@ class RunStore(_Part):
     def opened(self, digests: Sequence[str], limit: int) -> Sequence[str]:
         """Return ids of runs that are found by one of *digests*: see `trace.owners`."""
         terms = [Term("digests", Is.HAS_ANY, sorted({*digests}))]
-        found = self._find(Question(tables.OPENING, terms, (KEY,), _most(limit), (KEY,)))
+        found = _one(self._port, Question(tables.OPENING, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
 
     def raw(self, trajectory_id: str) -> model.RawTrajectory | None:
@@ -674,7 +680,7 @@ class RunStore(_Part):
         named = [*trajectory_ids]
         known = _values(self._port, tables.FACTS, named, partial(tables.value_of, kind))
         others = [_keyed(run for run in named if run not in known)]
-        for (run,) in self._find(Question(tables.RUN, others, limit=1, wanted=(KEY,))):
+        for (run,) in _one(self._port, Question(tables.RUN, others, limit=1, wanted=(KEY,))):
             raise StoreError(f"run {run} has no facts: contextgraph call rebuild makes them")
         return known
 
@@ -692,7 +698,7 @@ class RunStore(_Part):
         ids = [*trajectory_ids]
         named = [_keyed(ids, "run"), *([_keyed(fragment_ids)] if fragment_ids else ())]
         wanted = ("run", "kind", VALUE)
-        found = self._find(Question(tables.FRAGMENT, named, ("run", "place"), wanted=wanted))
+        found = _one(self._port, Question(tables.FRAGMENT, named, ("run", "place"), wanted=wanted))
         by_run: dict[str, list[tuple[str, str]]] = {one: [] for one in ids}
         for run, kind, text in found:
             by_run[run].append((kind, text))
@@ -725,8 +731,9 @@ class RunStore(_Part):
             if not loop_command:
                 return []
             terms.append(_equal("loop_command", loop_command))
-        found = self._find(
-            Question(tables.FRAGMENT, terms, ("-seen_at",), _most(limit), ("run", VALUE))
+        found = _one(
+            self._port,
+            Question(tables.FRAGMENT, terms, ("-seen_at",), _most(limit), ("run", VALUE)),
         )
         runs = _runs(self._port, {run for run, _ in found})
         return [model.FragmentCandidate(_fragment(text), runs[run]) for run, text in found]
@@ -744,7 +751,7 @@ class RunStore(_Part):
             terms.append(_equal("task_type", task_type.value))
         if agent is not None:
             terms.append(_equal("agent", agent))
-        found = self._find(Question(tables.RUN, terms, ("-solved", "-seen_at"), _most(limit)))
+        found = _one(self._port, Question(tables.RUN, terms, ("-solved", "-seen_at"), _most(limit)))
         return [_run(text) for (text,) in found]
 
     def listed(self, wanted: model.RunFilter, limit: int) -> Sequence[model.Trajectory]:
@@ -757,7 +764,7 @@ class RunStore(_Part):
         if wanted.since is not None:
             terms.append(Term("seen_at", Is.LEAST, wanted.since))
         question = Question(tables.RUN, terms, (_ORDERS[wanted.order],), _most(limit))
-        return [_run(text) for (text,) in self._find(question)]
+        return [_run(text) for (text,) in _one(self._port, question)]
 
     @_of_one_state
     def sessions(
@@ -770,7 +777,7 @@ class RunStore(_Part):
         most = _most(min(ALL, skip + max(0, limit)))
         order = {**_ORDERS, model.RunOrder.OUTCOME: "ending"}[wanted.order]
         # Reads no values of skipped rows.
-        found = self._find(Question(tables.RUN, _admitted(wanted), (order,), most, (KEY,)))
+        found = _one(self._port, Question(tables.RUN, _admitted(wanted), (order,), most, (KEY,)))
         return self._with_parts(self._in_order(tables.RUN, [key for (key,) in found[skip:]], _run))
 
     @_of_one_state
@@ -779,11 +786,13 @@ class RunStore(_Part):
 
         The newest of several; None where there is none.
         """
-        runs = [_run(text) for (text,) in self._find(Question(tables.RUN, [_equal(KEY, name)]))]
+        runs = [
+            _run(text) for (text,) in _one(self._port, Question(tables.RUN, [_equal(KEY, name)]))
+        ]
         if not runs or model.is_subagent(runs[0].agent):
             named = [_equal("session", runs[0].session if runs else name), _equal("is_part", False)]
             named += [_equal("instance_id", run.instance_id) for run in runs]
-            newest = self._find(Question(tables.RUN, named, ("-seen_at",), 1)) if name else ()
+            newest = _one(self._port, Question(tables.RUN, named, ("-seen_at",), 1)) if name else ()
             runs = [_run(text) for (text,) in newest]
         return next(iter(self._with_parts(runs)), None)
 
@@ -792,7 +801,7 @@ class RunStore(_Part):
         names = sorted({run.session for run in runs if run.session})
         terms = [Term("session", Is.IN, names), _equal("is_part", True)]
         parts = defaultdict[tuple[str, str], list[model.Trajectory]](list)
-        for (text,) in self._find(Question(tables.RUN, terms, (KEY,))) if names else ():
+        for (text,) in _one(self._port, Question(tables.RUN, terms, (KEY,))) if names else ():
             part = _run(text)
             parts[part.session, part.instance_id].append(part)
         return [
@@ -826,15 +835,22 @@ class RunStore(_Part):
         """
         most = _most(min(ALL, skip + max(0, limit))) if not containing else None
         question = Question(tables.REPO, (), ("-runs",), most, (KEY, "runs"))
-        named = [row for row in self._find(question) if containing.casefold() in row[0]]
+        named = [row for row in _one(self._port, question) if containing.casefold() in row[0]]
         return [(repo, runs) for repo, runs in named[skip : skip + max(0, limit)]]
 
     @_of_one_state
     def for_text(
-        self, words: Sequence[str], scope: model.Scope, limit: int
+        self,
+        words: Sequence[str],
+        scope: model.Scope,
+        limit: int,
+        counts: model.WordCounts | None = None,
     ) -> Sequence[model.Trajectory]:
-        """Return runs whose task or summary has any of *words*, most relevant first."""
-        keys = _relevant(self._port, tables.RUN, words, scope, limit)
+        """Return runs whose task or summary has any of *words*, most relevant first.
+
+        *counts* are those of *words* where they are known; they are asked for otherwise.
+        """
+        keys = _relevant(self._port, tables.RUN, words, scope, limit, counts)
         return self._in_order(tables.RUN, keys, _run)
 
     @_of_one_state
@@ -936,7 +952,7 @@ class RecoveryStore(_Part):
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
         """Return recoveries of fragments, ordered by fragment id, error id and error step."""
         terms = [_keyed(fragment_ids, SOURCE)]
-        found = self._find(Question(tables.RECOVERED, terms, (SOURCE, TARGET, "error_step")))
+        found = _one(self._port, Question(tables.RECOVERED, terms, (SOURCE, TARGET, "error_step")))
         return [tables.candidate_of(text) for (text,) in found]
 
     @_of_one_state
@@ -974,7 +990,7 @@ class RecoveryStore(_Part):
             tables.candidate_of(text).fragment_id for found in cleared for _, text in found
         }
         phases = dict(
-            self._find(Question(tables.FRAGMENT, [_keyed(fragments)], wanted=(KEY, "phase")))
+            _one(self._port, Question(tables.FRAGMENT, [_keyed(fragments)], wanted=(KEY, "phase")))
         )
         return [
             _history(
@@ -1012,7 +1028,7 @@ class RecoveryStore(_Part):
             else:
                 wanted = (KEY, "runs", "steps", "cleared")
                 known = [_keyed(only)] if only else ()
-                rows = self._find(Question(tables.ERROR, known, ("-runs",), most, wanted))
+                rows = _one(self._port, Question(tables.ERROR, known, ("-runs",), most, wanted))
             newest = self._port.find(
                 [
                     Question(
@@ -1039,7 +1055,9 @@ class RecoveryStore(_Part):
         if runs is not None:
             terms.append(_keyed(runs, "run"))
         wanted = (TARGET, "run", "instance_id", "count")
-        caused = self._find(Question(tables.CAUSED, terms, ("-seen_at", "run"), wanted=wanted))
+        caused = _one(
+            self._port, Question(tables.CAUSED, terms, ("-seen_at", "run"), wanted=wanted)
+        )
         met: dict[str, Counter[str]] = {}
         tasks: dict[str, set[str]] = {}
         for error, run, task, steps in caused:
@@ -1065,9 +1083,9 @@ class RecoveryStore(_Part):
     @_of_one_state
     def error_steps(self) -> Mapping[str, Sequence[model.ErrorSteps]]:
         """Return errors that fragments met, by run id, ordered by fragment id and error id."""
-        types = dict(self._find(Question(tables.ERROR, wanted=(KEY, "error_type"))))
-        found = self._find(
-            Question(tables.CAUSED, (), ("run", SOURCE, TARGET), wanted=("run", VALUE))
+        types = dict(_one(self._port, Question(tables.ERROR, wanted=(KEY, "error_type"))))
+        found = _one(
+            self._port, Question(tables.CAUSED, (), ("run", SOURCE, TARGET), wanted=("run", VALUE))
         )
         by_run: dict[str, list[model.ErrorSteps]] = {}
         for run, text in found:
@@ -1081,7 +1099,7 @@ class RecoveryStore(_Part):
     def similar_to(self, trajectory_id: str) -> Sequence[model.SimilarTo]:
         """Return the `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
         terms = [_equal("run", trajectory_id)]
-        found = self._find(Question(tables.SIMILAR, terms, (SOURCE, "error_id")))
+        found = _one(self._port, Question(tables.SIMILAR, terms, (SOURCE, "error_id")))
         return [tables.value_of(model.SimilarTo, text) for (text,) in found]
 
     def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
@@ -1192,7 +1210,7 @@ class VectorStore(_Part):
 
     def space_model(self, space: str) -> bytes | None:
         """Return the model that was stored with a space, by its name; None without one."""
-        found = self._find(Question(tables.SPACE_MODEL, [_equal(KEY, space)]))
+        found = _one(self._port, Question(tables.SPACE_MODEL, [_equal(KEY, space)]))
         return bytes(found[0][0]) if found else None
 
     def prepare(self, space: model.Space, model: bytes | None) -> None:
@@ -1232,7 +1250,7 @@ class VectorStore(_Part):
         terms = [Term(KEY, Is.ABOVE, after)]
         if space is not None:
             terms.append(Term(KEY, Is.NOT_EMBEDDED, space))
-        found = self._find(Question(tables.RUN, terms, (KEY,), _most(limit)))
+        found = _one(self._port, Question(tables.RUN, terms, (KEY,), _most(limit)))
         return {run.id: run_text(run) for run in (_run(text) for (text,) in found)}
 
     def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
@@ -1299,7 +1317,7 @@ class VectorStore(_Part):
         stored = self._port.vectors(table, vector.space, near)
         runs: dict[str, str] = {}
         if table is tables.FRAGMENT:
-            runs = dict(self._find(Question(table, [_keyed(near)], wanted=(KEY, "run"))))
+            runs = dict(_one(self._port, Question(table, [_keyed(near)], wanted=(KEY, "run"))))
         return {(runs.get(key, ""), key): one for key in near if (one := stored[key])}
 
 
@@ -1309,7 +1327,7 @@ class MethodologyStore(_Part):
     def ids(self, repo: str | None = None, after: str = "", limit: int = ALL) -> Sequence[str]:
         """Return ids greater than *after*, ascending; only of *repo* (in any case), where given."""
         terms = [Term(KEY, Is.ABOVE, after), *_within(model.Scope(repo))]
-        found = self._find(Question(tables.METHODOLOGY, terms, (KEY,), _most(limit), (KEY,)))
+        found = _one(self._port, Question(tables.METHODOLOGY, terms, (KEY,), _most(limit), (KEY,)))
         return [key for (key,) in found]
 
     @_of_one_state
@@ -1327,8 +1345,9 @@ class MethodologyStore(_Part):
 
     def _with_sources(self, texts: Mapping[str, str]) -> list[model.Methodology]:
         """Return methodologies with those of their sources that are stored, by id."""
-        edges = self._find(
-            Question(tables.DERIVED, [_keyed(texts, SOURCE)], wanted=(SOURCE, "run", TARGET))
+        edges = _one(
+            self._port,
+            Question(tables.DERIVED, [_keyed(texts, SOURCE)], wanted=(SOURCE, "run", TARGET)),
         )
         sources: dict[str, list[model.Source]] = {}
         for methodology, run, fragment in edges:
@@ -1345,7 +1364,7 @@ class MethodologyStore(_Part):
         Each group is ordered by id, the groups by their first id.
         """
         wanted = ("family", "error_type")
-        types = {*self._find(Question(tables.ERROR, [_keyed(error_ids)], wanted=wanted))}
+        types = {*_one(self._port, Question(tables.ERROR, [_keyed(error_ids)], wanted=wanted))}
         asked = [
             Question(
                 tables.ERROR,
@@ -1382,8 +1401,9 @@ class MethodologyStore(_Part):
         if not named:
             return []
         status = Term("status", Is.NOT_IN, [model.MethodologyStatus.RETIRED.value])
-        known = self._find(
-            Question(tables.METHODOLOGY, [_keyed(named), status], wanted=(KEY, "repo", VALUE))
+        known = _one(
+            self._port,
+            Question(tables.METHODOLOGY, [_keyed(named), status], wanted=(KEY, "repo", VALUE)),
         )
         hidden = self._hidden(named, scope)
         fitting = {
@@ -1401,7 +1421,9 @@ class MethodologyStore(_Part):
         if not scope.exclude_instances and scope.as_of is None:
             return set()
         wanted = (SOURCE, "instance_id", "seen_at")
-        edges = self._find(Question(tables.DERIVED, [_keyed(methodologies, SOURCE)], wanted=wanted))
+        edges = _one(
+            self._port, Question(tables.DERIVED, [_keyed(methodologies, SOURCE)], wanted=wanted)
+        )
         return {
             key
             for key, instance, seen_at in edges
@@ -1585,7 +1607,9 @@ class ExposureStore(_Part):
         rates: list[tuple[Any, ...]] = []
         if errors:
             wanted = (KEY, "runs", "cleared")
-            rates = self._find(Question(tables.ERROR, [_keyed(errors)], (KEY,), wanted=wanted))
+            rates = _one(
+                self._port, Question(tables.ERROR, [_keyed(errors)], (KEY,), wanted=wanted)
+            )
         return model.AdviceRecord(
             tuple(shown.values()),
             {error: (runs, cleared) for error, runs, cleared in rates},
@@ -1599,7 +1623,7 @@ class ExposureStore(_Part):
 
     def decisions(self) -> Sequence[model.Verdict]:
         """Return all decisions by hand, also on sessions that were forgotten."""
-        found = self._find(Question(tables.VERDICT, (), (KEY,)))
+        found = _one(self._port, Question(tables.VERDICT, (), (KEY,)))
         return [tables.value_of(model.Verdict, text) for (text,) in found]
 
     def forgotten(self, names: Collection[str]) -> frozenset[str]:
@@ -1621,7 +1645,7 @@ class ExposureStore(_Part):
         most = _most(min(ALL, skip + max(0, limit)))
         if not name:
             question = Question(tables.CONTEXT, (), ("-shown_at",), most)
-            return [_exposure(text) for (text,) in self._find(question)[skip:]]
+            return [_exposure(text) for (text,) in _one(self._port, question)[skip:]]
         shown, own = self._port.find(
             [
                 Question(
@@ -1641,7 +1665,7 @@ class ExposureStore(_Part):
         if not session:
             return []
         question = Question(tables.CONTEXT, [_equal("session", session)], ("shown_at",))
-        return [_exposure(text) for (text,) in self._find(question)]
+        return [_exposure(text) for (text,) in _one(self._port, question)]
 
     def forget_session(self, session: str, only_of: str | None = None) -> None:
         """Empty `said` of the contexts of a session, whose agent no longer knows them.
@@ -1657,7 +1681,7 @@ class ExposureStore(_Part):
     def forget_texts(self, repos: Collection[str], since: datetime) -> None:
         """Remove the texts of contexts shown *since* then in these repositories ("": not known)."""
         asked = Question(tables.CONTEXT, [Term("shown_at", Is.LEAST, since)])
-        shown = [_exposure(text) for (text,) in self._find(asked)]
+        shown = [_exposure(text) for (text,) in _one(self._port, asked)]
         emptied = [one.context_id for one in shown if one.repo.casefold() in repos]
 
         def work(port: Transaction, some: Sequence[str]) -> int:
@@ -1726,17 +1750,27 @@ class NoteStore(_Part):
         return _values(self._port, tables.NOTE, ids, rules.note_of)
 
     @_of_one_state
+    def word_counts(self, words: Sequence[str]) -> model.WordCounts:
+        """Return the number of notes, and of notes with each of *words* (stems)."""
+        return self._port.word_counts(tables.NOTE, words)
+
+    @_of_one_state
     def for_text(
-        self, words: Sequence[str], scope: model.NoteScope, limit: int
+        self,
+        words: Sequence[str],
+        scope: model.NoteScope,
+        limit: int,
+        counts: model.WordCounts | None = None,
     ) -> Sequence[model.Note]:
         """Return notes with any of *words* (stems): the rarest words first, then the newest.
 
-        A note that begins with a long request has many common ones.
+        A note that begins with a long request has many common ones. *counts* are those of *words*
+        where they are known; they are asked for otherwise.
         """
         if limit < 1:
             return []
-        counts = self._port.word_counts(tables.NOTE, words)
-        weights = word_weights(counts.total, counts.by_word, len(words), inf)
+        known = counts or self._port.word_counts(tables.NOTE, words)
+        weights = word_weights(known.total, known.by_word, len(words), inf)
         order = ("-created_at",)
         found = self._port.search(tables.NOTE, weights, _notes_in(scope), limit, order)
         return self._in_order(tables.NOTE, [key for key, _ in found], rules.note_of)
@@ -1755,7 +1789,7 @@ class NoteStore(_Part):
     def newest(self, scope: model.NoteScope, limit: int) -> Sequence[model.Note]:
         """Return notes, the newest first, of equal times the greatest id."""
         order = ("-created_at", f"-{KEY}")
-        found = self._find(Question(tables.NOTE, _notes_in(scope), order, _most(limit)))
+        found = _one(self._port, Question(tables.NOTE, _notes_in(scope), order, _most(limit)))
         return [rules.note_of(text) for (text,) in found]
 
     def linking(self, ids: Sequence[str]) -> Sequence[model.Note]:
@@ -1763,7 +1797,10 @@ class NoteStore(_Part):
         if not ids:
             return []
         terms = [Term("targets", Is.HAS_ANY, sorted({*ids}))]
-        return [rules.note_of(text) for (text,) in self._find(Question(tables.NOTE, terms, (KEY,)))]
+        return [
+            rules.note_of(text)
+            for (text,) in _one(self._port, Question(tables.NOTE, terms, (KEY,)))
+        ]
 
     def counts(self) -> Mapping[model.NoteKind, int]:
         """Return the number of live notes by kind, without kinds that have none."""
@@ -1787,7 +1824,7 @@ class NoteStore(_Part):
         ]
         if space is not None:
             terms.append(Term(KEY, Is.NOT_EMBEDDED, space))
-        found = self._find(Question(tables.NOTE, terms, (KEY,), _most(limit), (KEY, VALUE)))
+        found = _one(self._port, Question(tables.NOTE, terms, (KEY,), _most(limit), (KEY, VALUE)))
         return {key: rules.note_text(rules.note_of(text)) for key, text in found}
 
     def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
@@ -1847,7 +1884,7 @@ class PassageStore(_Part):
         if not ids:
             return {}
         wanted = (KEY, *tables.PASSAGE_COLUMNS)
-        found = self._find(Question(tables.PASSAGE, [_keyed(ids)], (KEY,), wanted=wanted))
+        found = _one(self._port, Question(tables.PASSAGE, [_keyed(ids)], (KEY,), wanted=wanted))
         return {key: tables.passage_of(values) for key, *values in found}
 
     @_of_one_state
@@ -1872,7 +1909,7 @@ class PassageStore(_Part):
         turns = _equal("kind", model.PassageKind.TURN.value), _equal("by_agent", False)
         named = [_keyed(run_ids, "run"), *turns]
         return frozenset(
-            run for (run,) in self._find(Question(tables.PASSAGE, named, wanted=("run",)))
+            run for (run,) in _one(self._port, Question(tables.PASSAGE, named, wanted=("run",)))
         )
 
     def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
@@ -1884,7 +1921,7 @@ class PassageStore(_Part):
             _most(limit),
             tables.PASSAGE_COLUMNS,
         )
-        return [*map(tables.passage_of, self._find(question))]
+        return [*map(tables.passage_of, _one(self._port, question))]
 
     def cosines(self, vector: model.Vector, ids: Sequence[str]) -> Mapping[str, float]:
         """Return cosines, of four decimals, by id; without passages that have no such vector."""
@@ -1917,7 +1954,7 @@ class PassageStore(_Part):
         if space is not None:
             terms.append(Term(KEY, Is.NOT_EMBEDDED, space))
         question = Question(tables.PASSAGE, terms, (KEY,), _most(limit), (KEY, VALUE))
-        return dict(self._find(question))
+        return dict(_one(self._port, question))
 
     def add(self, space: str, vectors: Mapping[str, model.Vector | None]) -> None:
         coarse = {key: one and one.coarse() for key, one in vectors.items()}
@@ -2031,9 +2068,9 @@ class AdminStore(_Part):
             terms = [_equal(TARGET, node_id)]
             order, wanted = ("-seen_at", SOURCE), (SOURCE,)
             question = Question(tables.MET, terms, order, rules.EXPLAINED_RUNS, wanted)
-            runs = [run for (run,) in self._find(question)]
+            runs = [run for (run,) in _one(self._port, question)]
             own = Question(tables.FRAGMENT, [_keyed(runs, "run")], wanted=(KEY,))
-            newest = [key for (key,) in self._find(own)]
+            newest = [key for (key,) in _one(self._port, own)]
         facts = self._facts(node_id, table.label)
         known = {name: fact for name, fact in facts.items() if fact is not None}
         return model.Explanation(
@@ -2073,7 +2110,7 @@ class AdminStore(_Part):
                 _values(port, tables.METHODOLOGY, [node], _methodology)[node]
             )
         wanted = (KEY, VALUE, "runs", "cleared")
-        found = self._find(Question(tables.ERROR, [_equal(KEY, node)], wanted=wanted))
+        found = _one(self._port, Question(tables.ERROR, [_equal(KEY, node)], wanted=wanted))
         # A LookupError has it read again where another process deleted the node meanwhile.
         text, runs, cleared = {key: values for key, *values in found}[node]
         error = _error(text)
@@ -2141,7 +2178,7 @@ class AdminStore(_Part):
         """Return changes since the last consolidation, or since the revision *after*, ascending."""
         port = self._port
         revision = port.revision()
-        found = self._find(Question(tables.STATE, [_equal(KEY, _CONSOLIDATED)]))
+        found = _one(self._port, Question(tables.STATE, [_equal(KEY, _CONSOLIDATED)]))
         consolidated = int(found[0][0]) if found else 0
         since, marked = (consolidated, -1) if after is None else (after, after)
         runs, stale = port.find(
@@ -2155,7 +2192,7 @@ class AdminStore(_Part):
             ]
         )
         ids = [run for run, _ in runs]
-        met = self._find(Question(tables.MET, [_keyed(ids, SOURCE)], wanted=(TARGET,)))
+        met = _one(self._port, Question(tables.MET, [_keyed(ids, SOURCE)], wanted=(TARGET,)))
         errors = {error for (error,) in met}
         errors |= {subject for kind, subject in stale if kind == "error"}
         repos = {repo for _, repo in runs}

@@ -1,13 +1,14 @@
 """The order of similar runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from contextgraph import State
 from contextgraph.advising.cases import cases_of, ranking_of
-from contextgraph.advising.channels import WEIGHTS, CaseHit, query_of
+from contextgraph.advising.channels import WEIGHTS, CaseHit, by_words_of_task, query_of
 from contextgraph.advising.gate import CONSERVATIVE, UNGATED
 from contextgraph.model import (
     Fragment,
@@ -20,7 +21,9 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.store.sqlite import SqliteStore
+from contextgraph.store.sqlite.port import SqlitePort
 from tests.builders import trajectory
+from tests.made_bundles import made_bundle
 
 
 @pytest.fixture
@@ -54,6 +57,16 @@ def test_a_much_higher_similarity_outweighs_a_slightly_higher_word_overlap(store
     words = [hit(2, 0.21), hit(1, 0.20)]
     meaning = [hit(1, 0.20, 0.9), hit(2, 0.21, 0.4)]
     assert order(store, task=words, lexical=words, semantic=meaning) == [1, 2]
+
+
+def test_the_words_of_a_task_are_counted_once(
+    store: SqliteStore, results_of: Callable[[type, str], list[Any]]
+) -> None:
+    store.runs.add([made_bundle(1)])
+    counted = results_of(SqlitePort, "word_counts")
+    query = query_of(State(task_description=made_bundle(2).trajectory.task, repo="no/where"), store)
+    assert by_words_of_task(query, store).cases
+    assert len(counted) == 1
 
 
 def test_a_channel_of_your_own_ranks_runs_by_words(store):

@@ -30,6 +30,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import PassageStore
+from contextgraph.store.sqlite.port import SqlitePort
 from tests.builders import recovering_run
 
 SHOP = "acme/shop"
@@ -56,6 +57,19 @@ def test_what_is_linked_to_an_entity_is_found_by_its_distance(memory: AgentMemor
     assert rule.score > near.score > far.score > 0
     assert near.why["graph"] == pytest.approx(0.5)
     assert "entity:mailer" not in found
+
+
+def test_links_of_all_entities_are_followed_by_the_same_questions(
+    memory: AgentMemory, results_of: Callable[[type, str], list[Sized]]
+) -> None:
+    for name in ("one", "two", "three"):
+        memory.entities.add_entity(Entity(f"Tariff {name}"))
+        memory.entities.add_relation(f"Tariff {name}", "Ledger", "depends_on")
+    asked, counted = results_of(SqlitePort, "find"), results_of(SqlitePort, "word_counts")
+    found = by_id(memory.search("tariff"))
+    assert "graph" in found["entity:ledger"].why
+    # Words of passages, of notes and of remedies; 24 questions when each entity had its own.
+    assert (len(counted), len(asked)) == (3, 11)
 
 
 def test_a_strategy_leaves_links_or_all_else_out(memory: AgentMemory) -> None:
