@@ -445,7 +445,7 @@ def import_(
     if done.left_out:
         left_out = number_of(done.left_out, "line")
         warn(f"left out: {left_out} of verdicts, reports and the like; --as-owner takes all")
-    runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
+    runs = number_of(done.created + done.updated + done.unchanged, "run")
     text = (
         f"{runs}: {done.created} created, {done.updated} updated, "
         f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "

@@ -85,6 +85,7 @@ from contextgraph.model import (
     State,
     Strategy,
     Verdict,
+    is_fitted,
     is_withheld,
     new_context_id,
 )
@@ -1384,8 +1385,7 @@ class AgentMemory:
         from contextgraph.store import archive
 
         if as_owner:
-            with self.batch():
-                return archive.import_memory(self.store, path, vectors=vectors, progress=progress)
+            return self._import_own(path, vectors, progress)
         for _ in archive.read_lines(path):
             pass
         name, total = source or archive.source_of(path), archive.read_header(path).runs
@@ -1420,6 +1420,19 @@ class AgentMemory:
         done.created, done.notes = statuses[LearnStatus.CREATED], len(notes)
         done.updated = statuses[LearnStatus.UPDATED]
         done.unchanged += statuses[LearnStatus.UNCHANGED]
+        return done
+
+    def _import_own(
+        self, path: Path, vectors: bool, progress: Callable[[int, int], None]
+    ) -> "Imported":
+        from contextgraph.store import archive
+
+        with self.batch():
+            done = archive.import_memory(self.store, path, vectors=vectors, progress=progress)
+        active = self.store.vectors.active_space()
+        if active and is_fitted(active.name):
+            self.spaces.catch_up()
+            done.vectors_of = ""
         return done
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:

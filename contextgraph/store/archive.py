@@ -235,8 +235,8 @@ class Exported(Struct, frozen=True):
 class Imported(Struct):
     """Numbers of what was read.
 
-    *vectors_of* is a space whose vectors the memory could not take over, *left_out* the number of
-    lines that only an owner may import.
+    *vectors_of* is a space whose vectors the memory could not take over, nor make by its own,
+    *left_out* the number of lines that only an owner may import.
     """
 
     created: int = 0

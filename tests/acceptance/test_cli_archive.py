@@ -55,13 +55,27 @@ def test_a_memory_that_waits_to_be_consolidated_is_healthy_where_it_is_imported(
     assert (check["ok"], check["detail"]) == (True, "0 runs not consolidated")
 
 
+def test_two_memories_with_spaces_of_their_own_are_whole_after_an_import(tmp_path: Path) -> None:
+    archive, first, second = tmp_path / "a.jsonl.zst", tmp_path / "1.db", tmp_path / "2.db"
+    for store, numbers in ((first, range(12)), (second, range(20, 40))):
+        runs = [
+            recovering_run(number, task=f"Totals of {number} {store.name}") for number in numbers
+        ]
+        contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+    contextgraph("export", archive, "--store", first)
+    imported = contextgraph("import", archive, "--as-owner", "--store", second)
+    assert (imported.code, "reembed" in imported.err) == (0, False)
+    with AgentMemory.open(second) as memory:
+        assert memory.spaces.waiting() == 0
+
+
 def test_importing_reports_what_was_unchanged(store: Path, tmp_path: Path) -> None:
     contextgraph("export", tmp_path / "a.jsonl", "--store", store)
 
     result = contextgraph("import", tmp_path / "a.jsonl", "--store", store)
 
     assert result.code == 0
-    assert "2 trajectories: 0 created, 0 updated, 2 unchanged" in result.out
+    assert "2 runs: 0 created, 0 updated, 2 unchanged" in result.out
 
 
 def test_a_damaged_file_is_reported_with_its_line(store: Path, tmp_path: Path) -> None:
