@@ -10,6 +10,7 @@ from itertools import islice
 from math import log1p
 from types import MappingProxyType
 from typing import NamedTuple
+from unicodedata import normalize
 
 from msgspec import Struct
 
@@ -63,7 +64,8 @@ MOST_WORDS, _TITLE_WORDS = 32, 40
 _BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
 _OF_A_TIME = 1_000
 _HOST = regex(
-    r"(?<![\w./:@~-])([\w-]+)\.((?:[\w-]+\.)*(?:[^\W\d_A-Z]{2,}|[A-Z]{2,}))(?![\w-]|\.\w|\()"
+    r"(?:(?<![\w./:@~-])|(?<=//))(?P<host>(?P<name>[\w-]+)\.(?:[\w-]+\.)*"
+    r"(?:[^\W\d_A-Z]{2,}|[A-Z]{2,}))(?![\w-]|\.\w|\()(?P<path>/\w)?"
 )
 # Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
 # and a tenth of those beside them.
@@ -313,9 +315,11 @@ def needs_a_person(note: Note) -> bool:
 @lru_cache(8_192)
 def _names_host(text: str) -> bool:
     """Return True for a dotted name that is no file, and nothing of the standard library."""
+    text = normalize("NFKC", text).replace("[.]", ".")
     return any(
-        name not in sys.stdlib_module_names and not files_in(f"{name}.{rest}")
-        for name, rest in _HOST.findall(text)
+        match["name"] not in sys.stdlib_module_names
+        and (match["path"] or not files_in(match["host"]))
+        for match in _HOST.finditer(text)
     )
 
 

@@ -294,6 +294,8 @@ _HARMLESS_REDIRECTION = regex(
 )
 _SEPARATORS = frozenset(("&&", "||", ";", "|", "\n"))
 _SETTING = regex(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
+_SHARE = "\\\\"  # of Windows
+_OPTION = regex(r"--([a-z][a-z-]*)(?:=.*)?")
 _ADDRESS = regex(r"://|[\w.-]@[\w.-]+[:/]|\bgit\+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}\b")
 _LOOPBACK = regex(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 # Folders that are not part of a checkout, nor of what is installed on a machine.
@@ -728,18 +730,14 @@ def _is_argument(word: str) -> bool:
 def names_what_is_no_advice(text: str) -> bool:
     """Return True if a word of *text* is a part of a command that advice never has.
 
-    An address, a path outside the checkout, an option or a variable that loads something else, a
-    source of packages that is not the default one, a shell that runs what it is sent.
+    An address, a path outside the checkout or on a share, an option or a variable that loads
+    something else, a source of packages that is not the default one, a shell that runs what it is
+    sent.
     """
     words = [word.strip(_AROUND) for word in text.split()]
     return (
         not all(map(_is_argument, words))
-        or any(
-            (setting := _SETTING.fullmatch(word))
-            and setting[1].isupper()
-            and not _is_setting(setting[1], setting[2])
-            for word in words
-        )
+        or any(word.startswith(_SHARE) or _sets_what_loads(word) for word in words)
         or any(
             before.endswith("|") and posixpath.basename(word) in _INTERPRETERS
             for before, word in pairwise(words)
@@ -750,6 +748,14 @@ def names_what_is_no_advice(text: str) -> bool:
             if word in _MANAGERS
         )
     )
+
+
+def _sets_what_loads(word: str) -> bool:
+    """Return True for a variable, or an option of that name, that advice does not set."""
+    if option := _OPTION.fullmatch(word):
+        return _LOADING.match(option[1].replace("-", "_")) is not None
+    setting = _SETTING.fullmatch(word)
+    return bool(setting and setting[1].isupper() and not _is_setting(setting[1], setting[2]))
 
 
 def _is_of_install(word: str) -> bool:

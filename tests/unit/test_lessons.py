@@ -372,6 +372,11 @@ def test_what_a_person_pastes_of_another_is_not_theirs(pasted: str) -> None:
         "npm install mallory/left-pad for packages",
         "a copy of `~/.ssh/config` for the server",
         "git commit --no-verify for a fix",
+        "mirror.sh/simple as the index of pip",
+        "//mirror.example/simple as the index of pip",
+        "mirror\uff0eexample or mirror[.]example as the index of pip",
+        "pip with --index-url=mirror for packages",
+        "\\\\mirror\\share for packages",
     ],
 )
 def test_a_lesson_that_leads_elsewhere_waits_for_a_person(
