@@ -89,19 +89,24 @@ def _run(job: Job, repo: str) -> RawTrajectory:
 
 
 def _cleared(failed: Job, job: Job, repo: str, git: GitFolder | None) -> RawTrajectory:
-    """Return the run of *failed* and of *job*, which cleared it, with what changed between them."""
+    """Return the run of *failed* and of *job*, which cleared it, with what changed between them.
+
+    What *failed* ran already without an error, as an installation, cleared nothing.
+    """
     patch, edits = "", tuple[Step, ...]()
     if git and failed.commit and job.commit:
         asked = ("diff-tree", "-p", "--no-renames", "--no-ext-diff", "--no-textconv")
         patch = git.output(*asked, failed.commit, job.commit)
         edits = tuple(Step(0, "", action, "", exit_code=0) for action in edits_of(patch))
-    joined = _run(failed._replace(steps=(*failed.steps, *edits, *job.steps)), repo)
+    before = {step.action.text for step in failed.steps if not step.exit_code}
+    later = [step for step in job.steps if step.action.text not in before]
+    joined = _run(failed._replace(steps=(*failed.steps, *edits, *later)), repo)
     return replace(joined, patch=patch or None)
 
 
 def _jobs(path: Path) -> Iterator[Job]:
     """Yield the jobs in the log at *path*; `gh run view --log` prints all of a run in one file."""
-    own = _NUMBERED.sub("", path.name.partition(".")[0])
+    own = _NUMBERED.sub("", path.stem)
     texts = defaultdict[str, list[tuple[str, str]]](list)
     for raw in lines(path, _MOST_LINE):
         line = raw.decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n")

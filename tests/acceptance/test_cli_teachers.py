@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.model import Lesson, LessonStatus
+from contextgraph.model import Lesson, LessonStatus, RemedyKind
 from tests.acceptance.command_line import Result, contextgraph
 from tests.acceptance.test_cli_team import git
 
@@ -169,6 +169,10 @@ def log(commit: str, minute: int, output: str, code: int, prefix: str = "") -> s
                 "##[endgroup]",
                 "[command]/usr/bin/git log -1 --format=%H",
                 commit,
+                "##[group]Run pip install tools",
+                "shell: /usr/bin/bash -e {0}",
+                "##[endgroup]",
+                "Successfully installed tools-1.0",
                 "##[group]Run python check.py",
                 "\x1b[36;1mpython check.py\x1b[0m",
                 "shell: /usr/bin/bash -e {0}",
@@ -182,7 +186,7 @@ def log(commit: str, minute: int, output: str, code: int, prefix: str = "") -> s
     )
 
 
-@pytest.mark.parametrize("prefix", ["", "test\tUNKNOWN STEP\t"])
+@pytest.mark.parametrize("prefix", ["", "test (3.12)\tUNKNOWN STEP\t"])
 def test_a_job_that_failed_is_cleared_by_the_next_commit(
     tmp_path: Path, checkout: Path, prefix: str
 ) -> None:
@@ -193,18 +197,24 @@ def test_a_job_that_failed_is_cleared_by_the_next_commit(
     (checkout / "check.py").write_text("import json\n")
     git(checkout, "commit", "-qam", "Check without yaml")
     passed = git(checkout, "rev-parse", "HEAD").strip()
-    (tmp_path / "1_test.txt").write_text(log(failed, 1, ERROR, 1, prefix))
-    (tmp_path / "2_test.txt").write_text(log(passed, 9, "ok", 0, prefix))
-    done = learn(tmp_path, "--ci", tmp_path / "2_test.txt", tmp_path / "1_test.txt")
+    first, second = (tmp_path / f"{at}_test (3.12).txt" for at in (1, 2))
+    first.write_text(log(failed, 1, ERROR, 1, prefix))
+    second.write_text(log(passed, 9, "ok", 0, prefix))
+    done = learn(tmp_path, "--ci", second, first)
     assert done.code == 0
     with AgentMemory.open(tmp_path / "memory.db") as memory:
         (run,) = memory.store.runs.trajectories(memory.store.runs.ids()).values()
         raw = memory.store.runs.raw(run.id)
         assert raw is not None
-        assert [step.exit_code for step in raw.steps] == [1, 0, 0]
-        assert (run.repo, run.contributor, run.instance_id) == (SHOP, "ci", f"test@{failed[:12]}")
+        assert [step.exit_code for step in raw.steps] == [0, 1, 0, 0]
+        assert (run.repo, run.contributor, run.instance_id) == (
+            SHOP,
+            "ci",
+            f"test (3.12)@{failed[:12]}",
+        )
         (recovery,) = memory.inspect(raw).trace.recoveries
-        assert (recovery.error_step, recovery.cleared_step) == (0, 2)
+        assert (recovery.error_step, recovery.cleared_step) == (1, 3)
+        assert [action.kind for action in recovery.actions] == [RemedyKind.EDIT]
         state = State(repo=SHOP, current_error=ERROR.replace("/builds/shop/", "/src/"))
         assert [one.actions for one in memory.query(state).error_solutions] or memory.query(
             state
