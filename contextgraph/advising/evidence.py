@@ -638,7 +638,10 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
         return is_set or f"{action.target} {state.last_action}" in state.failed_actions
     if pattern.kind is RemedyKind.INSTALL:
         package = rf"(?<![\w-]){re.escape(query.names.fill(action.target))}(?![\w-])"
-        what = r"\s\.(?=[\s[]|$)" if pattern.target == Term.THE_REPOSITORY else package
+        # In general terms from wherever it was run: `pip install -e path/to/it`.
+        editable = r"|\s(?:-e|--editable)(?=[\s=])" if action.is_general else ""
+        local = rf"(?:\s\.(?=[\s[]|$){editable})"
+        what = local if pattern.target == Term.THE_REPOSITORY else package
         installing = re.compile(rf"\binstall\b.*{what}")
         return any(map(installing.search, state.failed_actions))
     if pattern.target == Term.CURRENT_FOLDER:

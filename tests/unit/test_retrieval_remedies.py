@@ -283,6 +283,25 @@ def test_what_was_looked_up_in_a_wider_place_is_not_advised(
     assert bool(remedies_of(query_of(tried, store), recoveries)) is is_advised
 
 
+@pytest.mark.parametrize(
+    ("tried", "is_advised"),
+    [
+        ("pip install -e shop -q", False),
+        ("pip install --editable=./shop", False),
+        ("pip install tariffs", True),
+    ],
+)
+def test_a_repository_that_was_to_be_installed_by_its_path_is_not_to_be_installed(
+    store, tried, is_advised
+):
+    pattern = RemedyPattern(RemedyKind.INSTALL, "<the repository itself>")
+    install = RemedyAction(RemedyKind.INSTALL, pattern.target, pattern)
+    error = "error: metadata-generation-failed"
+    state = State(repo="acme/shop", current_error=error, last_action=tried, failed_actions=(tried,))
+    found = remedies_of(query_of(state, store), [recovery(1, message=error, actions=(install,))])
+    assert bool(found) is is_advised
+
+
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
     one = recovery(1, actions=(INSTALL,))._replace(error_type="python -m: No module named")
     never = one._replace(verified=False)
@@ -628,6 +647,18 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
     again = settle(context, 5, already_shown={context.shown[0].description})
     assert not again.shown
     assert PipelineStep.NEW in {one.silence.step for one in again.silenced if one.silence}
+
+
+def test_who_did_not_ask_is_not_told_to_list_where_he_is(store):
+    pattern = RemedyPattern(RemedyKind.SEARCH, Term.CURRENT_FOLDER, "", ("ls",))
+    look = RemedyAction(RemedyKind.SEARCH, "ls", pattern, "ls shop")
+    error = "ls: shop: No such file or directory"
+    state = State(repo="acme/shop", current_error=error, last_action="ls shop")
+    done = [recovery(number, message=error, actions=(look,)) for number in (1, 2)]
+    (found,) = remedies_of(query_of(state, store), done)
+    context = MemoryContext(new_context_id(), (replace(found, probability=SURE),))
+    assert settle(context, 5).shown
+    assert not settle(context, 5, unasked=True).shown
 
 
 def test_what_is_not_sure_is_not_shown_unasked(store):
