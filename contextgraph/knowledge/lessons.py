@@ -409,12 +409,7 @@ class Lessons:
     def reject(self, ids: Collection[str], by: str = "") -> int:
         """Never show these lessons again, nor any that say the same; return how many there were."""
         now = self._now()
-        found = self._review(ids, f"rejected{_by(by)}", is_active=False, archived_at=now)
-        # Texts in which they were shown go as well; the lesson stays, so that it does not return.
-        rejected = [*self._lessons(ids).values()]
-        self._notes.forget([note.id for note in rejected])
-        self._store.change(new=rejected)
-        return found
+        return self._review(ids, f"rejected{_by(by)}", is_active=False, archived_at=now)
 
     def supersede(self, id_: str, successor: str, by: str = "") -> bool:
         """Replace the lesson *id_* by the lesson *successor*; return False if one is unknown."""

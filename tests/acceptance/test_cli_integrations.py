@@ -145,26 +145,39 @@ def test_what_people_decided_is_said_at_a_prompt_and_before_an_edit(
     assert decided in shown(edit, store)
 
 
-@pytest.mark.parametrize("is_rejected", [False, True])
-def test_what_hooks_said_of_something_forgotten_does_not_come_back(
-    tmp_path: Path, project: Path, is_rejected: bool
-) -> None:
-    decided = "Never send more than 640 rows in one batch of export.py, their importer drops them."
-    step = Step(0, "How many rows fit in export.py?", Action("", ""), None, user_message=decided)
-    task = "The export sends too many rows"
-    at = ("--store", tmp_path / "decided.db")
-    learn(at[1], [RawTrajectory("claude-code", "a", "acme/shop", task, (step,))])
-    assert contextgraph("integrations", "install", "claude-code", *at).code == 0
-    asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
-    assert "640 rows" in shown(asked, at[1])
-    ids = [one["id"] for one in contextgraph("lessons", "all", "--all", *at, "--json").records]
+DECIDED = "Never send more than 640 rows in one batch of export.py, their importer drops them."
 
-    reject = ("lessons", *(it for id_ in ids for it in ("--reject", id_)))
-    what = reject if is_rejected else ("forget", "--all", "--yes")
-    assert contextgraph(*what, *at).code == 0
-    learn(at[1], [recovering_run(1)])
-    with AgentMemory.open(at[1]) as memory:
+
+@pytest.fixture
+def decided(tmp_path: Path, project: Path) -> Path:
+    """A memory with a decision of people, of which a hook has spoken."""
+    step = Step(0, "How many rows fit in export.py?", Action("", ""), None, user_message=DECIDED)
+    store = tmp_path / "decided.db"
+    task = "The export sends too many rows"
+    learn(store, [RawTrajectory("claude-code", "a", "acme/shop", task, (step,))])
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
+    assert "640 rows" in shown(asked, store)
+    return store
+
+
+def test_what_hooks_said_of_something_forgotten_does_not_come_back(decided: Path) -> None:
+    assert contextgraph("forget", "--all", "--yes", "--store", decided).code == 0
+    learn(decided, [recovering_run(1)])
+    with AgentMemory.open(decided) as memory:
         assert [one.text for one in memory.store.exposures.all()] == [""]
+
+
+def test_a_lesson_that_was_rejected_is_off_in_the_receipt_and_on_again(decided: Path) -> None:
+    def receipt() -> str:
+        return " ".join(contextgraph("receipt", "--store", decided).out.split())
+
+    (switch,) = re.findall("off: contextgraph lessons --reject (lesson_[0-9a-f]+)", receipt())
+    assert contextgraph("lessons", "--reject", switch, "--store", decided).code == 0
+    assert f"is off; on again: contextgraph lessons --undo {switch}" in receipt()
+    assert "640 rows" in receipt()
+    assert contextgraph("lessons", "--undo", switch, "--store", decided).code == 0
+    assert f"off: contextgraph lessons --reject {switch}" in receipt()
 
 
 def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
