@@ -157,7 +157,13 @@ def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     import sqlite3
 
     settings = common.settings()
-    checks = *_installation(), *_memory(common, secrets), *_keyed(common), *_hooks(settings)
+    checks = (
+        *_installation(),
+        *_folders(settings),
+        *_memory(common, secrets),
+        *_keyed(common),
+        *_hooks(settings),
+    )
     versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     versions |= {name: version(name) for name in ("contextgraph-memory", *LIBRARIES)}
     extras = {extra: _installed(name) for extra, name in EXTRAS.items()}
@@ -182,6 +188,20 @@ def _installation() -> "list[HealthCheck]":
         _check("full text search", has_full_text, database, remedy),
         _reading(),
     ]
+
+
+def _folders(settings: "Settings") -> "Iterator[HealthCheck]":
+    """Name folders of memories and of what hooks run that other users may change."""
+    import stat
+
+    kept = [Path(data_folder())]
+    if not settings.is_in_memory and (file := settings.local_file):
+        kept.append(Path(file).absolute().parent)
+    for folder in dict.fromkeys(kept):
+        mode = folder.stat().st_mode if folder.is_dir() else 0
+        if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+            remedy = f"run: chmod go-w {shlex.quote(str(folder))}"
+            yield _check("folders", False, f"other users may write {folder}", remedy)
 
 
 def _system() -> str:

@@ -177,6 +177,11 @@ def _writer(source: Json) -> Json:
     return source.get("by", source) if isinstance(source, Mapping) else source
 
 
+def _alike(key: str) -> str:
+    """Return what keys have in common that look alike: letters without case, width or blanks."""
+    return "".join(normalize("NFKC", key).casefold().split())
+
+
 def _missing_provenance(source: Mapping[str, object]) -> str:
     """The first field that *source* lacks to be traced back; empty where it has all."""
     if source.get("kind") not in _KINDS:
@@ -819,7 +824,8 @@ class KeyedMemory:
         *source* is a name, or an object with ``kind``, ``name``, ``retrieved_at`` and ``locator``;
         all four are required for content from the web, a tool or a file, and below ``/kb/``.
         Content without them is refused, or stored below ``/untrusted``, which no brief shows.
-        Secrets are masked. With *only_of*, a key that another source has set stays unchanged.
+        Secrets are masked. With *only_of*, a key that another source has set stays unchanged, and
+        has none beside it that looks like it.
         Raises `InvalidEntryError`, and `StoreError` if nothing could be stored.
         """
         normalised = normalised_key(key)
@@ -827,9 +833,10 @@ class KeyedMemory:
         target, origin = checked_source(normalised, source, untrusted)
         valid = content is not None
         with self._files.writing(create=True) as position:
-            known = self._files.get(target) if only_of is not None else None
-            if known and _writer(known.source) != only_of:
-                raise InvalidEntryError(f"{target} was set by another source")
+            alike = _alike(target) if only_of is not None else ""
+            for known in self._files.live() if alike else ():
+                if _alike(str(known["key"])) == alike and _writer(known["source"]) != only_of:
+                    raise InvalidEntryError(f"{known['key']} was set by another source")
             now = max(self._now(), position.ts) if position.ts else self._now()
             envelope = Envelope(target, position.seq + 1, now, valid, origin, content)
             after = self._files.append(position, envelope)

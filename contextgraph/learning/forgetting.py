@@ -86,7 +86,8 @@ class Forgetting:
         repos = {run.repo for run in nodes if run.repo}
         remove_filled(self._store.notes, repos)
         if since := min((run.learned_at for run in nodes), default=None):
-            self._store.exposures.forget_texts({*map(str.casefold, repos), ""}, since)
+            whole = {repo.casefold() for repo in repos if {*runs.ids(repo=repo)} <= {*known}}
+            self._store.exposures.forget_texts({*map(str.casefold, repos), ""}, since, whole)
         if known or notes:
             forget_words(self._store, {*known, *notes})
         if notes:

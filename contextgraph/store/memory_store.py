@@ -1678,15 +1678,24 @@ class ExposureStore(_Part):
             emptied = [replace(one, said=()) for one in shown]
             self._port.write(lambda port: _put_contexts(port, emptied))
 
-    def forget_texts(self, repos: Collection[str], since: datetime) -> None:
-        """Remove the texts of contexts shown *since* then in these repositories ("": not known)."""
+    def forget_texts(
+        self, repos: Collection[str], since: datetime, names: Collection[str] = ()
+    ) -> None:
+        """Remove the texts of contexts shown *since* then in these repositories ("": not known).
+
+        Also the *names* of those that have nothing left.
+        """
         asked = Question(tables.CONTEXT, [Term("shown_at", Is.LEAST, since)])
         shown = [_exposure(text) for (text,) in _one(self._port, asked)]
         emptied = [one.context_id for one in shown if one.repo.casefold() in repos]
 
         def work(port: Transaction, some: Sequence[str]) -> int:
             contexts = _values(port, tables.CONTEXT, some, _exposure).values()
-            _put_contexts(port, [*map(_without_text, contexts)])
+            emptied = map(_without_text, contexts)
+            _put_contexts(
+                port,
+                [replace(one, repo="") if one.repo.casefold() in names else one for one in emptied],
+            )
             return len(contexts)
 
         self._in_batches(work, emptied, RUNS_AT_ONCE)

@@ -204,6 +204,14 @@ def test_a_healthy_memory_passes_the_doctor(store: Path) -> None:
     assert reading["detail"] == ("a fence is stripped, an error is recognised, a command is judged")
 
 
+def test_the_doctor_names_a_folder_that_others_may_write(store: Path) -> None:
+    store.parent.chmod(0o777)
+    result = contextgraph("doctor", "--store", store, "--json")
+
+    (found,) = [check for check in result.records[0]["checks"] if not check["ok"]]
+    assert (found["name"], found["remedy"]) == ("folders", f"run: chmod go-w {store.parent}")
+
+
 def test_the_doctor_looks_for_secrets_in_stored_runs(store: Path) -> None:
     result = contextgraph("doctor", "--secrets", "--store", store, "--json")
 

@@ -632,6 +632,20 @@ def test_a_session_that_was_forgotten_is_learned_again_where_asked_alone(address
         assert memory.learn(grown).status == "created"
 
 
+def test_a_repository_that_is_forgotten_leaves_no_name_in_what_was_shown():
+    with AgentMemory.open(":memory:") as memory:
+        for number in range(1, 4):
+            memory.learn(recovering_run(number))
+        live = memory.live(repo="acme/shop", instance_id="acme__shop-99", task="x")
+        assert live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+        memory.note_exposures()
+        assert [one.repo for one in memory.store.exposures.all()] == ["acme/shop"]
+        memory.forget(memory.store.runs.ids()[:1])
+        assert [one.repo for one in memory.store.exposures.all()] == ["acme/shop"]
+        memory.forget(repos=["acme/shop"])
+        assert [one.repo for one in memory.store.exposures.all()] == [""]
+
+
 @pytest.mark.parametrize("step", ["exposures.forget_texts", "runs.forget"])
 def test_forgetting_that_is_interrupted_and_repeated_leaves_nothing(step, tmp_path, monkeypatch):
     part, name = step.split(".")
