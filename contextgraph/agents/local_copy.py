@@ -6,8 +6,8 @@ Run as a program in the background, with the address, tenant and repository, it 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import cached_property
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from contextgraph.memory.wiring import Parts, build
 from contextgraph.model import Exposure, NoteKind, NoteScope, RunFilter, Scope, Trajectory
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, ExposureStore
+from contextgraph.store.sessions import OpenExposures
 
 if TYPE_CHECKING:
     from contextgraph.memory.agent_memory import AgentMemory
@@ -36,7 +37,7 @@ def local_parts(
     For a remote one its copy; of a service the sessions are asked, for which it has so many
     *seconds*, and *on_unavailable* is called where that was not enough.
     """
-    sessions = _SessionsOfService(settings, seconds) if settings.is_service else None
+    sessions = _exposures_of_service(settings, seconds) if settings.is_service else None
     local = _of_copy(settings)
     parts = build(
         local,
@@ -50,27 +51,16 @@ def local_parts(
         yield parts
 
 
-class _SessionsOfService:
-    """The sessions of a service, whose client is made where one is asked for."""
+def _exposures_of_service(settings: Settings, seconds: float) -> OpenExposures:
+    """Return what opens the exposures of a service: one client, made where one is asked for."""
 
-    def __init__(self, settings: Settings, seconds: float) -> None:
-        self._settings, self._seconds = settings, seconds
-
-    @cached_property
-    def _exposures(self) -> ExposureStore:
+    @cache
+    def exposures() -> ExposureStore:
         from contextgraph.memory.agent_memory import AgentMemory
 
-        client = AgentMemory.of_settings(self._settings, deadline=self._seconds)
-        return client.store.exposures
+        return AgentMemory.of_settings(settings, deadline=seconds).store.exposures
 
-    def add(self, exposures: Sequence[Exposure]) -> None:
-        self._exposures.add(exposures)
-
-    def of_session(self, session: str) -> Sequence[Exposure]:
-        return self._exposures.of_session(session)
-
-    def forget_session(self, session: str, only_of: str | None = None) -> None:
-        self._exposures.forget_session(session, only_of)
+    return lambda: nullcontext(exposures())
 
 
 def _of_copy(settings: Settings) -> Settings:

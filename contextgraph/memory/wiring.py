@@ -1,7 +1,7 @@
 """Builds the parts of a memory from settings; the only module that imports adapters."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
@@ -14,11 +14,11 @@ from msgspec.structs import fields
 
 from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, vector_cache_file
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
-from contextgraph.model import Exposure, Found, Recollection, Strategy
+from contextgraph.model import Found, Recollection, Strategy
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ExposureStore, Store, current_name
 from contextgraph.store.protocols import Embedder, VectorIndex
-from contextgraph.store.sessions import Sessions, SharedExposures
+from contextgraph.store.sessions import OpenExposures, SharedExposures
 from contextgraph.system.processes import CachedPart, load
 from contextgraph.text import TASK_CHARS, stems
 
@@ -366,7 +366,7 @@ def build(
     read_only: bool = False,
     create: bool = True,
     with_models: bool = True,
-    sessions: Sessions | None = None,
+    sessions: OpenExposures | None = None,
     on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     clock: Callable[[], datetime] = _now,
 ) -> Parts:
@@ -378,7 +378,7 @@ def build(
     """
     store = _store(settings, read_only=read_only, create=create)
     if settings.is_remote and os.path.exists(settings.local_file):
-        sessions = _SessionsOfHooks(settings.local_file)
+        sessions = partial(_exposures_of_hooks, settings.local_file)
     if sessions is not None:
         store.exposures = SharedExposures(store.exposures, sessions, on_unavailable)
     index = _index_notes(store, settings) if settings.notes else None
@@ -500,30 +500,13 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
     return SqliteStore(address, settings.tenant, read_only, create)
 
 
-class _SessionsOfHooks:
-    """Sessions of the hooks of this machine, which load no driver: in their copy of a server."""
+@contextmanager
+def _exposures_of_hooks(path: str) -> Iterator[ExposureStore]:
+    """Yield the exposures of hooks of this machine, which load no driver: in their copy *path*."""
+    from contextgraph.store.sqlite import SqliteStore
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    @contextmanager
-    def _exposures(self) -> Iterator[ExposureStore]:
-        from contextgraph.store.sqlite import SqliteStore
-
-        with closing(SqliteStore(self._path)) as copy:
-            yield copy.exposures
-
-    def add(self, exposures: Sequence[Exposure]) -> None:
-        with self._exposures() as known:
-            known.add(exposures)
-
-    def of_session(self, session: str) -> Sequence[Exposure]:
-        with self._exposures() as known:
-            return known.of_session(session)
-
-    def forget_session(self, session: str, only_of: str | None = None) -> None:
-        with self._exposures() as known:
-            known.forget_session(session, only_of)
+    with closing(SqliteStore(path)) as copy:
+        yield copy.exposures
 
 
 def _index_notes(store: Store, settings: Settings) -> VectorIndex:

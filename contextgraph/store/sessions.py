@@ -1,30 +1,19 @@
 """Sessions of agents in two stores: what is shown through either is known in both."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import TypeAlias, TypeVar
 
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import Exposure
 from contextgraph.store.memory_store import ExposureStore
 
 T = TypeVar("T")
-
-
-class Sessions(Protocol):
-    """The methods of `ExposureStore` for sessions."""
-
-    def add(self, exposures: Sequence[Exposure]) -> None:
-        """See `ExposureStore.add`."""
-
-    def of_session(self, session: str) -> Sequence[Exposure]:
-        """See `ExposureStore.of_session`."""
-
-    def forget_session(self, session: str, only_of: str | None = None) -> None:
-        """See `ExposureStore.forget_session`."""
+OpenExposures: TypeAlias = Callable[[], AbstractContextManager[ExposureStore]]
 
 
 class SharedExposures(ExposureStore):
-    """The exposures of *own*, whose sessions go on in *other*.
+    """The exposures of *own*, whose sessions go on in those that *other* opens.
 
     *on_unavailable* is called where *other* does not answer; the error is raised as well.
     """
@@ -32,7 +21,7 @@ class SharedExposures(ExposureStore):
     def __init__(
         self,
         own: ExposureStore,
-        other: Sessions,
+        other: OpenExposures,
         on_unavailable: Callable[[StoreUnavailableError], None] = lambda error: None,
     ) -> None:
         super().__init__(own._port, own._whole)
@@ -40,20 +29,21 @@ class SharedExposures(ExposureStore):
 
     def add(self, exposures: Sequence[Exposure]) -> None:
         super().add(exposures)
-        self._ask(lambda: self._other.add(exposures))
+        self._ask(lambda other: other.add(exposures))
 
     def of_session(self, session: str) -> Sequence[Exposure]:
-        found = self._ask(lambda: self._other.of_session(session))
+        found = self._ask(lambda other: other.of_session(session))
         known = {one.context_id: one for one in (*found, *super().of_session(session))}
         return sorted(known.values(), key=lambda one: (one.shown_at, one.context_id))
 
     def forget_session(self, session: str, only_of: str | None = None) -> None:
         super().forget_session(session, only_of)
-        self._ask(lambda: self._other.forget_session(session, only_of))
+        self._ask(lambda other: other.forget_session(session, only_of))
 
-    def _ask(self, call: Callable[[], T]) -> T:
+    def _ask(self, call: Callable[[ExposureStore], T]) -> T:
         try:
-            return call()
+            with self._other() as other:
+                return call(other)
         except StoreUnavailableError as error:
             self._on_unavailable(error)
             raise
