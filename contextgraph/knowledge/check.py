@@ -22,7 +22,7 @@ from contextgraph.readers.tool_calls import edits_of
 from contextgraph.store.memory_store import RunStore
 from contextgraph.system.intake import content
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip_tokens, gives_instructions, mask_secrets
+from contextgraph.text import clip_tokens, folded, gives_instructions, mask_secrets
 from contextgraph.trace import read_steps
 from contextgraph.trace.steps import StepTrace, added_lines, files_changed, files_deleted
 
@@ -234,8 +234,8 @@ class Checker:
         """Yield the *saved* questions that no longer have their answer."""
         for one in saved:
             now = self.answers(one.text)
-            words = {_words(text) for text in now}
-            if missing := [text for text in one.answers if _words(text) not in words]:
+            words = {folded(text) for text in now}
+            if missing := [text for text in one.answers if folded(text) not in words]:
                 instead = f'; now: "{now[0]}"' if now else "; now there is none"
                 message = f'"{one.text}" no longer has the answer "{missing[0]}"{instead}'
                 yield Finding(Rule.QUESTION, Level.ERROR, message, one.path)
@@ -258,7 +258,3 @@ def _judged(judge: Judge, change: Change, notes: Sequence[Note]) -> Iterator[Fin
             yield Finding(
                 Rule.JUDGED, Level.WARNING, message, file, at, notes[number].id, judge.name
             )
-
-
-def _words(text: str) -> str:
-    return " ".join(text.casefold().split())

@@ -25,7 +25,7 @@ from contextgraph.knowledge.sentences import (
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.system.intake import loads
-from contextgraph.text import compiled, regex, stems, words
+from contextgraph.text import compiled, folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.ordered import left_alone
 
@@ -202,8 +202,7 @@ def _pasted(message: str) -> str:
 
 
 def _digest(message: str) -> str:
-    words = " ".join(message.casefold().split())
-    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return blake2b(folded(message).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:

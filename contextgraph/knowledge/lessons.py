@@ -74,7 +74,7 @@ from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
-from contextgraph.text import clean, count_tokens, dice, mask_secrets, regex, stems
+from contextgraph.text import clean, count_tokens, dice, folded, mask_secrets, regex, stems
 from contextgraph.trace.ordered import bears_on_command, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -232,7 +232,7 @@ class Lessons:
         Those that were not *distilled* alone: others stay as they are.
         """
         reviewed = {
-            _words_in(note): note
+            folded(note.content): note
             for note in self._store.linking([run_id])
             if note.lesson and note.credibility == REVIEWED
         }
@@ -240,7 +240,7 @@ class Lessons:
         self.add(run, run_id, contributor)
 
         def reviewed_as(note: Note) -> Note:
-            known = reviewed[_words_in(note)]
+            known = reviewed[folded(note.content)]
             assert note.lesson is not None
             assert known.lesson is not None
             return replace(
@@ -255,7 +255,9 @@ class Lessons:
             )
 
         again = [note for note in self._store.linking([run_id]) if note.lesson]
-        self._store.change([note.id for note in again if _words_in(note) in reviewed], reviewed_as)
+        self._store.change(
+            [note.id for note in again if folded(note.content) in reviewed], reviewed_as
+        )
 
     def keep(
         self, new: Sequence[NewLesson], repo: str, contributor: str = ""
@@ -797,7 +799,7 @@ def lesson_id(text: str, repo: str, contributor: str = "") -> str:
 
     A copy of a session under another name says nothing new.
     """
-    known_by = "\n".join((repo, contributor, " ".join(text.casefold().split())))
+    known_by = "\n".join((repo, contributor, folded(text)))
     return f"lesson_{blake2b(known_by.encode(), digest_size=8).hexdigest()}"
 
 
@@ -913,10 +915,6 @@ def _source(origin: Origin, contributor: str, *, by_agent: bool) -> str:
 
 def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
     return replace(note, links=tuple(dict.fromkeys((*note.links, *links[note.id]))))
-
-
-def _words_in(note: Note) -> str:
-    return " ".join(note.content.casefold().split())
 
 
 def _masked(text: str) -> str:

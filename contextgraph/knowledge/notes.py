@@ -67,7 +67,15 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
-from contextgraph.text import clean, compiled, dice, mask_secrets, masked_name, without_private
+from contextgraph.text import (
+    clean,
+    compiled,
+    dice,
+    folded,
+    mask_secrets,
+    masked_name,
+    without_private,
+)
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
@@ -701,7 +709,7 @@ def note_of(text: str, repo: str, source: str, now: datetime, credibility: float
     if len(content) > MAX_NOTE:
         raise InvalidNoteError(f"a note has at most {MAX_NOTE:,} characters, not {len(content):,}")
     place, kind = repo_name(repo), source.partition(":")[0]
-    known = f"{place}\n{' '.join(content.casefold().split())}"
+    known = f"{place}\n{folded(content)}"
     return Note(
         id=f"note_{blake2b(known.encode(), digest_size=8).hexdigest()}",
         content=content,

@@ -28,7 +28,7 @@ from contextgraph.model import (
 )
 from contextgraph.readers.repository import GitFolder, remote_name
 from contextgraph.system.intake import content, loads
-from contextgraph.text import clip, masked_name, regex
+from contextgraph.text import clip, folded, masked_name, regex
 
 _LONGEST, _CONTEXT = 1 << 26, 300
 _PULL = regex(r"(?P<repository>https?://[^/]+/(?:repos/)?[^/]+/[^/]+)/pulls?/(?P<number>\d+)")
@@ -78,10 +78,10 @@ def lessons_of_reviews(path: Path, git: GitFolder | None = None, here: str = "")
     for one in comments:
         of_pull[one.repo, one.number, one.reviewer].append(one)
     statements = {pull: _statements(said) for pull, said in of_pull.items()}
-    pulls = {(repo, n, _words(one)) for (repo, n, _), s in statements.items() for one in s}
+    pulls = {(repo, n, folded(one.text)) for (repo, n, _), s in statements.items() for one in s}
     times = Counter((repo, words) for repo, _, words in pulls)
     for (repo, _, reviewer), said in statements.items():
-        kept = (one for one in said if one.is_sure or times[repo, _words(one)] > 1)
+        kept = (one for one in said if one.is_sure or times[repo, folded(one.text)] > 1)
         of_source[repo, reviewer] += (_lesson(one, said[one]) for one in kept)
     return Reviewed(len(comments), len(records) - len(comments), of_source)
 
@@ -167,10 +167,6 @@ def _statements(comments: Sequence[Comment]) -> dict[Said, Comment]:
     session = _session(first)
     said = statements_in(RawTrajectory("github", session, first.repo, "", steps)).statements
     return {one: comments[one.step] for one in said if is_whole(_LINK.sub("", one.text))}
-
-
-def _words(said: Said) -> str:
-    return " ".join(said.text.casefold().split())
 
 
 def _session(comment: Comment) -> str:

@@ -36,7 +36,7 @@ from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import NoteStore
-from contextgraph.text import cut, dice, gives_instructions, mask_secrets, neutral, stems
+from contextgraph.text import cut, dice, folded, gives_instructions, mask_secrets, neutral, stems
 
 _SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
 _MOST_RULES, _SAME = 10, 0.6
@@ -84,10 +84,10 @@ def take_over(notes: Notes, store: NoteStore, root: str, repo: str, entries: Ent
     before = {note.id: note for note in held if note.is_of_team and note.contributor == contributor}
     own = {note.id: note for note in held if not note.contributor}
     ids = {note.id for note in held}  # of decision records, too
-    known = {_words(note.content) for note in own.values()}
+    known = {folded(note.content) for note in own.values()}
     wanted = dict[str, Note]()
     for entry in entries.listed:
-        if entry.status not in _SHOWN or _words(entry.text) in known or _is_older(entry, own, repo):
+        if entry.status not in _SHOWN or folded(entry.text) in known or _is_older(entry, own, repo):
             continue
         note = _note_of(entry, repo, contributor, own)
         if same := wanted.get(note.id):
@@ -149,10 +149,6 @@ def _updated(known: Note, new: Note) -> Note:
         credibility=known.credibility if known.history else new.credibility,
         links=(*others, *new.links),
     )
-
-
-def _words(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def entry_of(lesson: Lesson, by: str = "") -> Entry:
@@ -219,11 +215,11 @@ def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, 
     `InvalidNoteError` as `entry_of` does.
     """
     there = {entry.lesson: entry for entry in entries.listed if entry.lesson}
-    said = {_words(entry.text) for entry in entries.listed}
+    said = {folded(entry.text) for entry in entries.listed}
     files = dict[str, str]()
     for lesson in lessons:
         entry = entry_of(lesson, by)
-        if _words(lesson.text) in said:
+        if folded(lesson.text) in said:
             continue
         if known := there.get(lesson.id):
             kept = {"kind": entry.kind, "about": entry.about, "probability": entry.probability}
@@ -234,17 +230,17 @@ def files_of(lessons: Iterable[Lesson], entries: Entries, by: str) -> dict[str, 
 
 def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
     """Return how the *lessons* of a repository, of any status, and its *entries* differ."""
-    by_words = {_words(lesson.text): lesson for lesson in lessons}
+    by_words = {folded(lesson.text): lesson for lesson in lessons}
     by_id = {lesson.id: lesson for lesson in lessons if not lesson.contributor}
     same, changed, new = list[Entry](), list[tuple[Entry, Lesson]](), list[Entry]()
     for entry in entries.listed:
-        if _words(entry.text) in by_words or entry.status not in _SHOWN:
+        if folded(entry.text) in by_words or entry.status not in _SHOWN:
             same.append(entry)  # one that no longer holds is not taken over
         elif entry.lesson in by_id:
             changed.append((entry, by_id[entry.lesson]))
         else:
             new.append(entry)
-    there = {_words(entry.text) for entry in entries.listed}
+    there = {folded(entry.text) for entry in entries.listed}
     ids = {entry.lesson for entry in entries.listed}
     # What a person said is evidence of what was made of it.
     covered = said_again([(one.id, one, one.status is LessonStatus.ACTIVE) for one in lessons])
@@ -255,7 +251,7 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
         and lesson.status is LessonStatus.ACTIVE
         and not (lesson.origin is Origin.COUNTED and lesson.kind is LessonKind.FACT)
         and not lesson.contributor
-        and _words(lesson.text) not in there
+        and folded(lesson.text) not in there
         and lesson.id not in ids
     )
     return TeamStatus(tuple(same), tuple(changed), tuple(new), own)

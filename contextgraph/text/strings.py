@@ -359,6 +359,11 @@ def one_line(text: str, width: int) -> str:
     return cut(" ".join(plain(text).split()), width)
 
 
+def folded(text: str) -> str:
+    """Return *text* without case, on one line: equal for texts with the same words."""
+    return " ".join(text.casefold().split())
+
+
 def cut(text: str, width: int) -> str:
     """Return the first *width* characters of *text*; an ellipsis stands for the rest."""
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
