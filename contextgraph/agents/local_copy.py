@@ -75,7 +75,8 @@ def shown_by_hooks(settings: Settings) -> Sequence[Exposure]:
     """Return the newest of what hooks showed on this machine and a remote memory may lack."""
     if not (settings.is_remote and os.path.exists(HookFiles(settings).store)):
         return ()
-    with closing(build(_of_copy(settings), create=False, with_models=False).store) as copy:
+    # A process that was killed may have left it empty.
+    with closing(build(_of_copy(settings), with_models=False).store) as copy:
         return copy.exposures.newest(_EXPOSURES)
 
 

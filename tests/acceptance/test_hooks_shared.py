@@ -16,6 +16,7 @@ from anyio.from_thread import start_blocking_portal
 
 from contextgraph import AgentMemory
 from contextgraph.agents.hook_files import HookFiles
+from contextgraph.agents.local_copy import shown_by_hooks
 from contextgraph.agents.shown import Session
 from contextgraph.config import Settings
 from contextgraph.service.mcp_server import server_of
@@ -169,6 +170,18 @@ def test_of_a_service_that_hangs_hooks_say_so_once_and_are_silent_for_five_minut
     assert seconds < 30  # a second of waiting, and a start on a busy machine
     assert others == [{"text": "", "message": ""}] * 2
     assert "no advice for 5 minutes" in again["message"]
+
+
+def test_a_copy_that_a_kill_left_empty_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    settings = Settings(store="neo4j://nowhere:7687")
+    copy = Path(HookFiles(settings).store)
+    assert not shown_by_hooks(settings)
+    copy.parent.mkdir(parents=True)
+    copy.touch()
+    assert not shown_by_hooks(settings)
 
 
 def test_hooks_of_neo4j_read_a_copy_that_survives_a_kill(
