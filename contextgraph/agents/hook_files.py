@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from contextgraph.config import LESSONS
 from contextgraph.model import LESSONS_FOLDER
-from contextgraph.system.processes import append, private
+from contextgraph.system.processes import append, private, written_at
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import mask_secrets
 
@@ -58,12 +58,12 @@ class HookFiles:
 
     def is_silent(self, seconds: float) -> bool:
         """Return True for so many *seconds* after `be_silent`."""
-        return _written_at(self._silence) > time.time() - seconds
+        return written_at(self._silence) > time.time() - seconds
 
     def is_copy_due(self, repo: str) -> bool:
         """Return True where the copy of *repo* is old: the caller then renews it."""
         mark = os.path.join(self.folder, f"copied.{sha256(repo.encode()).hexdigest()[:16]}")
-        if os.path.exists(self.store) and _written_at(mark) > time.time() - _REFRESHED_AFTER:
+        if os.path.exists(self.store) and written_at(mark) > time.time() - _REFRESHED_AFTER:
             return False
         _touch(mark)
         return True
@@ -78,8 +78,8 @@ class HookFiles:
             return False
         mark = os.path.join(self.folder, f"lessons.{sha256(root.encode()).hexdigest()[:16]}")
         with os.scandir(place) as files:
-            changed = max((_written_at(place), *(_written_at(file.path) for file in files)))
-        if changed <= _written_at(mark):
+            changed = max((written_at(place), *(written_at(file.path) for file in files)))
+        if changed <= written_at(mark):
             return False
         _touch(mark)
         return True
@@ -147,13 +147,6 @@ def _touch(path: str) -> None:
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     with open(path, "wb", opener=private):
         pass
-
-
-def _written_at(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
 
 
 def _now() -> str:

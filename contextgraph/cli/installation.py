@@ -52,7 +52,7 @@ from contextgraph.knowledge.entries import entries_in
 from contextgraph.model import LESSONS_FOLDER, HealthCheck, LessonStatus, Origin, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
-from contextgraph.system.processes import start_detached
+from contextgraph.system.processes import start_detached, written_at
 from contextgraph.text import gives_instructions, mask_secrets, number_of, one_line
 
 if TYPE_CHECKING:
@@ -862,7 +862,7 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
     elif not new:
         warn(f"nothing new in {number_of(len(files), 'file')}")
     elif asked.agreed(f"Learn {number_of(len(new), 'new file')} into {settings.address}?"):
-        newest = sorted(new, key=_time_of, reverse=True)
+        newest = sorted(new, key=written_at, reverse=True)
         selection = Selection(never=settings.never_learned)
         intake = partial(Intake, discovered=True, is_quiet=True, selection=selection)
         learning = Learning(common, intake, known=known, is_quiet=True)
@@ -871,13 +871,6 @@ def _learn(common: Common, settings: "Settings", found: "Discovered", asked: _Qu
         except KeyboardInterrupt:
             with common.open() as memory:  # what is learned is shown next
                 memory.consolidate()
-
-
-def _time_of(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 class _Card(Struct, frozen=True):

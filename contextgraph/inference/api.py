@@ -13,7 +13,7 @@ import orjson
 from msgspec import Struct
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, MissingExtraError, SettingsError
-from contextgraph.model import Embeddings, Usage, Vector, dimensions_of
+from contextgraph.model import TOKENS_PER_PRICE, Embeddings, Usage, Vector, dimensions_of
 from contextgraph.model.values import batched, replace
 from contextgraph.system.remote import (
     Answer,
@@ -85,7 +85,6 @@ def _digest(text: str) -> bytes:
 
 
 OPENAI = "openai"
-_TOKENS_PER_PRICE = 1_000_000
 
 
 class _Known(Struct, frozen=True):
@@ -123,7 +122,7 @@ class RemoteModel(Struct, frozen=True):
 
     def cost(self, tokens: int) -> float:
         """US dollars for *tokens*, 0 where the price is not known."""
-        return tokens * (self.price or 0.0) / _TOKENS_PER_PRICE
+        return tokens * (self.price or 0.0) / TOKENS_PER_PRICE
 
 
 def remote_model(name: str, price: float | None = None, maker: str = OPENAI) -> RemoteModel:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
 from contextgraph.knowledge.conflict import Relation, Verdict
-from contextgraph.model import HealthCheck, Usage, price_of
+from contextgraph.model import TOKENS_PER_PRICE, HealthCheck, Usage, price_of
 from contextgraph.model.values import replace
 from contextgraph.system.remote import (
     INTERACTIVE,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 MAKER = "openai"
 _PROMPTS = Path(__file__).with_name("prompts")
-_TOKENS_PER_PRICE = 1_000_000
 _DECODER = JSONDecoder()
 _MAX_BRACES = 200  # of an answer that are tried as the beginning of an object
 
@@ -56,7 +55,7 @@ class Prices(Struct, frozen=True):
     def cost(self, sent: int, answered: int) -> float:
         """US dollars; an unknown price counts as 0."""
         total = sent * (self.prompt or 0.0) + answered * (self.answer or 0.0)
-        return total / _TOKENS_PER_PRICE
+        return total / TOKENS_PER_PRICE
 
 
 _UNKNOWN = Prices()

@@ -32,7 +32,7 @@ from contextgraph.model.values import batched, replace
 from contextgraph.readers.format import SkippedError
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import EmbedderSource
-from contextgraph.system.processes import replacing
+from contextgraph.system.processes import replacing, written_at
 from contextgraph.text import is_id, mask_secrets, masked_name
 from contextgraph.trace.owners import Session, Share
 
@@ -627,7 +627,7 @@ class Spool:
 
     def __iter__(self) -> Iterator[WaitingRun]:
         """Return the runs that wait now, oldest first; each is read on demand."""
-        return self._read(sorted(self._files(), key=_modified_at))
+        return self._read(sorted(self._files(), key=written_at))
 
     def _read(self, paths: list[Path]) -> Iterator[WaitingRun]:
         from contextgraph.readers import read_file
@@ -650,10 +650,3 @@ class Spool:
 
     def _files(self) -> list[Path]:
         return [*self.folder.glob("*.jsonl"), *self.folder.glob("source-*/*.jsonl")]
-
-
-def _modified_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:  # another process has learned it
-        return 0.0

@@ -5,7 +5,7 @@ from msgspec import Struct
 from contextgraph.model.trajectory import Spent
 from contextgraph.text import regex
 
-_TOKENS_PER_PRICE = 1_000_000
+TOKENS_PER_PRICE = 1_000_000
 _DATE = regex(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 # Of a maker's cloud, or of a router: ``anthropic/…``, ``us.anthropic.…``
 _MAKER = regex(r"^(?:.*[/:]|(?:[a-z]{2,4}\.)?[a-z]+\.(?=claude))")
@@ -27,7 +27,7 @@ class Price(Struct, frozen=True):
             + spent.cached * self.cached
             + spent.written * self.written
         )
-        return total / _TOKENS_PER_PRICE
+        return total / TOKENS_PER_PRICE
 
 
 # As published in December 2025.

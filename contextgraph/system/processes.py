@@ -165,6 +165,14 @@ def append(path: Path | str, content: bytes, *, sync: bool = False) -> int:
     return start
 
 
+def written_at(path: Path | str) -> float:
+    """Return when *path* was written last, in seconds since 1970; 0 where that cannot be seen."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
 @contextmanager
 def locked(path: Path | str, *, wait: bool = True, shared: bool = False) -> Iterator[bool]:
     """Hold the lock of the private file *path* in the block.
