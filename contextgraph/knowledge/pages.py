@@ -16,11 +16,12 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import (
+    Question,
     entity_id,
     name_of_entity,
     page_note,
     page_of_note,
-    stem_counts,
+    recollections,
     walk,
     with_link,
 )
@@ -28,22 +29,17 @@ from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFac
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import NoteStore, RunStore
 from contextgraph.text import (
-    bm25,
     clean,
     mask_secrets,
     masked_name,
     number_of,
     regex,
-    stems,
     without_private,
     words,
 )
 
 MAX_PAGE = 100_000
-_PROPOSED, _INDEXED = 200, 10_000
-# A title and a summary say what a page is about: their words count so often.
-_TITLE, _SUMMARY = 3, 2
-_MOST_WORDS = 64
+_INDEXED = 10_000
 
 
 class Page(Struct, frozen=True):
@@ -128,15 +124,14 @@ class Pages:
     def search(
         self, question: str, *, repo: str | None = None, limit: int = 5
     ) -> tuple[PageFound, ...]:
-        """Return the pages that share most words with *question*, those of *repo* first.
+        """Return the pages that answer *question* best, those of *repo* first, by words.
 
-        They are ranked by BM25, in which titles and summaries count more.
+        They are ranked as notes are recalled; the best of its repository, or of all, has score 1.
         """
-        terms = [*dict.fromkeys(stems(question))][:_MOST_WORDS]
-        results = self._ranked(terms, None if repo is None else (repo_name(repo),), limit)
+        results = self._ranked(question, None if repo is None else (repo_name(repo),), limit)
         if repo is not None and len(results) < limit:
             known = {result.page.id for result in results}
-            others = self._ranked(terms, None, limit)
+            others = self._ranked(question, None, limit)
             results += [result for result in others if result.page.id not in known]
         return tuple(results[: max(0, limit)])
 
@@ -156,25 +151,16 @@ class Pages:
             new=[note],
         )
 
-    def _ranked(
-        self, terms: Sequence[str], repos: tuple[str, ...] | None, limit: int
-    ) -> list[PageFound]:
+    def _ranked(self, question: str, repos: tuple[str, ...] | None, limit: int) -> list[PageFound]:
         scope = NoteScope(repos, (NoteKind.PAGE,))
-        notes = self._store.for_text(terms, scope, max(_PROPOSED, limit))
-        scores = bm25(terms, [stem_counts(_weighted(note)) for note in notes])
-        ranked = sorted(zip(notes, scores, strict=True), key=lambda pair: (-pair[1], pair[0].id))
-        most = ranked[0][1] if ranked else 0.0
-        return [PageFound(_page_of(note), score / most) for note, score in ranked if score > 0]
+        asked = Question.of(question, None, scope, self._now())
+        ranked = recollections(self._store, asked)[: max(0, limit)]
+        most = ranked[0].score if ranked else 1.0
+        return [PageFound(_page_of(one.note), one.score / most) for one in ranked]
 
     def _find(self, page_id: str) -> Note | None:
         id_ = page_note(page_id)
         return self._store.get([id_]).get(id_)
-
-
-def _weighted(note: Note) -> str:
-    """The text of a page, with the words of its title and its summary as often as they count."""
-    fields = [note.title] * _TITLE + [note.summary] * _SUMMARY + [note.content, *note.tags]
-    return " ".join(fields)
 
 
 def _kept(text: str) -> str:
