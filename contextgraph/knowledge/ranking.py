@@ -21,6 +21,8 @@ RRF_K = 60
 # what further texts of a session count.
 _TURN, _BY_LENGTH, _PHRASES = 110, 0.9, 2.2
 _OTHERS, _OTHER_WORDS = 4, 0.15
+# The best of many texts shares more words by chance.
+_BY_NUMBER = 0.15
 # Texts about other things have such a cosine.
 UNRELATED = 0.2
 
@@ -107,16 +109,20 @@ def most_words(share: float) -> float:
     return share + share / _PHRASES
 
 
-def fused(groups: Mapping[Key, Sequence[Rated]]) -> dict[Key, float]:
+def fused(
+    groups: Mapping[Key, Sequence[Rated]], sizes: Mapping[Key, int] = MappingProxyType({})
+) -> dict[Key, float]:
     """Key -> the score of each of *groups* of texts, 0 to 1, the best first.
 
     Half by words and half by meaning, each over its maximum; of what has no vector yet words
     decide alone. The best text of a group counts whole; by words also a share of the next few, not
-    by meaning: any text of a long session is a little near to anything.
+    by meaning: any text of a long session is a little near to anything. By *sizes* groups
+    have more texts than those rated; words in one of many count less.
     """
     words, meaning = dict[Key, float](), dict[Key, float]()
     for key, texts in groups.items():
-        words[key] = _with_others([one.words for one in texts])
+        by_number = 1 + _BY_NUMBER * log(max(1, sizes.get(key, 1)))
+        words[key] = _with_others([one.words for one in texts]) / by_number
         if near := max(one.meaning for one in texts):
             meaning[key] = max(0.0, near - UNRELATED)
     most_words = max(words.values(), default=0.0) or 1.0

@@ -240,6 +240,7 @@ def search(
             if id_ in known
         }
         | {id_: [hit.rated for hit in own.hits] for id_, own in sessions.items()},
+        _sizes(store, sessions),
     )
     scores = _with_notes(scores, [one for one in entries if one.note.id not in listed_as])
     likelihood = Likelihood(
@@ -458,6 +459,13 @@ class _Session(NamedTuple):
     run: Trajectory
     runs: Mapping[str, Trajectory]
     hits: Sequence[_Hit]
+
+
+def _sizes(store: Store, sessions: Mapping[str, _Session]) -> dict[str, int]:
+    """Return the number of passages of each of *sessions*."""
+    runs = {id_: {one.run.id, *(hit.run for hit in one.hits)} for id_, one in sessions.items()}
+    numbers = store.passages.of_runs({*chain(*runs.values())})
+    return {id_: sum(numbers.get(run, 0) for run in own) for id_, own in runs.items()}
 
 
 _KINDS = {

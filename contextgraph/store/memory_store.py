@@ -1921,6 +1921,11 @@ class PassageStore(_Part):
             run for (run,) in _one(self._port, Question(tables.PASSAGE, named, wanted=("run",)))
         )
 
+    def of_runs(self, run_ids: Collection[str]) -> Mapping[str, int]:
+        """Return the number of passages by run."""
+        (groups,) = self._port.count([Count(tables.PASSAGE, [_keyed(run_ids, "run")], ("run",))])
+        return dict(groups)
+
     def newest(self, scope: model.PassageScope, limit: int) -> Sequence[model.Passage]:
         """Return passages, the newest first, of equal times by id."""
         question = Question(

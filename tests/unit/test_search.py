@@ -665,3 +665,15 @@ def test_what_a_clone_says_comes_after_the_sessions_of_the_owner(memory: AgentMe
     assert "clone:github.com/evil/kettle" in {one.contributor for one in everywhere}
     (first, *_) = memory.search(question, repo="evil/kettle")
     assert first.contributor == "clone:github.com/evil/kettle"
+
+
+def test_a_short_session_that_says_it_is_not_displaced_by_a_long_one(memory: AgentMemory) -> None:
+    then = datetime.now(UTC) - timedelta(days=9)
+    said = "Vouchers are never combined with a rebate."
+    memory.learn(discussed("short", then, "And both at once?", said))
+    replies = [f"Review of part {number}: " + f"detail{number} " * 55 for number in range(30)]
+    replies[::9] = [f"{one} Vouchers and a rebate combined." for one in replies[::9]]
+    steps = tuple(Step(at, text, Action("bash", "ls"), "a.py") for at, text in enumerate(replies))
+    memory.learn(RawTrajectory("claude-code", "long", SHOP, "Review", steps, started_at=then))
+    found = memory.search("are vouchers combined with a rebate", repo=SHOP)
+    assert next(one.session for one in found if one.run) == "short"
