@@ -26,7 +26,7 @@ from tests.environments import (
 )
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
-from tests.server import Neo4jServer, neo4j, neo4j_server, neo4j_with_indexes
+from tests.server import Neo4jServer, computed, neo4j, neo4j_server, neo4j_with_indexes
 
 __all__ = [
     "agent_sdks",
@@ -49,6 +49,8 @@ __all__ = [
 ]
 
 _SETTINGS_PREFIXES = ("CONTEXTGRAPH_", "OPENAI_")
+# Seconds of each test process, and of its server.
+_COMPUTED: list[tuple[float, float]] = []
 
 load_default_profile()
 
@@ -109,8 +111,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("neo4j"))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Say how long the processor worked for this process, its children and their server."""
+    used = os.times()
+    seconds = used.user + used.system
+    if not session.config.getoption("numprocesses", None):  # else the children say so themselves
+        seconds += used.children_user + used.children_system
+    output: dict[str, object] = getattr(session.config, "workeroutput", {})
+    output["computed"] = seconds, sum(computed)
+    _COMPUTED.append((seconds, sum(computed)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a test process computed; one that crashed says nothing."""
+    _COMPUTED.append(getattr(node, "workeroutput", {}).get("computed", (0.0, 0.0)))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print a line for each reason why tests were skipped."""
+    """Print a line for each reason why tests were skipped, and the processor time of all."""
+    own, servers = map(sum, zip(*_COMPUTED, strict=True)) if _COMPUTED else (0.0, 0.0)
+    terminalreporter.line(f"processor time: tests {own:.0f} s, their Neo4j server {servers:.0f} s")
     skipped = terminalreporter.stats.get("skipped", [])
     for reason, tests in Counter(report.longrepr[2] for report in skipped).items():
         line = f"NOT RUN: {tests} tests: {reason.removeprefix('Skipped: ')}"
