@@ -203,12 +203,12 @@ class _Reading:
                 question.limit,
             )
             forms.setdefault(form, []).append({"number": number, **_parameters(where)})
-        texts, parameters = [], dict[str, object]()
-        # In one order, whatever the questions': the server plans each text.
+        # In one order, whatever the questions': the server plans each text. So it does for each
+        # number of values in a parameter, but not in a list of lists.
         ordered = sorted(forms.items(), key=lambda one: repr((one[0][0].name, one[0][1:])))
-        for place, ((table, where, order, wanted, limit), asked) in enumerate(ordered):
+        texts, parameters = [], dict[str, object](asked=[asked for _, asked in ordered])
+        for place, (table, where, order, wanted, limit) in enumerate(form for form, _ in ordered):
             texts.append(statements.found(table, where, order, wanted, place, limit is not None))
-            parameters[f"asked{place}"] = asked
             if limit is not None:
                 parameters[f"limit{place}"] = limit
         if not texts:
@@ -233,7 +233,8 @@ class _Reading:
         raise StoreUnavailableError("the memory is being changed", "try again")
 
     def _count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
-        texts, parameters = [], dict[str, object]()
+        given = [_parameters(asked.where) for asked in counts]
+        texts, parameters = [], dict[str, object](asked=given)
         answers: list[list[tuple[Any, ...]]] = [[] for _ in counts]
         for place, asked in enumerate(counts):
             if is_empty(asked.where):
@@ -250,7 +251,7 @@ class _Reading:
                     is_limited,
                 )
             )
-            parameters |= {f"asked{place}": _parameters(where), f"limit{place}": asked.limit}
+            parameters[f"limit{place}"] = asked.limit
         if not texts:
             return answers
         for row in self._answers(texts, parameters):
@@ -286,7 +287,7 @@ class _Reading:
         asked = [{"word": word, "query": _quoted(self.tenant, [None], word)} for word in words]
         texts = [statements.counted(table, (), (), (), 0, is_limited=False)]
         texts += [statements.words_counted(table, 1)] if asked else []
-        given: dict[str, object] = {"asked0": {}, "words": asked}
+        given: dict[str, object] = {"asked": [{}], "words": asked}
         answers = {row["number"]: row["found"] for row in self._answers(texts, given)}
         ((total,),), counted = answers[0], dict(answers.get(1, ()))
         return WordCounts(total, {word: counted[word] for word in words})
@@ -412,7 +413,6 @@ class _Writing(_Reading):
         text = "\nUNION ALL\n".join(put.text(place) for place, put in enumerate(puts))
         for turn in range(max(map(len, batches), default=0)):
             own = [batch[turn] if turn < len(batch) else [] for batch in batches]
-            # One parameter: the server plans a text for each number of rows in each parameter.
             for row in self._rows(text, rows=own):
                 lacking = len(own[row["number"]]) - row["put"]
                 if lacking and puts[row["number"]].is_edges:
@@ -462,8 +462,7 @@ class _Writing(_Reading):
         if not keys:
             return {}
         texts = [statements.known(table, place) for place, table in enumerate(keys)]
-        given = {f"keys{place}": own for place, own in enumerate(keys.values())}
-        found = self._rows("\nUNION ALL\n".join(texts), **given)
+        found = self._rows("\nUNION ALL\n".join(texts), keys=[*keys.values()])
         tables = [*keys]
         return {tables[row["number"]]: {*row["found"]} for row in found}
 

@@ -135,7 +135,7 @@ def found(
     parts = [own(column) for column in wanted] + ([IS_WHOLE] if is_checked(wanted) else [])
     limit = f" LIMIT $limit{place}" if is_limited else ""
     return (
-        f"UNWIND $asked{place} AS q CALL (q) {{ {match(table, where, order)} "
+        f"UNWIND $asked[{place}] AS q CALL (q) {{ {match(table, where, order)} "
         f"WITH n ORDER BY {ordered(table, where, order)}{limit} "
         f"RETURN collect([{', '.join(parts)}]) AS found }} RETURN q.number AS number, found"
     )
@@ -157,7 +157,7 @@ def counted(
     names = ", ".join([*keys, "rows", *(f"sum{number}" for number in range(len(sums)))])
     limit = f" LIMIT $limit{place}" if is_limited else ""
     return (
-        f"WITH $asked{place} AS q CALL (q) {{ {match(table, where)} "
+        f"WITH $asked[{place}] AS q CALL (q) {{ {match(table, where)} "
         f"WITH {', '.join([*groups, 'count(*) AS rows', *added])} "
         f"ORDER BY {', '.join(['rows DESC', *keys])}{limit} "
         f"RETURN collect([{names}]) AS found }} RETURN {place} AS number, found"
@@ -249,7 +249,7 @@ def nearest_by_index(table: Table, where: Form, property_: str) -> str:
 def known(table: Table, place: int) -> str:
     """Return the text that finds those of $keys that are stored, as number *place* of a call."""
     return (
-        f"UNWIND $keys{place} AS key MATCH {_pattern(table)} "
+        f"UNWIND $keys[{place}] AS key MATCH {_pattern(table)} "
         f"WHERE n.tenant = $tenant AND n.id = key RETURN {place} AS number, collect(key) AS found"
     )
 
