@@ -295,7 +295,7 @@ def waits(note: Note) -> bool:
     """
     facts = note.lesson
     return facts is not None and bool(
-        facts.gone or needs_a_person(note) or not (facts.is_active or facts.sessions > 1)
+        facts.gone or not (facts.is_active or facts.sessions > 1) or needs_a_person(note)
     )
 
 

@@ -736,8 +736,11 @@ def names_what_is_no_advice(text: str) -> bool:
     """
     words = [word.strip(_AROUND) for word in text.split()]
     return (
-        not all(map(_is_argument, words))
-        or any(word.startswith(_SHARE) or _sets_what_loads(word) for word in words)
+        any(
+            word.startswith(_SHARE) or _sets_what_loads(word) or not _is_argument(word)
+            for word in words
+            if not word.isalpha()  # most are plain words
+        )
         or any(
             before.endswith("|") and posixpath.basename(word) in _INTERPRETERS
             for before, word in pairwise(words)
