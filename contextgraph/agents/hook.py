@@ -575,10 +575,10 @@ def _shortened(line: str) -> str:
         return line
     last = line.rfind("`")
     is_counted = len(line) - last <= _COUNT
-    if last < _HEADLINE - 1 and not is_counted:
-        return f"{line[: _HEADLINE - 1]}…"
-    remedy = line[line.rfind("`", 0, last) : None if is_counted else last + 1]
-    return f"{line[: max(0, _HEADLINE - len(remedy) - 3)].rstrip()} … {remedy}".lstrip()
+    is_kept = is_counted or last >= _HEADLINE - 1
+    remedy = line[line.rfind("`", 0, last) : None if is_counted else last + 1] if is_kept else ""
+    head = line[: max(0, _HEADLINE - len(remedy) - 3)]
+    return f"{head.rpartition(' ')[0] or head} … {remedy}".strip()
 
 
 def _ignore(_error: object) -> None:
