@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from contextgraph.knowledge.alternatives import WEEKDAYS, replaces, says_so
-from contextgraph.text import compiled, regex
+from contextgraph.text import regex
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
 
-_TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*"
+_TOKEN = regex(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*")
 _NEGATION = frozenset("not never no cannot without nobody 不 没".split())
 _CONTRACTED = regex(r"n['’]t\Z")
 _PREFERENCE = frozenset("prefer preferred want use using selected choose chose".split())
@@ -180,7 +180,7 @@ class _Wording(Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> "_Wording":
-        tokens = compiled(_TOKEN).findall(text)[:_WORDS_READ]
+        tokens = _TOKEN.findall(text)[:_WORDS_READ]
         singular = (_PLURAL.sub("", token.lower()) for token in tokens)
         plain = [_SYNONYMS.get(word, word) for word in singular]
         negated = [word for word in plain if word in _NEGATION or _CONTRACTED.search(word)]

@@ -25,7 +25,7 @@ from contextgraph.knowledge.sentences import (
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.system.intake import loads
-from contextgraph.text import compiled, folded, regex, stems, words
+from contextgraph.text import folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.ordered import left_alone
 
@@ -100,7 +100,7 @@ _SENTENCE = regex(
     r"(?<=[.!?])(?<!\.\.\.)(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
 )
 _BULLET = regex(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
-_WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
+_WORD = regex(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?")
 
 # "2", "B and C", "option 3": what is chosen of a list, and little more.
 _CHOICE = regex(
@@ -499,7 +499,7 @@ def sentences_in(text: str) -> Iterator[str]:
 
 
 def _word_count(text: str) -> int:
-    return len(compiled(_WORD).findall(text))
+    return len(_WORD.findall(text))
 
 
 def _normal(text: str) -> str:

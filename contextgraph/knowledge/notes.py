@@ -67,15 +67,7 @@ from contextgraph.model import (
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
-from contextgraph.text import (
-    clean,
-    compiled,
-    dice,
-    folded,
-    mask_secrets,
-    masked_name,
-    without_private,
-)
+from contextgraph.text import clean, dice, folded, mask_secrets, masked_name, regex, without_private
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
@@ -866,7 +858,7 @@ def confirmed_by(note: Note, source: str) -> Note:
     return replace(note, confirmed=note.confirmed + 1, confirmed_by=sources)
 
 
-_TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+"
+_TOKEN = regex(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+")
 # With one of these a longer statement may say something else.
 _LIMITS = frozenset("not no never cannot t without unless except only but if 不 没 除 非".split())
 
@@ -1039,7 +1031,7 @@ def _merged(
 
 def _groups(notes: Sequence[Note], kept: Collection[str]) -> list[list[Note]]:
     """Return notes that are merged into the first of each list; each note is in one at most."""
-    tokens = {note.id: tuple(compiled(_TOKEN).findall(note.content.casefold())) for note in notes}
+    tokens = {note.id: tuple(_TOKEN.findall(note.content.casefold())) for note in notes}
     taken, groups = set[str](), defaultdict[str, list[Note]](list)
     for longer, shorter in combinations(sorted(notes, key=lambda note: -len(tokens[note.id])), 2):
         is_kept = shorter.pinned or shorter.id in groups or shorter.id in kept

@@ -46,7 +46,6 @@ from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import NoteStore
 from contextgraph.text import (
-    compiled,
     count_tokens,
     cut,
     dice,
@@ -77,6 +76,7 @@ ORDERED = (NoteKind.NOTE, NoteKind.LESSON)
 # Age and credibility decide between notes that say as much.
 _RELEVANCE, _RECENCY, _CREDIBILITY = 0.95, 0.02, 0.03
 _HALF_LIFE = timedelta(days=90)
+_WORDS, _NAMED_SPEAKER = regex(r"\w+"), regex(r"(\w[\w.-]*): ")
 # A statement answers why, and what names a reason; a file that is named is meant.
 _BECAUSE, _NAMED = 0.5, 0.5
 # Of notes about the same: how many are compared, how similar their meanings are at least, and how
@@ -137,7 +137,7 @@ class Question(Struct, frozen=True):
             vector,
             scope,
             now,
-            frozenset(compiled(r"\w+").findall(text.casefold())),
+            frozenset(_WORDS.findall(text.casefold())),
             files_in(text),
             is_recent and anything().issuperset(words),
             bool(WHY.search(text)),
@@ -629,7 +629,7 @@ def _is_of_another(note: Note, asked: Collection[str]) -> bool:
 
 def _speaker(note: Note) -> str:
     """Return the speaker or subject that *note* begins with, as in "Ann: yes"; else empty."""
-    said = compiled(r"(\w[\w.-]*): ").match(note.content)
+    said = _NAMED_SPEAKER.match(note.content)
     return said[1].casefold() if said else ""
 
 

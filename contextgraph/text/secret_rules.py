@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from contextgraph.text.strings import regex
+from contextgraph.text.strings import compiled, regex
 
 _MIN_LENGTH = 8
 _MIN_DISTINCT = 5
@@ -403,7 +403,7 @@ class Rule(Struct, frozen=True):
 
     def span(self, text: str, hit: re.Match[str]) -> tuple[int, int] | None:
         """Where the secret of *text* is that *hit* led to; None where there is none."""
-        match = _compiled(self.pattern).match(text, self.start(hit))
+        match = compiled(self.pattern, re.ASCII).match(text, self.start(hit))
         return match.span(str(match.lastgroup)) if match and self.accepts(match) else None
 
 
@@ -843,11 +843,6 @@ def _whole(pattern: str) -> str:
     bounded = pattern.replace(",}+", ",2000}+")
     end = "" if pattern.endswith(",}+") else "(?![A-Za-z0-9])"
     return rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?P<secret>{bounded}){end}"
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
 
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.

@@ -373,7 +373,7 @@ _LONGEST = 64
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
 _FIRST_HAN = "\u3400"
 # Unicode has given the range further characters, which an older Python takes for no letters.
-_IDENTIFIER, _UNICODE_IDENTIFIER = rf"\w{{2,}}|(?=\w){_HAN}", regex(r"\w{2,}")
+_IDENTIFIER, _UNICODE_IDENTIFIER = regex(rf"\w{{2,}}|(?=\w){_HAN}"), regex(r"\w{2,}")
 # The same for ASCII, in half the time, and what else it would not find: many texts have a dash or
 # quotes of another script, and no letter.
 _ASCII_IDENTIFIER, _FOREIGN = regex(r"[A-Za-z0-9_]{2,}"), regex(r"[^\W\x00-\x7f]")
@@ -381,7 +381,8 @@ _ASCII_IDENTIFIER, _FOREIGN = regex(r"[A-Za-z0-9_]{2,}"), regex(r"[^\W\x00-\x7f]
 _BLANKED = "".join(
     chr(code) if chr(code).isalnum() or code == ord("_") else " " for code in range(128)
 )
-_SCRIPTS, _NO_HAN = rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+", regex(r"(?P<han>(?!))|[^_]+")
+_SCRIPTS = regex(rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+")
+_NO_HAN = regex(r"(?P<han>(?!))|[^_]+")
 # Names whose capitals do not begin words.
 _CAMEL_NAMES = "SQLite|MySQL|GraphQL|GitHub|GitLab|YouTube|LaTeX|NumPy|SciPy|PyPI|OAuth|macOS|iOS"
 # HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
@@ -395,7 +396,7 @@ _STOP_WORDS = frozenset(
 
 @cache
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return *pattern*, compiled when it is first needed: few processes need all patterns."""
+    """Return a *pattern* of a table, compiled at its first use: few processes need all of them."""
     return re.compile(pattern, flags)
 
 
@@ -414,7 +415,7 @@ def _identifiers(text: str) -> list[str]:
         return text.translate(_BLANKED).split()  # single letters give no word
     if not _FOREIGN.search(text):
         return _ASCII_IDENTIFIER.findall(text)
-    return (compiled(_IDENTIFIER) if _may_have_han(text) else _UNICODE_IDENTIFIER).findall(text)
+    return (_IDENTIFIER if _may_have_han(text) else _UNICODE_IDENTIFIER).findall(text)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -434,7 +435,7 @@ def _may_have_han(text: str) -> bool:
 
 def _foreign_words(identifier: str) -> Iterator[str]:
     """The words of an identifier with other characters than ASCII; Han runs as bigrams."""
-    scripts = compiled(_SCRIPTS) if _may_have_han(identifier) else _NO_HAN
+    scripts = _SCRIPTS if _may_have_han(identifier) else _NO_HAN
     segments = [*scripts.finditer(identifier)]
     if len(segments) > 1 and not any(segment["han"] for segment in segments):
         yield from filter(_is_significant, [identifier.strip("_").lower()])
