@@ -3,6 +3,7 @@
 import builtins
 import keyword
 import re
+import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -468,11 +469,16 @@ def stem(word: str) -> str:
     """Return *word* without its English ending; unchanged unless it has only ASCII letters."""
     if not (word.isascii() and word.isalpha()):
         return word
-    from Stemmer import Stemmer
+    if (stem_word := getattr(_of_thread, "stem_word", None)) is None:
+        from Stemmer import Stemmer
 
-    # One for each word: it has a state while it works, and most words are met again.
-    stemmed: str = Stemmer("english", maxCacheSize=0).stemWord(word)
+        # It has a state while it works, and making one takes longer than that.
+        _of_thread.stem_word = stem_word = Stemmer("english", maxCacheSize=0).stemWord
+    stemmed: str = stem_word(word)
     return stemmed
+
+
+_of_thread = threading.local()
 
 
 _READ = 600

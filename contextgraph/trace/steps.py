@@ -692,9 +692,15 @@ def runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
     if failed.error and failed.error.family is Family.TEST_FAILURE and not ran_no_test(failed):
         return False
     names = _TEST_NAME.findall(" ".join(failed.reading.targets))
-    if later.index - failed.index <= _NEAR and _TESTS_RAN.search(later.step.observation or ""):
+    if later.index - failed.index <= _NEAR and _reports_tests(later.step.observation or ""):
         return True
     return any(name in later.step.action.text for name in names)
+
+
+def _reports_tests(shown: str) -> bool:
+    # The pattern is tried at all characters, and few texts have one of its words.
+    has_words = " passed" in shown or "Ran " in shown
+    return has_words and _TESTS_RAN.search(shown) is not None
 
 
 def ran_no_test(failed: StepTrace) -> bool:
@@ -717,7 +723,7 @@ def runs_tests(step: StepTrace) -> bool:
     shown, kind = step.step.observation, step.reading.kind
     if shown is None or kind not in (ActionKind.TEST, ActionKind.RUN):
         return False
-    if _TESTS_RAN.search(shown):
+    if _reports_tests(shown):
         return True
     return kind is ActionKind.TEST and not (ran_no_test(step) or _NO_TEST_RAN.search(shown))
 
