@@ -38,7 +38,7 @@ from contextgraph.evaluation.saving import LiveReplays
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import JudgedRemedy, shares_of
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import Cause, Likeness, MachineFact, RawTrajectory
+from contextgraph.model import Cause, Likeness, MachineFact, RawTrajectory, RunLosses
 from contextgraph.trace import trace
 
 PLACES = (1, 3, 5)
@@ -86,7 +86,7 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
 
 _FACTS = f"{playbook.__name__}.machine_facts"
 _choose = playbook.machine_facts
-Losses: TypeAlias = Sequence[playbook.RunLosses]
+Losses: TypeAlias = Sequence[RunLosses]
 
 
 def _here_alone(here: Losses, _: Losses) -> Facts:

@@ -430,16 +430,25 @@ class KnownRun(Struct, frozen=True):
     source: str = ""
 
 
-def known_run(run: Trajectory, facts: RunFacts) -> KnownRun:
-    """Return *run* with the *facts* that it shows."""
-
-    created = frozenset(facts.created)
-
-    def own(files: Iterable[str]) -> frozenset[str]:
-        return frozenset(file for file in files if _is_own(file, created))
-
-    files = own(run.files), own(facts.opened), own(facts.listed)
-    return KnownRun(run.instance_id, *files, facts, run.contributor)
+def known_runs(runs: Sequence[tuple[Trajectory, RunFacts]]) -> list[KnownRun]:
+    """Return *runs* with the facts that they show."""
+    # Runs of a project meet the same files.
+    met = frozenset(
+        chain.from_iterable((*run.files, *facts.opened, *facts.listed) for run, facts in runs)
+    )
+    files = frozenset(filter(_is_own, met))
+    return [
+        KnownRun(
+            run.instance_id,
+            changed=own.intersection(run.files),
+            opened=own.intersection(facts.opened),
+            listed=own.intersection(facts.listed),
+            facts=facts,
+            source=run.contributor,
+        )
+        for run, facts in runs
+        for own in [files.difference(facts.created)]
+    ]
 
 
 def supported(runs: list[KnownRun]) -> list[KnownRun]:
@@ -484,10 +493,11 @@ def _facts_of(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield from (("failing", test) for test in run.facts.failing)
 
 
-def _is_own(file: str, created: Collection[str]) -> bool:
-    """Return True if *file* is of the project, no test, and not *created* by a run."""
-    is_outside = file in created or file.startswith(OUTSIDE) or "site-packages/" in file
-    return bool(file) and not is_outside and not _TEST_FILE.search(file)
+def _is_own(file: str) -> bool:
+    """Return True if *file* is of the project, and no test."""
+    is_outside = file.startswith(OUTSIDE) or "site-packages/" in file
+    is_test = "test" in file and _TEST_FILE.search(file)  # the word is found in a tenth of the time
+    return bool(file) and not is_outside and not is_test
 
 
 class FileFeatures(NamedTuple):
@@ -509,8 +519,9 @@ class FileFeatures(NamedTuple):
 
 def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
     """Return at most *limit* files that *task* does not name, most probable first, ties by path."""
+    model = fitted("files")
     probable = sorted(
-        (-fitted("files").probability(features._asdict()), path)
+        (-model.probability(features._asdict()), path)
         for path, features in file_features(runs, task).items()
         if posixpath.basename(path) not in task
     )[:limit]
@@ -617,8 +628,8 @@ def _places(
         for place, names in chain(run.facts.symbols.items(), run.facts.names.items())
         if not named.isdisjoint(names)
     )
-    imported = (file for file in files.values() if _is_own(file, created))
-    return frozenset(imported), frozenset(defining)
+    imported = frozenset(files.values()) - created
+    return frozenset(filter(_is_own, imported)), frozenset(defining)
 
 
 @lru_cache(1 << 14)

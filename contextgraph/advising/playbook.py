@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias, TypeVar
 
-from contextgraph.advising.cases import OUTSIDE, KnownRun, known_run, ranked_files, supported
+from contextgraph.advising.cases import OUTSIDE, KnownRun, known_runs, ranked_files, supported
 from contextgraph.advising.channels import harness, readable
 from contextgraph.advising.gate import is_supported, shown_as
 from contextgraph.advising.wording import is_fact_id
@@ -22,7 +22,6 @@ from contextgraph.model import (
     CommandUse,
     Environment,
     FailingTest,
-    Loss,
     MachineFact,
     Note,
     NoteKind,
@@ -31,6 +30,7 @@ from contextgraph.model import (
     RemedyPattern,
     RepositoryPlaybook,
     RunFacts,
+    RunLosses,
     Scope,
     Trajectory,
     independent,
@@ -65,6 +65,8 @@ _PINNED = 20
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
 _PLACEHOLDER = regex(r"<(?:tests|script|code)>")
+
+_Supplied = TypeVar("_Supplied", Trajectory, RunLosses)
 
 
 def seen_by(store: Store, agent: str) -> Callable[[Trajectory], bool]:
@@ -160,18 +162,16 @@ class Playbooks:
             return ()
         agent = harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
-        anywhere, here = (
-            self._trusted(
-                self._store.runs.for_task(None, Scope(place, hidden, as_of), most, agent), repo
-            )
+        far, near = (
+            self._trusted(self._store.runs.losses(Scope(place, hidden, as_of), most, agent), repo)
             for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
         )
-        near, far = self._lost(here), self._lost(anywhere)
         if withdrawn := self._withdrawn():
             near, far = (
                 [
-                    run._replace(
-                        losses=tuple(one for one in run.losses if one.pattern not in withdrawn)
+                    replace(
+                        run,
+                        losses=tuple(one for one in run.losses if one.pattern not in withdrawn),
                     )
                     for run in runs
                 ]
@@ -249,7 +249,7 @@ class Playbooks:
             # What no agent is named for may be of this one.
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
         trusted = self._known(self._trusted(trajectories, repo))
-        known = supported([known_run(run, facts) for run, facts in trusted])
+        known = supported(known_runs(trusted))
         usual = environment or usual_environment(run.facts.environment for run in known)
         known = [run for run in known if run.facts.environment.agrees(usual)]
         settings = [one.target for one in self._withdrawn() if one.kind is RemedyKind.SET_ENV]
@@ -272,7 +272,7 @@ class Playbooks:
             for pattern in item.patterns
         )
 
-    def _trusted(self, runs: Sequence[Trajectory], repo: str) -> Sequence[Trajectory]:
+    def _trusted(self, runs: Sequence[_Supplied], repo: str) -> Sequence[_Supplied]:
         """*runs* that count for *repo*: without those of distrusted sources."""
         if not any(run.contributor for run in runs):
             return runs
@@ -322,26 +322,6 @@ class Playbooks:
         facts = self._store.runs.facts(run.id for run in given)
         return [(run, facts[run.id]) for run in given if run.id in facts]
 
-    def _lost(self, runs: Iterable[Trajectory]) -> list["RunLosses"]:
-        """*runs* with the steps that they lost by causes of their machine."""
-        given = [*runs]
-        known = self._store.runs.machines(run.id for run in given)
-        return [
-            RunLosses(run.instance_id, run.repo, one.losses, one.environment, run.contributor)
-            for run in given
-            if (one := known.get(run.id))
-        ]
-
-
-class RunLosses(NamedTuple):
-    """A run with what it lost; *source* supplied it."""
-
-    instance_id: str
-    repo: str
-    losses: tuple[Loss, ...]
-    environment: Environment = Environment()
-    source: str = ""
-
 
 def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:
     """Select the *runs* on *environment*, by default on the most frequent one.
@@ -387,20 +367,26 @@ def machine_facts(
     rare = {lesson for lesson in known if sum(w for w, one in lost if lesson in one) < _MOST}
     known -= {lesson for lesson in rare if lesson.cause is Cause.PACKAGE}
     chosen: list[MachineFact] = []
+    # Most runs lost nothing.
+    lost = [(weight, steps) for weight, steps in lost if steps]
+    gains, changed = dict[MachineLesson, float](), known
     while known:
-        gains = {
-            lesson: sum(weight * len(steps.get(lesson, ())) for weight, steps in lost)
-            for lesson in known
+        gains |= {
+            lesson: sum(weight * len(steps[lesson]) for weight, steps in lost if lesson in steps)
+            for lesson in changed
         }
         best = max(known, key=lambda lesson: (gains[lesson] - _cost(lesson), lesson))
         if gains[best] <= _cost(best):
             break
         chosen.append(replace(near.get(best) or far[best], steps=gains[best]))
         known.remove(best)
+        beside = set[MachineLesson]()
         for _, steps in lost:
-            saved = steps.pop(best, set())
-            for left in steps.values():
-                left.difference_update(saved)
+            if saved := steps.pop(best, None):
+                for left in steps.values():
+                    left.difference_update(saved)
+                beside |= steps.keys()
+        changed = beside & known
     return tuple(chosen)
 
 
@@ -427,11 +413,11 @@ def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
         for loss in run.losses:
             lesson = MachineLesson(loss.cause, loss.fails, loss.works)
             tasks.setdefault(lesson, set()).add(run.instance_id)
-            sources.setdefault(lesson, set()).add(run.source)
+            sources.setdefault(lesson, set()).add(run.contributor)
             if wording_of(loss.pattern.target) or loss.cause is not Cause.EDIT:
                 patterns.setdefault(lesson, {})[loss.pattern] = None
     among = len({run.instance_id for run in runs})
-    several = any(run.source for run in runs)
+    several = any(run.contributor for run in runs)
     return {
         lesson: MachineFact(*lesson, len(met), among, 0.0, tuple(patterns.get(lesson, ())))
         for lesson, met in tasks.items()

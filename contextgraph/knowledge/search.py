@@ -68,6 +68,8 @@ _OF_SESSION, _TEXT, _TITLE, _FILES = 3, 300, 120, 3
 _OTHERS = 4
 # From so many characters on, equal texts are copies.
 _COPIED = 120
+# Of so many sessions the passages are looked at without those of others.
+_FEW_SESSIONS = 16
 # A file that is named is meant.
 _NAMED = 0.5
 _OF_A_TIME = 1_000
@@ -155,13 +157,10 @@ def search(
     limit: int = 10,
     strategy: Strategy = Strategy.HYBRID,
     facts: Iterable[Listed] = (),
-    least: float = 0.0,
 ) -> tuple[Found, ...]:
     """Return what *store* has *within* about *question*, best first.
 
     *facts* are those of a playbook, which are not stored; one is found by a word that it shares.
-    With *least* nothing is returned where no session in which people spoke can answer with so much
-    probability: then little is read.
     """
     asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
     counts = store.passages.word_counts(asked)
@@ -198,15 +197,6 @@ def search(
     whole = {word: 1 + round(_WHOLE * weight) for word, weight in weights.items()}
     proposed = store.passages.for_text(whole, within.passages(store), 0 if is_graph else _BY_WORDS)
     files = files_in(question)
-    if (
-        least
-        and vector is None
-        and within.period == ALWAYS  # at a time a part may have other passages than those proposed
-        and not _may_answer(
-            store, proposed, recalled.values(), _Most(weights, whole, bool(files)), least
-        )
-    ):
-        return ()
     turns, cosines = ({}, {}) if is_graph else _said(store, proposed, vector, within)
     if hidden:
         runs = store.runs.trajectories({said[0].run for said in turns.values()})
@@ -369,33 +359,44 @@ class _Most(NamedTuple):
         )
 
 
-def _may_answer(
-    store: Store,
-    proposed: Mapping[str, int],
-    recalled: Iterable[Recollection],
-    most: _Most,
-    least: float,
-) -> bool:
-    """Return whether a session with turns of people may answer with a probability of *least*.
+def may_answer(store: Store, question: str, within: Within, least: float) -> bool:
+    """Return False where no session in which people spoke answers with a probability of *least*.
 
-    By the weights of the words that passages *proposed* for the whole memory have, each with others
-    of its part, and lessons.
+    By the words of its passages, and of the lessons that were said in it: `search` reads more.
     """
+    sessions = frozenset(store.runs.with_turns(within.repo or ""))
+    if not sessions:
+        return False
+    space = store.vectors.active_space()
+    if (
+        (space and not is_fitted(space.name))  # a meaning has no such bound
+        or within.period != ALWAYS  # a part may have other passages than those proposed
+        or asks_for_anything(question)
+    ):
+        return True
+    asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
+    weights = question_weights(asked, store.passages.word_counts(asked))
+    whole = {word: 1 + round(_WHOLE * weight) for word, weight in weights.items()}
+    most, total = _Most(weights, whole, bool(files_in(question))), sum(whole.values())
+    enough = bisect_left(range(total + 1), least, key=most.probability)
+    if enough > total:
+        return False
+    scope = within.passages(store)
+    if len(sessions) <= _FEW_SESSIONS:
+        scope = replace(scope, runs=(*sorted(sessions),))
+    proposed = store.passages.for_text(whole, scope, _BY_WORDS)
     # Passages that are not proposed have no word, or weigh no more than the last one.
     last = min(proposed.values()) if len(proposed) >= _BY_WORDS else 0
-    weights: dict[tuple[str, int], int] = {}
+    parts: dict[tuple[str, int], int] = {}
     for id_, weight in proposed.items():
         run, number = passage_place(id_)
         part = run, number // _PART
-        weights[part] = weights.get(part, _PART * last) + weight - last
-    enough = bisect_left(range(sum(most.whole.values()) + 1), least, key=most.probability)
-    runs = {run for (run, _), weight in weights.items() if weight >= enough}
-    for note in (one.note for one in recalled):
-        shared = most.whole.keys() & {*stems_in(searched_text(note))}
-        if sum([most.whole[word] for word in shared]) >= enough:
-            runs.update(note.targets(LinkType.SAID_IN))
-    sessions = _session_of(store, store.runs.trajectories(runs).values())
-    return bool(store.passages.with_turns({run.id for run in sessions.values()}))
+        parts[part] = parts.get(part, _PART * last) + weight - last
+    return any(weight >= enough and run in sessions for (run, _), weight in parts.items()) or any(
+        sum(map(whole.__getitem__, whole.keys() & {*stems_in(searched_text(note))})) >= enough
+        for note in store.notes.linking([*sessions])
+        if note.kind is NoteKind.LESSON
+    )
 
 
 def _said(

@@ -263,13 +263,15 @@ class Parts:
         with turns of people can answer with a probability of *least*.
         """
         from contextgraph.knowledge.asked import Period
-        from contextgraph.knowledge.search import Within, search
+        from contextgraph.knowledge.search import Within, may_answer, search
 
         request = task[:TASK_CHARS]
         if len({*stems(request)}) < _FEWEST_WORDS:
             return ()
         within = Within(repo, period=Period(until=as_of))
-        found = search(self.store, self.notes, request, within, limit=_ABOUT_TASK, least=least)
+        if not may_answer(self.store, request, within, least):
+            return ()
+        found = search(self.store, self.notes, request, within, limit=_ABOUT_TASK)
         return tuple(one for one in found if one.run)
 
     @CachedPart

@@ -82,11 +82,21 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     pattern: RemedyPattern
 
 
-class RunMachine(Struct, frozen=True):
+class RunMachine(Struct, frozen=True, omit_defaults=True):
     """The part of `RunFacts` about the machine: its *environment*, and the steps that it cost."""
 
     environment: Environment = Environment()
     losses: tuple[Loss, ...] = ()
+
+
+class RunLosses(Struct, frozen=True):
+    """A run with what its machine cost it; *contributor* supplied it."""
+
+    instance_id: str
+    repo: str
+    losses: tuple[Loss, ...]
+    environment: Environment = Environment()
+    contributor: str = ""
 
 
 class RunFacts(Struct, frozen=True, omit_defaults=True):

@@ -396,7 +396,8 @@ class Trajectory:
     patch if there is one, without files that the run created. *contributor* names who supplied the
     run (``learn --source``), or is empty. *course* is how it went. *session* is the id of its
     conversation at its client, *seconds* the time from its first to its last step, *guess* the
-    ending that its steps suggest, *title* a line that says what was asked.
+    ending that its steps suggest, *title* a line that says what was asked, *has_turns* whether a
+    person wrote more than the task in it, and that is kept.
     """
 
     id: str
@@ -428,6 +429,7 @@ class Trajectory:
     guess: Ending = NO_ENDING
     folder: str = ""
     title: str = ""
+    has_turns: bool = False
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

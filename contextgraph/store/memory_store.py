@@ -103,14 +103,26 @@ def _equal(column: str, value: object) -> Term:
     return Term(column, Is.EQUAL, value)
 
 
-def _within(scope: model.Scope) -> list[Term]:
-    """Return the terms of *scope* about the columns that all rows of runs have."""
+def _within(scope: model.Scope, agent: str | None = None) -> list[Term]:
+    """Return the terms of *scope* about the columns that all rows of runs have.
+
+    With *agent*, of rows of the runs themselves.
+    """
     terms = [] if scope.repo is None else [_equal("repo", scope.repo)]
+    if agent is not None:
+        terms.append(_equal("agent", agent))
     if scope.exclude_instances:
         terms.append(Term("instance_id", Is.NOT_IN, (*sorted(scope.exclude_instances),)))
     if scope.as_of is not None:
         terms.append(Term("seen_at", Is.MOST, scope.as_of))
     return terms
+
+
+_SOLVED_FIRST = ("-solved", "-seen_at")
+
+
+def _without_facts(run: str) -> StoreError:
+    return StoreError(f"run {run} has no facts: contextgraph call rebuild makes them")
 
 
 def _admitted(wanted: model.SessionFilter) -> list[Term]:
@@ -163,6 +175,12 @@ def _run(text: str) -> model.Trajectory:
 @lru_cache(4_096)
 def _course(text: str) -> model.Course:
     return tables.value_of(model.Course, text)
+
+
+# The starts of a repository read the facts of the same runs, 32 of it and 160 of the agent. Reading
+# them again was a tenth of a start, and half of what the collector of garbage went through.
+_facts = lru_cache(256)(partial(tables.value_of, model.RunFacts))
+_machine = lru_cache(4_096)(partial(tables.value_of, model.RunMachine))
 
 
 def _fragment(text: str) -> model.Fragment:
@@ -667,22 +685,54 @@ class RunStore(_Part):
             return None
         return rules.raw_with_outcome(rules.unpacked(raws[0][0], trajectory_id), _run(runs[0][0]))
 
+    @_of_one_state
     def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:
         """Return by run id the facts about project and machine; they are stored with the run."""
-        return self._facts(model.RunFacts, trajectory_ids)
-
-    def machines(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunMachine]:
-        """Return by run id the facts about its machine alone: most of them are of the project."""
-        return self._facts(model.RunMachine, trajectory_ids)
-
-    @_of_one_state
-    def _facts(self, kind: type[Kind], trajectory_ids: Iterable[str]) -> dict[str, Kind]:
         named = [*trajectory_ids]
-        known = _values(self._port, tables.FACTS, named, partial(tables.value_of, kind))
+        known = _values(self._port, tables.FACTS, named, _facts)
         others = [_keyed(run for run in named if run not in known)]
         for (run,) in _one(self._port, Question(tables.RUN, others, limit=1, wanted=(KEY,))):
-            raise StoreError(f"run {run} has no facts: contextgraph call rebuild makes them")
+            raise _without_facts(run)
         return known
+
+    @_of_one_state
+    def losses(
+        self, scope: model.Scope, limit: int, agent: str | None = None
+    ) -> Sequence[model.RunLosses]:
+        """Return what runs of *agent* lost by their machine: the runs of `for_task`, as ordered."""
+        wanted = (KEY, "instance_id", "repo", "contributor")
+        runs = _one(
+            self._port,
+            Question(tables.RUN, _within(scope, agent), _SOLVED_FIRST, _most(limit), wanted),
+        )
+        if not runs:
+            return []
+        named = _keyed(run for run, *_ in runs)
+        known = dict(_one(self._port, Question(tables.FACTS, [named], wanted=(KEY, "machine"))))
+        for run, *_ in runs:
+            if run not in known:
+                raise _without_facts(run)
+        machines = [_machine(known[run]) for run, *_ in runs]
+        return [
+            model.RunLosses(instance, of, machine.losses, machine.environment, contributor)
+            for (_, instance, of, contributor), machine in zip(runs, machines, strict=True)
+        ]
+
+    @_of_one_state
+    def with_turns(self, repo: str) -> Sequence[str]:
+        """Return the ids of sessions of *repo* in which a person wrote more than the task.
+
+        With their sub-agents.
+        """
+        terms = [*_within(model.Scope(repo)), _equal("has_turns", True)]
+        wanted = (KEY, "instance_id")
+        found = dict(_one(self._port, Question(tables.RUN, terms, (KEY,), wanted=wanted)))
+        instances = {instance for instance in found.values() if instance}
+        if not instances:
+            return [*found]
+        parts = [_keyed(instances, "instance_id"), _equal("is_part", True)]
+        of_agents = _one(self._port, Question(tables.RUN, parts, wanted=(KEY,)))
+        return sorted({*found, *(run for (run,) in of_agents)})
 
     def fragments(
         self,
@@ -746,12 +796,10 @@ class RunStore(_Part):
         agent: str | None = None,
     ) -> Sequence[model.Trajectory]:
         """Return runs by type of task and *agent*, solved ones first, then the newest."""
-        terms = _within(scope)
+        terms = _within(scope, agent)
         if task_type is not None:
             terms.append(_equal("task_type", task_type.value))
-        if agent is not None:
-            terms.append(_equal("agent", agent))
-        found = _one(self._port, Question(tables.RUN, terms, ("-solved", "-seen_at"), _most(limit)))
+        found = _one(self._port, Question(tables.RUN, terms, _SOLVED_FIRST, _most(limit)))
         return [_run(text) for (text,) in found]
 
     def listed(self, wanted: model.RunFilter, limit: int) -> Sequence[model.Trajectory]:
@@ -1912,14 +1960,6 @@ class PassageStore(_Part):
             return {}
         where = _passages_in(scope)
         return dict(self._port.search(tables.PASSAGE, weights, where, limit, ("-said_at",)))
-
-    def with_turns(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """Return those of *run_ids* in which a person wrote more than the task."""
-        turns = _equal("kind", model.PassageKind.TURN.value), _equal("by_agent", False)
-        named = [_keyed(run_ids, "run"), *turns]
-        return frozenset(
-            run for (run,) in _one(self._port, Question(tables.PASSAGE, named, wanted=("run",)))
-        )
 
     def of_runs(self, run_ids: Collection[str]) -> Mapping[str, int]:
         """Return the number of passages by run."""

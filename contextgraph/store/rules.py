@@ -77,20 +77,30 @@ def unpacked(data: bytes, identity: str) -> model.RawTrajectory:
 
 
 class PackedRun(Struct, frozen=True):
-    """A bundle, its facts and its raw run in the form in which they are stored, its passages."""
+    """A bundle, its facts and its raw run in the form in which they are stored, its passages.
+
+    *machine* is the part of its facts that is read of many runs at once.
+    """
 
     bundle: model.Bundle
     facts: str
+    machine: str
     raw: bytes
     passages: Sequence[model.Passage] = ()
 
 
 def pack(bundles: Iterable[model.Bundle]) -> list[PackedRun]:
     """Return *bundles* to be written; raises `StoreError` for a text that is not valid Unicode."""
-    return [
-        PackedRun(bundle, json_of(bundle.facts), packed(bundle.raw), _said_in(bundle))
-        for bundle in bundles
-    ]
+    return [*map(_packed, bundles)]
+
+
+def _packed(bundle: model.Bundle) -> PackedRun:
+    run, facts, passages = bundle.trajectory, bundle.facts, _said_in(bundle)
+    has_turns = any(one.kind is model.PassageKind.TURN and not one.by_agent for one in passages)
+    if run.has_turns is not has_turns:
+        bundle = replace(bundle, trajectory=replace(run, has_turns=has_turns))
+    machine = json_of(model.RunMachine(facts.environment, facts.losses))
+    return PackedRun(bundle, json_of(facts), machine, packed(bundle.raw), passages)
 
 
 def _said_in(bundle: model.Bundle) -> Sequence[model.Passage]:

@@ -63,6 +63,7 @@ RUN = Table(
         "repo": str, "instance_id": str, "agent": str, "task_type": str, "outcome": str,
         "solved": bool, "seen_at": datetime, "steps": int, "contributor": str, "change": str,
         "session": str, "is_part": bool, "ending": str, "course": str, "revision": int,
+        "has_turns": bool,
     },
     (
         ("-seen_at", "key"),
@@ -75,6 +76,7 @@ RUN = Table(
         ("instance_id",),
         ("revision",),
         ("contributor",),
+        ("has_turns", "repo"),
     ),
     scope="repo",
     part_of=("run", "key"),
@@ -83,7 +85,7 @@ RUN = Table(
 )  # fmt: skip
 REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
 RAW = Table("raw", "RawRun", part_of=("run", "key"), draws=True)
-FACTS = Table("facts", "RunFacts", part_of=("run", "key"))
+FACTS = Table("facts", "RunFacts", {"machine": str}, part_of=("run", "key"))
 OPENING = Table(
     "opening",
     "Opening",
@@ -292,7 +294,7 @@ def run_row(run: model.Trajectory, revision: int) -> Row:
             "contributor": run.contributor, "change": run.change_made.value, "session": run.session,
             "is_part": model.is_subagent(run.agent), "ending": run.ending.outcome.value,
             "course": text_of(run.course, f"run {run.id}") if run.course.steps else "",
-            "revision": revision,
+            "revision": revision, "has_turns": run.has_turns,
         },
         text_of(run, f"run {run.id}"),
         words(rules.trajectory_text(run)),
@@ -330,7 +332,11 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
         drawn=(drawn,),
     )
     yield Row(
-        FACTS, run.id, {}, packed.facts, shown=partial(dict, name=f"facts of {run.instance_id}")
+        FACTS,
+        run.id,
+        {"machine": packed.machine},
+        packed.facts,
+        shown=partial(dict, name=f"facts of {run.instance_id}"),
     )
     if former := bundle.owners_id:
         yield Row(FORMER, former, {"run": run.id}, shown=partial(dict, name=former))

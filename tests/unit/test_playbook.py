@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State, Step
-from contextgraph.advising.playbook import RunLosses, machine_facts
+from contextgraph.advising.playbook import machine_facts
 from contextgraph.advising.wording import PLAYBOOK_TOKENS, playbook_lines, render_playbook
 from contextgraph.config import Settings
 from contextgraph.memory.wiring import build
@@ -23,6 +23,7 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
     RepositoryPlaybook,
+    RunLosses,
 )
 from contextgraph.model.values import replace
 from contextgraph.service.records import context_record

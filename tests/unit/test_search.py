@@ -642,6 +642,22 @@ def test_a_start_reads_what_was_said_only_where_a_session_of_people_may_answer(
     assert [*map(len, read)] > [0]
 
 
+def test_a_start_searches_no_session_where_nobody_spoke(
+    memory: AgentMemory, results_of: Callable[[type, str], list[Sized]]
+) -> None:
+    task = "The importer locks the ledger while it writes rows of the bank."
+    talked = discussed("locked", datetime.now(UTC), task, "I look for it.")
+    alone = replace(talked, steps=tuple(replace(one, user_message=None) for one in talked.steps))
+    memory.learn(replace(alone, instance_id="alone"))
+    memory.learn(replace(talked, instance_id="elsewhere", repo="acme/other"))
+    searched = results_of(PassageStore, "for_text")
+    memory.query(State(task_description=task, repo=SHOP))
+    assert not searched
+    memory.learn(talked)
+    memory.query(State(task_description=task, repo=SHOP))
+    assert searched
+
+
 def test_words_of_a_question_never_make_an_answer_less_probable() -> None:
     weights = fitted("sessions").weights
     assert min(weights["words"], weights["found"]) > 0 > weights["unknown"]

@@ -54,6 +54,8 @@ MERGED_EVERY = 16
 _MERGED_AT_ONCE = 500
 # A row that was found is read in whole for less than going through the rows of a common word.
 _READ_WHOLE = 64
+# So many rows are read in less than going through those of one word; measured on passages.
+_ROWS_OF_WORD = 4
 _MOST_COUNTED = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -285,7 +287,35 @@ class _Rows:
                 places = [_place_token(self._tenant, value) for value in values]
             else:
                 rest.append(term)
-        return self._first(table, self._heaviest(table, weights, places, rest, limit), order, limit)
+        is_named = any(term.how in (Is.EQUAL, Is.IN) for term in rest)
+        few = self._few(table, where, _ROWS_OF_WORD * len(weights)) if is_named else None
+        counts = (
+            self._heaviest(table, weights, places, rest, limit)
+            if few is None
+            else self._heaviest_of(table, weights, few, limit)
+        )
+        return self._first(table, counts, order, limit)
+
+    def _few(self, table: Table, where: Where, most: int) -> list[int] | None:
+        """Return the rows that fulfil *where*; None if there are more than *most*."""
+        form = form_of(where)
+        index = _index(table, form, ())
+        found = self._execute(
+            f"SELECT n.rowid FROM {table.name} n{_hint(form, index)} "
+            f"WHERE {_condition(table, form, index)} LIMIT :most",
+            {**self._parameters(where), "most": most + 1},
+        ).fetchall()
+        return None if len(found) > most else [row for (row,) in found]
+
+    def _heaviest_of(
+        self, table: Table, weights: Mapping[str, int], rows: Iterable[int], limit: int
+    ) -> dict[int, int]:
+        """Return what `_heaviest` does, of these *rows*: what they have is read, not the index."""
+        counts = dict.fromkeys(rows, 0)
+        self._add_rest(table, counts, weights)
+        counts = {row: known for row, known in counts.items() if known}
+        least = _least(counts, limit)
+        return {row: known for row, known in counts.items() if known >= least}
 
     def _heaviest(
         self,
