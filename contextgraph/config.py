@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
-"""The folder of a repository whose files are lessons of its team."""
 NEO4J_USER = "neo4j"  # the user that a new server has
 
 

@@ -155,7 +155,7 @@ def append(path: Path | str, content: bytes, *, sync: bool = False) -> int:
 
     So lines of several processes do not mix. With *sync* it is on disk on return.
     """
-    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    os.makedirs(os.path.dirname(path) or ".", 0o700, exist_ok=True)
     with open(path, "ab", opener=private) as file:
         start = file.tell()
         file.write(content)
@@ -180,7 +180,7 @@ def locked(path: Path | str, *, wait: bool = True, shared: bool = False) -> Iter
     Yields False where another process holds it and this one is not to *wait*.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    os.makedirs(os.path.dirname(path) or ".", 0o700, exist_ok=True)
     # A reader may be allowed to read only.
     with open(path, "rb" if os.path.exists(path) else "ab", opener=private) as file:
         try:

@@ -9,9 +9,9 @@ the default index, variables, flags, folders, programs that build, test and look
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from contextgraph.model import (
@@ -745,12 +745,27 @@ def names_what_is_no_advice(text: str) -> bool:
             before.endswith("|") and posixpath.basename(word) in _INTERPRETERS
             for before, word in pairwise(words)
         )
-        or any(
-            _installs(word, list(takewhile(_is_of_install, words[at + 1 :]))) is False
-            for at, word in enumerate(words)
-            if word in _MANAGERS
-        )
+        or any(map(_installs_others, _installing(words)))
     )
+
+
+def _installing(words: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Yield the words that follow each other on commands to install packages, in a sentence."""
+    runs = groupby(words, key=_is_of_install)
+    return ([*run] for is_of_install, run in runs if is_of_install)
+
+
+def _installs_others(words: Sequence[str]) -> bool:
+    """Return True if a manager among *words* installs other than packages of the default index."""
+    plain = set[str]()  # a later command of the same manager has no other words
+    for at, word in enumerate(words):
+        if word in _MANAGERS and word not in plain:
+            installs = _installs(word, words[at + 1 :])
+            if installs is False:
+                return True
+            if installs:
+                plain.add(word)
+    return False
 
 
 def _sets_what_loads(word: str) -> bool:

@@ -34,6 +34,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.model.values import replace
+from contextgraph.trace.applicability import names_what_is_no_advice
 from tests.deadline import deadline
 
 SHOP = "acme/shop"
@@ -392,6 +393,14 @@ def test_a_lesson_that_leads_elsewhere_waits_for_a_person(
     assert shown(memory, rule) == {rule}
     memory.lessons.undo([lesson.id])
     assert shown(memory, rule) == set()
+
+
+@pytest.mark.parametrize("unit", ["pip install ", "npm i ", "uv ", "pip -q "])
+def test_commands_without_end_in_a_lesson_do_not_hold_up_who_reads_it(unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    with deadline(20):
+        assert not names_what_is_no_advice(text)
+        assert names_what_is_no_advice(f"{text}--proxy=mirror")
 
 
 def test_an_answer_to_a_question_that_leads_elsewhere_waits_for_a_person(

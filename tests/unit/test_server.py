@@ -29,6 +29,7 @@ from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
+from contextgraph.service.tokens import TokenFile
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, refusing_port
 from tests.served import Served, learn, served
@@ -607,6 +608,14 @@ def test_a_token_that_is_used_too_often_has_to_wait(tmp_path: Path) -> None:
     for response in responses:
         assert problem_of(response) == (429, "too many requests with this token")
         assert int(response.headers["Retry-After"]) > 0
+
+
+def test_a_file_of_tokens_may_be_named_without_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, text = TokenFile(Path("tokens.json")).create([TokenScope.READ], "default", "ci")
+    assert TokenFile(tmp_path / "tokens.json").find(text)
 
 
 def test_an_unknown_field_is_named(client: TestClient) -> None:
