@@ -642,7 +642,7 @@ class Learning:
     def _embed_later(self, memory: "AgentMemory") -> None:
         """Start to embed passages in another process, where a model of meaning is used."""
         settings = self.common.settings()
-        if settings.store in IN_MEMORY or not (waiting := memory.spaces.waiting_passages()):
+        if settings.store in IN_MEMORY or not (waiting := memory.store.waiting_passages()):
             return
         named = ("--store", settings.address, "--tenant", settings.tenant)
         start_detached("contextgraph", "call", "embed", *named)

@@ -161,7 +161,7 @@ def _picked(
     number: int | None,
 ) -> "Found | None":
     """List what *question* *found*; return the result *number*, or what a terminal asks for."""
-    waiting = 0 if memory.is_service else memory.spaces.waiting_passages()
+    waiting = 0 if memory.is_service else memory.store.waiting_passages()
     if waiting:
         found_by_words = number_of(waiting, "passage")
         warn(f"{found_by_words} found by words alone until `contextgraph call embed`")

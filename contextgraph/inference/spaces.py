@@ -379,13 +379,6 @@ class EmbeddingSpaceManager:
             progress(passages)
         return done
 
-    def waiting_passages(self) -> int:
-        """Count the passages that have no vector yet in a space that is not the memory's own."""
-        active = self._store.vectors.active_space()
-        if active is None or is_fitted(active.name):
-            return 0
-        return self._store.passages.counts(active.name).waiting
-
     def waiting(self) -> int:
         """Return the number of runs without vectors in the active space."""
         active = self._store.vectors.active_space()

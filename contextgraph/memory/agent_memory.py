@@ -1467,7 +1467,7 @@ class AgentMemory:
         """Name the size of what is kept of all that was said."""
         counts = self.store.passages.counts()
         size = f"{number_of(counts.passages, 'passage')}, {counts.characters / 1e6:,.1f} MB of text"
-        waiting = self.spaces.waiting_passages()
+        waiting = self.store.waiting_passages()
         waits = f", {waiting:,} wait for a vector: contextgraph call embed" if waiting else ""
         yield HealthCheck("said", True, f"{size}{waits}")
 

@@ -2333,6 +2333,13 @@ class Store:
     def __call__(self) -> "Graph":
         return self.admin.graph()
 
+    def waiting_passages(self) -> int:
+        """Count the passages that have no vector yet in a space that is not the memory's own."""
+        active = self.vectors.active_space()
+        if active is None or model.is_fitted(active.name):
+            return 0
+        return self.passages.counts(active.name).waiting
+
     def close(self) -> None:
         """Release files and connections; closing twice is harmless."""
         self.notes.close()
