@@ -16,6 +16,7 @@ from contextgraph.model import (
     Trajectory,
     Verdict,
     forgotten_name,
+    is_subagent,
 )
 from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store
@@ -76,7 +77,7 @@ class Forgetting:
         nodes = [*runs.trajectories(known).values()]
         self._decide(
             [forgotten_name(session) for session in sessions]
-            + [forgotten_name(run.session, run.contributor) for run in nodes if run.session],
+            + [_name_of(run) for run in nodes if run.session],
             is_forgotten=True,
         )
         notes = [*self._store.notes.get(held.notes)]
@@ -125,6 +126,12 @@ class Forgetting:
         runs = self._store.runs
         for some in batched(runs.ids(), _AT_ONCE):
             yield from runs.trajectories(some).values()
+
+
+def _name_of(run: Trajectory) -> str:
+    """Return the name of the session of *run*; of a sub-agent its own, for the others stay."""
+    began = run.run_at if is_subagent(run.agent) else None
+    return forgotten_name(run.session, run.contributor, began)
 
 
 def _is_said(note: Note) -> bool:

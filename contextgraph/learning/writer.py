@@ -27,6 +27,7 @@ from contextgraph.model import (
     Trajectory,
     adds_to,
     forgotten_name,
+    is_subagent,
 )
 from contextgraph.model.values import batched, replace
 from contextgraph.readers.format import SkippedError
@@ -196,7 +197,8 @@ class MemoryWriter:
         """Return by what *raw* is known where it was forgotten: as anybody's or its supplier's."""
         session = mask_secrets(raw.session)
         suppliers = dict.fromkeys(("", self.supplier(raw, source)))
-        return tuple(forgotten_name(session, by) for by in suppliers) if session else ()
+        parts = {None, raw.started_at if is_subagent(raw.agent) else None} if session else ()
+        return tuple(forgotten_name(session, by, part) for by in suppliers for part in parts)
 
     def _check_forgotten(self, raws: Sequence[RawTrajectory], source: str) -> None:
         names = {name: raw for raw in raws for name in self.forgotten_names(raw, source)}

@@ -5,7 +5,7 @@ import os
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b, sha256
 from typing import NamedTuple, Self
@@ -764,9 +764,13 @@ SOURCE = "source:"
 FORGOTTEN = "~"
 
 
-def forgotten_name(session: str, contributor: str = "") -> str:
-    """Return what a verdict names a forgotten *session* of *contributor*: no word of it."""
-    known_by = f"{contributor}\n{session}".encode()
+def forgotten_name(session: str, contributor: str = "", began: datetime | None = None) -> str:
+    """Return what a verdict names a forgotten *session* of *contributor*: no word of it.
+
+    Of one of its sub-agents where that *began* alone.
+    """
+    time = (began.astimezone(UTC).isoformat(),) if began else ()
+    known_by = "\n".join((contributor, session, *time)).encode()
     return f"{FORGOTTEN}{blake2b(known_by, digest_size=16).hexdigest()}"
 
 

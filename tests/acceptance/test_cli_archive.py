@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 
 import networkx as nx
@@ -13,7 +14,7 @@ from contextgraph.learning.forgetting import Forgetting
 from contextgraph.memory.exported import Exports
 from contextgraph.model import Action, Holdings, Step
 from contextgraph.model.values import replace
-from contextgraph.readers import read
+from contextgraph.readers import SkippedError, read
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
 from tests.marked import REPO, SESSION, marked_files, remember_marked
@@ -262,6 +263,25 @@ def test_a_log_of_a_forgotten_session_is_skipped_but_for_again(tmp_path: Path) -
     assert (skipped.code, again.code) == (0, 0)
     assert [one["status"] for one in skipped.records[:-1]] == ["skipped", "unchanged"]
     assert [one["status"] for one in again.records[:-1]] == ["created", "unchanged"]
+
+
+def test_the_session_of_a_forgotten_sub_agent_is_learned_on(tmp_path: Path) -> None:
+    main = replace(recovering_run(1), session="session-1")
+    looking = Step(0, "", Action("bash", "grep -rn rounding shop"), "shop/cart.py:4: rounding")
+    helper = replace(main, agent="claude-code/subagent", task="Look for it", steps=(looking,))
+    helper = replace(helper, started_at=datetime.now(UTC))
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        memory.learn(main)
+        memory.forget([memory.learn(helper).trajectory_id])
+        assert memory.learn(main).status == "unchanged"
+        with pytest.raises(SkippedError, match="forgotten"):
+            memory.learn(helper)
+        memory.forget(sessions=["session-1"])
+        for run in (main, replace(helper, started_at=None)):
+            with pytest.raises(SkippedError, match="forgotten"):
+                memory.learn(run)
+        memory.learn_again([helper])
+        assert memory.learn(helper).status == "created"
 
 
 def test_an_export_that_was_moved_is_named_and_a_note_goes_with_its_source(tmp_path: Path) -> None:
