@@ -280,7 +280,7 @@ def _said_in(store: Store, recalled: Iterable[Recollection]) -> frozenset[str]:
 def as_notes(store: Store, notes: Notes, found: Sequence[Found]) -> tuple[Recollection, ...]:
     """Return what was *found* as notes, where it is one or was said in a session, in its order.
 
-    Without what was superseded since. A passage that says a lesson stands for it.
+    Without what was superseded or rejected since. A passage that says a lesson stands for it.
     """
     said = store.passages.get([one.id for one in found if one.run])
     lessons = store.notes.linking([*{one.run for one in said.values()}])
@@ -290,7 +290,7 @@ def as_notes(store: Store, notes: Notes, found: Sequence[Found]) -> tuple[Recoll
     for one in found:
         if passage := said.get(one.id):
             stated = [note for note in lessons if note.content in passage.text]
-            if not any(note.id in superseded for note in stated):
+            if not any(note.id in superseded or not note.is_live for note in stated):
                 known[one.id] = next(filter(_is_shown, stated), _note_of(passage, one))
         if note := known.get(one.id):
             recollection = Recollection(note, one.score, {**one.why}, one.probability)
