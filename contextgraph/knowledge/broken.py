@@ -268,7 +268,8 @@ def _checklist(work: Work, lesson: Lesson) -> Broken | None:
     if is_counted:
         if first.endswith("/"):
             return None  # a new folder: of a file it is not known whether its folder was there
-        files, named = work.created if "*" in first else work.files, _SPAN.findall(lesson.text)[1:]
+        is_new = f"`{first}` is" not in lesson.text
+        files, named = work.created if is_new else work.files, _SPAN.findall(lesson.text)[1:]
     else:
         named = [*files_in(lesson.text)]
         is_folder = first not in named and not os.path.splitext(first)[1]

@@ -1034,12 +1034,13 @@ def _is_for(note: Note, request: str) -> bool:
     A folder is named by its path, or by its last name: "add a provider" for `pkg/providers`.
     """
     assert note.lesson is not None
-    path = note.lesson.about.paths[0]
-    if f"`{path}` is" in note.content:
+    path = next(iter(note.lesson.about.paths), "")
+    if not path or f"`{path}` is" in note.content:
         return path in files_in(request)
     folder, asked = path.partition("/*")[0].rstrip("/"), {*stems(request)}
-    named = folder in request or {*stems(_last_part(folder))} <= asked
-    return named and not _CREATES.isdisjoint(asked)
+    name = {*stems(_last_part(folder))}
+    is_path = re.search(rf"(?<![\w.-]){re.escape(folder)}(?![\w-])", request)
+    return bool(is_path or (name and name <= asked)) and not _CREATES.isdisjoint(asked)
 
 
 def _names_that_age(note: Note) -> tuple[str, ...]:

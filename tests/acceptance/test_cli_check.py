@@ -161,6 +161,20 @@ def test_a_new_file_of_a_kind_misses_what_lists_it(store: Path, checkout: Path) 
     assert findings(store) == []  # it is not new any more
 
 
+def test_a_checklist_of_an_earlier_version_is_about_what_is_new(
+    store: Path, checkout: Path
+) -> None:
+    rule = "A new file in `shop` goes with a change of `shop/Makefile`."
+    with AgentMemory.open(store) as memory:
+        keep(memory, rule, LessonKind.CHECKLIST, ("shop",), Origin.COUNTED)
+    file = checkout / "shop" / "export.py"
+    file.write_text(file.read_text().replace("RATE = 3", "RATE = 4"))
+    assert findings(store) == []
+    (checkout / "shop" / "old.c").write_text("int two;\n")
+    git(checkout, "add", "shop/old.c")
+    assert [one["rule"] for one in findings(store)] == ["checklist"]
+
+
 def test_a_checklist_of_a_person_is_about_what_it_names(store: Path, checkout: Path) -> None:
     with AgentMemory.open(store) as memory:
         rule = "The default tariff in shop/export.py is changed together with docs/cli.md."

@@ -1364,6 +1364,28 @@ def test_a_refused_call_of_a_program_says_nothing_about_its_other_commands() -> 
     assert before == {"shopctl sync -v": [said], "./shopctl --help": [], "shopctl list": []}
 
 
+@pytest.mark.parametrize(
+    ("paths", "request_", "is_shown"),
+    [
+        (("R/*.R", "NAMESPACE"), "Create a new Reader and change the form", False),
+        (("R/*.R", "NAMESPACE"), "Add a new change to R/reader.R", True),
+        (("src/R/", "NAMESPACE"), "Add a new change of the form", False),
+        ((), "Add a new change to R/reader.R", False),
+    ],
+)
+def test_a_counted_checklist_is_shown_where_its_folder_is_named(
+    memory: AgentMemory, paths: tuple[str, ...], request_: str, is_shown: bool
+) -> None:
+    quote = Quotation("4 of 4", "", "", -1, MONDAY, "git")
+    facts = LessonFacts(
+        LessonKind.CHECKLIST, Origin.COUNTED, About(paths=paths), (quote,), is_active=True
+    )
+    text = "A new `R/*.R` goes with a change of `NAMESPACE`."
+    memory.lessons.keep([NewLesson(text, facts)], SHOP)
+    found = memory.decided(request_, repo=SHOP).lessons
+    assert [one.note.content for one in found] == ([text] if is_shown else [])
+
+
 def test_counted_facts_about_two_programs_stay_two() -> None:
     def missing(program: str) -> RawTrajectory:
         step = Step(
