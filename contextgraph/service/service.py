@@ -32,9 +32,9 @@ from contextgraph.memory.wiring import build
 from contextgraph.model import Json, LearnReceipt, RawTrajectory, Step
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.model.values import replace
-from contextgraph.readers import from_record, to_record
+from contextgraph.readers import SkippedError, from_record, to_record
 from contextgraph.service.monitoring import Metrics, TooBusyError
-from contextgraph.service.records import learned_record, not_learned_record
+from contextgraph.service.records import learned_record, not_learned_record, unread_record
 from contextgraph.service.tokens import TokenFile
 from contextgraph.system.processes import locked
 
@@ -229,6 +229,10 @@ class Writer:
             _learned(job, run, job.memory.learn(raw, source=source, background=True))
         except StoreUnavailableError:
             raise
+        except SkippedError as error:  # it was forgotten
+            path.unlink(missing_ok=True)
+            job.records.append(unread_record(error))
+            job.waiting.popleft()
         except Exception as error:  # noqa: BLE001  (it must not stop the learning of others)
             _log.exception("a run cannot be stored; it is kept in %s.failed", path)
             path.replace(path.with_name(f"{path.name}.failed"))

@@ -610,6 +610,19 @@ def test_a_token_that_is_used_too_often_has_to_wait(tmp_path: Path) -> None:
         assert int(response.headers["Retry-After"]) > 0
 
 
+def test_no_file_keeps_a_forgotten_session_that_is_sent_again(tmp_path: Path) -> None:
+    run = replace(recovering_run(1), session="zqsession")
+    with served(tmp_path) as service:
+        client = service.client()
+        learn(client, run)
+        with AgentMemory.open(tmp_path / "memory.db") as memory:
+            assert memory.forget(sessions=["zqsession"]) == 1
+        job = learn(client, run, recovering_run(2))
+        assert [one["status"] for one in job["runs"]] == ["skipped", "created"]
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"zqsession" in path.read_bytes()]
+
+
 def test_a_file_of_tokens_may_be_named_without_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
