@@ -15,7 +15,15 @@ from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.memory.wiring import Parts, build
-from contextgraph.model import Exposure, NoteKind, NoteScope, RunFilter, Scope, Trajectory
+from contextgraph.model import (
+    Exposure,
+    NoteKind,
+    NoteScope,
+    RawTrajectory,
+    RunFilter,
+    Scope,
+    Trajectory,
+)
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, ExposureStore
 from contextgraph.store.sessions import OpenExposures
@@ -110,7 +118,8 @@ def copy_repository(source: "AgentMemory", copy: "AgentMemory", repo: str) -> No
     new.sort(key=lambda run: (_contributor(run), run.seen_at))
     for contributor, group in groupby(new, _contributor):
         raws = (replace(raw, outcome=run.outcome) for run in group if (raw := runs.raw(run.id)))
-        for _ in copy.learn_many(raws, source=contributor, on_error=lambda error: None):
+        wanted_again = _again(copy, raws, contributor)
+        for _ in copy.learn_many(wanted_again, source=contributor, on_error=lambda error: None):
             pass
     noted = NoteScope((repo.casefold(), ""), tuple(NoteKind))
     notes = {note.id: note for note in source.store.notes.newest(noted, _NOTES)}
@@ -118,6 +127,15 @@ def copy_repository(source: "AgentMemory", copy: "AgentMemory", repo: str) -> No
     copy.store.notes.delete([*{*before} - {*notes}])
     copy.store.notes.change(new=[note for note in notes.values() if note != before.get(note.id)])
     copy.store.exposures.decide(source.store.exposures.record([]).verdicts)
+
+
+def _again(
+    copy: "AgentMemory", raws: Iterator[RawTrajectory], contributor: str
+) -> Iterator[RawTrajectory]:
+    """Yield *raws*, of whose sessions *copy* may have forgotten another log, not for the user."""
+    for raw in raws:
+        copy.learn_again([raw], contributor)
+        yield raw
 
 
 def _contributor(run: Trajectory) -> str:

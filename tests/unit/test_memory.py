@@ -12,6 +12,7 @@ import pytest
 from contextgraph import AgentMemory, Outcome, Phase, State
 from contextgraph.advising.channels import Channel, Findings, by_error
 from contextgraph.advising.pipeline import MemoryRetriever
+from contextgraph.agents.local_copy import copy_repository
 from contextgraph.config import Settings
 from contextgraph.errors import (
     ContextGraphError,
@@ -742,3 +743,20 @@ def test_advice_that_was_never_shown_cannot_be_turned_off() -> None:
     memory = AgentMemory.open(":memory:")
     assert not memory.quarantine("adv_0123456789abcdef")
     assert not memory.release("adv_0123456789abcdef")
+
+
+def test_a_copy_follows_a_session_that_grows_and_its_outcome(tmp_path: Path) -> None:
+    grown = recovering_run(1, session="one")
+    grown = replace(grown, steps=(*grown.steps, replace(grown.steps[0], index=3)))
+    with (
+        AgentMemory.open(tmp_path / "memory.db") as memory,
+        AgentMemory.open(tmp_path / "copy.db") as copy,
+    ):
+        for raw in (recovering_run(1, session="one"), grown):
+            memory.learn(raw)
+            copy_repository(memory, copy, raw.repo)
+            assert copy.store.runs.ids() == memory.store.runs.ids()
+        memory.set_outcome(grown.instance_id, solved=True)
+        copy_repository(memory, copy, grown.repo)
+        (run_id,) = copy.store.runs.ids()
+        assert copy.store.runs.trajectories([run_id])[run_id].outcome is Outcome.SOLVED
