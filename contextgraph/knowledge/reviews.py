@@ -32,7 +32,9 @@ from contextgraph.text import clip, folded, masked_name, regex
 
 _LONGEST, _CONTEXT = 1 << 26, 300
 _PULL = regex(r"(?P<repository>https?://[^/]+/(?:repos/)?[^/]+/[^/]+)/pulls?/(?P<number>\d+)")
-_NOT_SAID = regex(r"^[ \t]*>.*$|<!--.*?-->|!\[[^\]]*\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+_NOT_SAID = regex(
+    r"^[ \t]*>[^\n]*|<!--.*?(?:-->|\Z)|!\[[^\[\]]*\]\([^()]*\)", re.MULTILINE | re.DOTALL
+)
 # To whom it is said, and that it matters little.
 _ADDRESSED = regex(r"\A(?:\s*@[\w-]+[,:]?(?=\s))*\s*(?:nit(?:pick)?\s*:)?\s*", re.IGNORECASE)
 _LINK = regex(r"<?https?://\S+")

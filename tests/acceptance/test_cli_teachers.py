@@ -11,6 +11,7 @@ from contextgraph import AgentMemory, State
 from contextgraph.model import Lesson, LessonStatus, RemedyKind
 from tests.acceptance.command_line import Result, contextgraph
 from tests.acceptance.test_cli_team import git
+from tests.deadline import deadline
 
 SHOP = "acme/shop"
 RULE = "We never call requests directly from the views, always go through the gateway module."
@@ -90,6 +91,21 @@ def test_what_two_reviews_say_is_active(tmp_path: Path, checkout: Path) -> None:
 def test_who_is_addressed_is_not_part_of_the_lesson(tmp_path: Path, checkout: Path) -> None:
     (lesson,) = reviewed(tmp_path, comment(f"@ann @bob-1 nit: {RULE}", position=None))
     assert (lesson.text, lesson.status) == (RULE, LessonStatus.ACTIVE)
+
+
+def test_what_follows_a_quotation_is_said_by_the_reviewer(tmp_path: Path, checkout: Path) -> None:
+    said = comment(f"> Why not call it here?\n\n{RULE}", position=None)
+    (lesson,) = reviewed(tmp_path, said)
+    assert (lesson.text, lesson.status) == (RULE, LessonStatus.ACTIVE)
+
+
+@pytest.mark.parametrize("unit", ["<!--", "![", "![]("])
+def test_marks_without_end_in_a_comment_do_not_hold_up_learning(
+    tmp_path: Path, checkout: Path, unit: str
+) -> None:
+    with deadline(20):
+        (lesson,) = reviewed(tmp_path, comment(RULE), comment(unit * 60_000, number=14))
+    assert lesson.text == RULE
 
 
 @pytest.mark.parametrize(
