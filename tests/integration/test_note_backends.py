@@ -202,7 +202,8 @@ def test_a_memory_searches_its_notes_in_the_database(
         memory.notes.remember("Totals of a table are rounded", repo="acme/shop")
         (check,) = (one for one in memory.health() if one.name == "notes")
         assert check.detail.startswith("1 note, 1 vector at postgresql://")
-        (found,) = memory.notes.recall("how are totals of a table rounded", repo="acme/shop")
+        asked = "how are totals of a table rounded"
+        (found,) = memory.notes.recall(asked, repo="acme/shop", strategy="notes")
         assert found.why["meaning"] > 0
 
 
