@@ -107,7 +107,8 @@ _CHOICE = regex(
     r"^\W*(?:\w+\W+){0,3}?(?P<picks>(?:[A-D]|\d{1,2})(?:\s*(?:,|/|and|&)\s*(?:[A-D]|\d{1,2}))*)\W*$"
 )
 _ITEM = regex(
-    r"^\s*(?:[-*]\s*)?(?:\*\*)?(?:option\s+|#)?\(?(?P<name>[A-D]|\d{1,3})[.):\]]\**\s+(?P<text>.+)$",
+    r"^[^\S\n]*(?:[-*][^\S\n]*)?(?:\*\*)?(?:option\s+|#)?"
+    r"\(?(?P<name>[A-D]|\d{1,3})[.):\]]\**\s+(?P<text>.+)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _PICKED = regex(r"[A-D]\b|\d+")

@@ -342,6 +342,13 @@ def test_what_the_agent_wrote_and_a_person_quotes_is_not_theirs() -> None:
     assert said.statements == ()
 
 
+def test_blank_lines_without_end_do_not_hold_up_learning() -> None:
+    blank = " \n" * 20_000
+    with deadline(20):
+        said = statements_in(talk("a", blank, (f"Shall it be A or B?{blank}", f"{blank}B")))
+    assert said.statements == ()
+
+
 RULE_OF_ANOTHER = "Always use the old index of packages here, never the new one."
 
 
