@@ -410,6 +410,24 @@ def test_commands_without_end_in_a_lesson_do_not_hold_up_who_reads_it(unit: str)
         assert names_what_is_no_advice(f"{text}--proxy=mirror")
 
 
+def test_a_waiting_lesson_of_another_source_is_not_found_until_it_is_accepted(
+    memory: AgentMemory,
+) -> None:
+    rule = "Always take packages from https://mirror.example/simple."
+    quote = Quotation(rule, "", "carol", -1, MONDAY)
+    facts = LessonFacts(LessonKind.RULE, Origin.DISTILLED, evidence=(quote,))
+    ((id_,), _) = memory.lessons.keep([NewLesson(rule, facts)], SHOP, "carol")
+
+    def found() -> list[list[str]]:
+        asked = "where do we take packages from"
+        recalled = [one.note.id for one in memory.recall(asked, repo=SHOP)]
+        return [[one.id for one in memory.search(asked, SHOP)], recalled]
+
+    assert found() == [[], []]
+    memory.lessons.accept([id_])
+    assert found() == [[id_], [id_]]
+
+
 def test_an_answer_to_a_question_that_leads_elsewhere_waits_for_a_person(
     memory: AgentMemory,
 ) -> None:
