@@ -270,10 +270,10 @@ class Intake:
         """Count and report a run that was read and cannot be learned."""
         from contextgraph.readers import SkippedError
 
-        self.counts.runs -= 1
-        if isinstance(error, SkippedError):
+        if isinstance(error, SkippedError):  # the user's wish, no failure
             self._skip(error)
             return
+        self.counts.runs -= 1
         self.counts.fail(error)
         self._warn_of(error)
 
@@ -720,6 +720,7 @@ class _Results:
     waiting: "list[Record]" = field(default_factory=list)
     runs: dict[str, set[str]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
     helpers: Counter[str] = field(default_factory=Counter)
     is_quiet: bool = False
     clones: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -766,17 +767,17 @@ class _Results:
         self.emit(unread_record, error)
 
     def runs_by_file(self, paths: "Iterable[StrPath]") -> dict[Path, list[str]]:
-        """Return ids of the runs in each of *paths*, without runs that are learned in part."""
+        """Return ids of the runs in each of *paths*, without those that are learned in part."""
         from contextgraph.readers.sources import sources
 
         found: dict[str, set[str]] = {}
-        for source, runs in self.runs.items():  # of a run, its file and often its number there
-            for name in {source, source.rpartition(":")[0]}:
+        for source, runs in self.runs.items():
+            for name in _with_files([source]):
                 found.setdefault(name, set()).update(runs)
-        by_file = {}
+        by_file, unread = {}, self.broken | _with_files(self.refused)
         for path in paths:
             names = {source.name for source in sources(path)}
-            if names.isdisjoint(self.broken):
+            if names.isdisjoint(unread):
                 by_file[Path(path)] = [run for name in names for run in found.get(name, ())]
         return by_file
 
@@ -887,6 +888,11 @@ def _spool_rest(
         warn("the others were not read: repeat the command to continue")
 
 
+def _with_files(sources: "Iterable[str]") -> set[str]:
+    """Return the *sources* of runs, a file and often a number there, and their files."""
+    return {name for source in sources for name in (source, source.rpartition(":")[0])}
+
+
 def _learn_some(
     memory: "AgentMemory", waiting: "list[Record]", results: _Results, source: str = ""
 ) -> None:
@@ -899,6 +905,7 @@ def _learn_some(
             elif isinstance(result := next(learned), ReadError):
                 results.intake.reject(result)
                 results.leave(result)
+                results.refused.add(record.source)
             else:
                 results.add(record, result)
         waiting.clear()

@@ -99,7 +99,7 @@ def test_known_files_are_not_read_again(
     assert learned("--yes") == (0, 1, 1)
     (run,) = contextgraph("runs", "--store", store, "--json").records
     contextgraph("forget", run["trajectory_id"], "--yes", "--store", store)
-    assert learned("--yes") == (1, 0, 1)
+    assert learned("--yes") == (0, 0, 1)  # it was forgotten
     store.unlink()
     assert learned("--yes") == (1, 0, 1)
 

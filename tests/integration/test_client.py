@@ -261,7 +261,10 @@ MISSING = {
     ),
     "chat_of": "a language model of the machine that has the memory",
     "notes.judge_waiting": "a part of `maintain`",
-    "writer.supplier": "the service finds it out when it learns",
+    **dict.fromkeys(
+        ("writer.supplier", "writer.forgotten_names"), "the service finds it out when it learns"
+    ),
+    "learn_again": "for the owner, beside the memory: `learn --again`",
 }
 # Send nothing, use other methods, or have requests of their own.
 OWN = {
