@@ -177,8 +177,8 @@ def _writer(source: Json) -> Json:
     return source.get("by", source) if isinstance(source, Mapping) else source
 
 
-def _alike(key: str) -> str:
-    """Return what keys have in common that look alike: letters without case, width or blanks."""
+def _folded(key: str) -> str:
+    """Return *key* as a reader sees it: without differences of case, width or blanks."""
     return "".join(normalize("NFKC", key).casefold().split())
 
 
@@ -833,9 +833,9 @@ class KeyedMemory:
         target, origin = checked_source(normalised, source, untrusted)
         valid = content is not None
         with self._files.writing(create=True) as position:
-            alike = _alike(target) if only_of is not None else ""
-            for known in self._files.live() if alike else ():
-                if _alike(str(known["key"])) == alike and _writer(known["source"]) != only_of:
+            same = _folded(target) if only_of is not None else ""
+            for known in self._files.live() if same else ():
+                if _folded(str(known["key"])) == same and _writer(known["source"]) != only_of:
                     raise InvalidEntryError(f"{known['key']} was set by another source")
             now = max(self._now(), position.ts) if position.ts else self._now()
             envelope = Envelope(target, position.seq + 1, now, valid, origin, content)

@@ -302,7 +302,7 @@ def waits(note: Note) -> bool:
 def needs_a_person(note: Note) -> bool:
     """Return whether only a person can make the lesson *note* active, and none did.
 
-    Whoever can make a text look like the words of a person, or repeat it, may not send an agent
+    A source that makes a text look like the words of a person, or repeats it, may not send an agent
     elsewhere: it names an address, a host, or another part of a command that advice never has.
     """
     facts = note.lesson

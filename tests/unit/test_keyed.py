@@ -101,13 +101,13 @@ def test_a_reminder_is_listed_by_ls_and_found_by_grep_and_jq(memory: KeyedMemory
         assert shell(query) == f"{VISIT}\n"
 
 
-@pytest.mark.parametrize("alike", ["/acme/own", "/ACME/Own", "/acme/\uff4fwn", "/acme/own "])
+@pytest.mark.parametrize("similar", ["/acme/own", "/ACME/Own", "/acme/\uff4fwn", "/acme/own "])
 def test_a_source_sets_no_key_that_looks_like_that_of_another(
-    memory: KeyedMemory, alike: str
+    memory: KeyedMemory, similar: str
 ) -> None:
     memory.set_memory("/acme/own", {"a": 1}, "user")
     with pytest.raises(InvalidEntryError, match="/acme/own was set by another source"):
-        memory.set_memory(alike, {"a": 2}, "agent:bob", only_of="agent:bob")
+        memory.set_memory(similar, {"a": 2}, "agent:bob", only_of="agent:bob")
     memory.set_memory("/acme/bob", {"a": 2}, "agent:bob", only_of="agent:bob")
     memory.set_memory("/acme/bob", {"a": 3}, "agent:bob", only_of="agent:bob")
 

@@ -71,7 +71,7 @@ def test_at_an_error_one_source_does_not_speak_where_the_owner_has_a_remedy(
 
 
 def _at_error(memory: AgentMemory) -> str:
-    """What a run is told at the error."""
+    """Return what a run is shown at the error."""
     with memory.live(repo="acme/shop", instance_id="acme__shop-99", task="x") as live:
         return live.observe("python reproduce.py", NO_MODULE, exit_code=1) or ""
 
