@@ -833,6 +833,9 @@ class _Results:
                 parts = {"damaged": unread.failed, "of an unknown version": unread.not_understood}
                 why = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
                 warn(f"{left:,} left out ({why}); `contextgraph learn FOLDER` names each")
+            if self.refused:
+                some = number_of(len(self.refused), "session")
+                warn(f"{some} left out (forgotten); `contextgraph learn PATH --again` learns them")
         elif self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}

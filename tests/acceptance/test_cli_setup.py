@@ -113,6 +113,13 @@ def test_it_can_be_run_again(home: Path) -> None:
     assert (home / ".claude" / "settings.json").read_text() == settings
 
 
+def test_it_says_that_forgotten_sessions_are_left_out(home: Path) -> None:
+    contextgraph("setup", "--yes")
+    contextgraph("forget", "--all", "--yes")
+    again = contextgraph("setup", "--yes")
+    assert "2 sessions left out (forgotten); `contextgraph learn PATH --again`" in again.err
+
+
 def test_what_is_known_is_counted_apart_from_what_is_read_again(home: Path) -> None:
     contextgraph("setup", "--yes", "--no-agents")
     session = next((home / ".claude").rglob("*.jsonl"))
