@@ -267,7 +267,7 @@ class Intake:
         self.on_unread(error)
 
     def reject(self, error: "ReadError") -> None:
-        """Count and report a run that was read and cannot be learned."""
+        """Report a run that was read and not learned; a forgotten one is no failure."""
         from contextgraph.readers import SkippedError
 
         if isinstance(error, SkippedError):  # the user's wish, no failure
@@ -767,7 +767,7 @@ class _Results:
         self.emit(unread_record, error)
 
     def runs_by_file(self, paths: "Iterable[StrPath]") -> dict[Path, list[str]]:
-        """Return ids of the runs in each of *paths*, without those that are learned in part."""
+        """Return ids of the runs in each of *paths*, except files learned in part."""
         from contextgraph.readers.sources import sources
 
         found: dict[str, set[str]] = {}

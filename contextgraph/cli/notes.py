@@ -190,7 +190,7 @@ def _in_terminal(common: Common) -> bool:
 
 
 def _asked(count: int) -> int | None:
-    """Ask which of *count* results to open; None for an answer that is no number."""
+    """Ask which of *count* results to open; None for any other answer than a number."""
     numbers = click.IntRange(1, count)
     choice: int | None = click.prompt(
         f"Open (1 to {count}; Enter: none)",

@@ -314,7 +314,7 @@ def needs_a_person(note: Note) -> bool:
 
 @lru_cache(8_192)
 def _names_host(text: str) -> bool:
-    """Return True for a dotted name that is no file, and nothing of the standard library."""
+    """Return True for a dotted name other than a file or a standard library module."""
     text = normalize("NFKC", text).replace("[.]", ".")
     return any(
         match["name"] not in sys.stdlib_module_names
