@@ -370,9 +370,9 @@ def _show_summary(context: "MemoryContext") -> None:
         print_text((", ".join(evidence), "dim"), indent=2)
     for warning in context.warnings:
         print_text(one_line(warning.text, _LINE_WIDTH))
+    cases = [case for case in context.similar_cases if case.is_shown]
     # The runs that cleared an error are counted beside its remedy.
-    named = () if context.error else context.similar_cases
-    cases = [case for case in named if case.is_shown]
+    cases = [] if context.error else cases
     for case in cases[:_LINES]:
         title = one_line(case.title, _LINE_WIDTH)
         id_ = (f" ({case.trajectory_id})", "dim")
@@ -385,10 +385,9 @@ def _show_summary(context: "MemoryContext") -> None:
         print_text(f"{note.note.source}: {one_line(note.note.content, _LINE_WIDTH)}")
     for _, line in lesson_lines(context.lessons):
         print_text(one_line(line, _LINE_WIDTH))
-    if hidden := len(named) - len(cases):
-        print_text((f"{number_of(hidden, 'past task')} less similar: --details", "dim"))
-    elif context.error and context.similar_cases:
-        print_text(("what these runs changed: --details", "dim"))
+    if hidden := len(context.similar_cases) - len(cases):
+        more = "past tasks with this error" if context.error else "less similar past tasks"
+        print_text((f"{hidden} {more}: --details", "dim"))
     opened = "; a task is opened by contextgraph inspect trj_..." if cases else ""
     print_text((f"context {context.id}{opened}", "dim"))
 
