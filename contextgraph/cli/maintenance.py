@@ -160,7 +160,10 @@ def _report(
     common.answer({"forgotten": removed, "notes": notes, "trajectories": forgotten}, text)
     if removed and not common.as_json:
         others = sorted({run.repo for run in selected if run.repo and not run.session})
-        warn("sessions that were forgotten are not learned again, but by `learn PATH --again`")
+        warn(
+            "sessions that were forgotten are not learned again, but by `learn PATH --again`, all"
+            " of clients here by `learn --discover --again`"
+        )
         if others:
             warn(
                 "learn finds other logs again, unless contextgraph.toml says: "
@@ -445,6 +448,8 @@ def import_(
     if done.left_out:
         left_out = number_of(done.left_out, "line")
         warn(f"left out: {left_out} of verdicts, reports and the like; --as-owner takes all")
+    if done.forgotten:
+        warn(f"left out: {number_of(done.forgotten, 'run')} of sessions that were forgotten here")
     runs = number_of(done.created + done.updated + done.unchanged, "run")
     text = (
         f"{runs}: {done.created} created, {done.updated} updated, "

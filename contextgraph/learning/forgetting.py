@@ -95,6 +95,15 @@ class Forgetting:
             self._notes.forget(notes)
         return runs.forget(known)
 
+    def forgotten(self, runs: Iterable[Trajectory]) -> list[str]:
+        """Return the ids of those of *runs* whose sessions are not learned again."""
+        names = dict[str, set[str]]()
+        for run in runs:
+            for name in _names_of(run):
+                names.setdefault(name, set()).add(run.id)
+        found = self._store.exposures.forgotten(names) if names else ()
+        return sorted({run for name in found for run in names[name]})
+
     def learn_again(self, runs: Iterable[RawTrajectory], source: str = "") -> None:
         """Let the sessions of *runs*, supplied by *source*, be learned that were forgotten."""
         names = {name for run in runs for name in self._writer.forgotten_names(run, source)}
@@ -126,6 +135,14 @@ class Forgetting:
         runs = self._store.runs
         for some in batched(runs.ids(), _AT_ONCE):
             yield from runs.trajectories(some).values()
+
+
+def _names_of(run: Trajectory) -> Iterator[str]:
+    """Yield by what the session of *run* is known where it, or this run of it, was forgotten."""
+    parts = {None, run.run_at if is_subagent(run.agent) else None} if run.session else ()
+    for contributor in {"", run.contributor}:
+        for began in parts:
+            yield forgotten_name(run.session, contributor, began)
 
 
 def _name_of(run: Trajectory) -> str:

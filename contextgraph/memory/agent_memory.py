@@ -56,6 +56,7 @@ from contextgraph.memory.wiring import (
 )
 from contextgraph.model import (
     ALL_SESSIONS,
+    FORGOTTEN,
     SOURCE,
     CommandHistory,
     ConsolidationReport,
@@ -1425,10 +1426,25 @@ class AgentMemory:
     def _import_own(
         self, path: Path, vectors: bool, progress: Callable[[int, int], None]
     ) -> "Imported":
+        from tempfile import TemporaryDirectory
+
+        from contextgraph.memory.exported import archive_without
         from contextgraph.store import archive
 
-        with self.batch():
+        held = (
+            line.bundle.trajectory
+            for line in archive.read_lines(path)
+            if isinstance(line, archive.RunLine)
+        )
+        is_any = any(one.advice.startswith(FORGOTTEN) for one in self.store.exposures.decisions())
+        gone = self._parts.forgetting.forgotten(held) if is_any else []
+        with TemporaryDirectory(prefix="contextgraph-") as folder, self.batch():
+            if gone:
+                left = Path(folder, "left.jsonl")
+                archive_without(Holdings(tuple(gone)), path, self._parts.settings, left)
+                path = left
             done = archive.import_memory(self.store, path, vectors=vectors, progress=progress)
+        done.forgotten = len(gone)
         active = self.store.vectors.active_space()
         if active and is_fitted(active.name):
             self.spaces.catch_up()

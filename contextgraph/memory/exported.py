@@ -113,7 +113,7 @@ class Exports:
         is_there = any(lesson in said for lesson in export.lessons)
         try:
             if export.form == "archive":
-                self._from_archive(path, held)
+                archive_without(held, path, self._settings, path)
             elif export.form == "backup":
                 self._from_memory(path, held)
             elif export.form == "lessons":
@@ -138,24 +138,20 @@ class Exports:
         with closing(parts.store):
             parts.forgetting.forget(held)
 
-    def _from_archive(self, path: Path, held: Holdings) -> None:
-        from contextgraph.store.archive import export_memory, import_memory, read_header
 
-        header = read_header(path)
-        with TemporaryDirectory(prefix="contextgraph-") as folder:
-            settings = replace(
-                self._settings,
-                store=os.path.join(folder, "archive.db"),
-                tenant="default",
-                auth=None,
-                token=None,
-                notes="",
-            )
-            parts = build(settings, with_models=False)
-            with closing(parts.store) as store:
-                import_memory(store, path, vectors=header.vectors)
-                parts.forgetting.forget(held)
-                export_memory(store, path, header.tenant, vectors=header.vectors)
+def archive_without(held: Holdings, path: Path, settings: Settings, to: Path) -> None:
+    """Write the archive at *path* to the file *to*, without *held* and what only they taught."""
+    from contextgraph.store.archive import export_memory, import_memory, read_header
+
+    header = read_header(path)
+    with TemporaryDirectory(prefix="contextgraph-") as folder:
+        store = os.path.join(folder, "archive.db")
+        alone = replace(settings, store=store, tenant="default", auth=None, token=None, notes="")
+        parts = build(alone, with_models=False)
+        with closing(parts.store) as copy:
+            import_memory(copy, path, vectors=header.vectors)
+            parts.forgetting.forget(held)
+            export_memory(copy, to, header.tenant, vectors=header.vectors)
 
 
 def _is_unsaid(root: Path, said: Said) -> bool:

@@ -236,7 +236,8 @@ class Imported(Struct):
     """Numbers of what was read.
 
     *vectors_of* is a space whose vectors the memory could not take over, nor make by its own,
-    *left_out* the number of lines that only an owner may import.
+    *left_out* the number of lines that only an owner may import, *forgotten* that of runs which
+    are not learned again.
     """
 
     created: int = 0
@@ -246,6 +247,7 @@ class Imported(Struct):
     exposures: int = 0
     notes: int = 0
     left_out: int = 0
+    forgotten: int = 0
     vectors_of: str = ""
 
 
@@ -455,7 +457,9 @@ class _Importer:
             self._store.exposures.add(batch)
             self._done.exposures += len(batch)
         elif kind is Verdict:
-            self._store.exposures.decide(batch)
+            known = {one.advice: one.decided_at for one in self._store.exposures.decisions()}
+            new = [one for one in batch if known.get(one.advice, one.decided_at) <= one.decided_at]
+            self._store.exposures.decide(new)
         elif kind is Note:
             self._put_notes(batch)
         elif not self._waiting:  # all of it was consolidated

@@ -265,6 +265,36 @@ def test_a_log_of_a_forgotten_session_is_skipped_but_for_again(tmp_path: Path) -
     assert [one["status"] for one in again.records[:-1]] == ["created", "unchanged"]
 
 
+def test_an_older_archive_of_ones_own_brings_no_forgotten_session_back(tmp_path: Path) -> None:
+    store, kept = tmp_path / "memory.db", tmp_path / "moved.jsonl"
+    with AgentMemory.open(store) as memory:
+        remember_marked(memory)
+        memory.export(tmp_path / "older.jsonl")
+    (tmp_path / "older.jsonl").rename(kept)
+    contextgraph("forget", "--session", SESSION, "--yes", "--store", store)
+    assert marked_files(tmp_path) == [kept.name]
+
+    done = contextgraph("import", kept, "--as-owner", "--store", store)
+
+    assert "left out: 3 runs of sessions that were forgotten here" in done.err
+    assert "16 runs: 0 created" in done.out
+    assert marked_files(tmp_path) == [kept.name]
+
+
+def test_an_archive_takes_no_later_decision_back(tmp_path: Path) -> None:
+    archive, run = tmp_path / "a.jsonl", replace(recovering_run(1), session="session-1")
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        memory.learn(run)
+        memory.forget(sessions=["session-1"])
+        memory.learn_again([run])
+        memory.export(archive)
+        memory.learn(run)
+        memory.forget(sessions=["session-1"])
+        memory.import_archive(archive, as_owner=True)
+        with pytest.raises(SkippedError, match="forgotten"):
+            memory.learn(run)
+
+
 def test_the_session_of_a_forgotten_sub_agent_is_learned_on(tmp_path: Path) -> None:
     main = replace(recovering_run(1), session="session-1")
     looking = Step(0, "", Action("bash", "grep -rn rounding shop"), "shop/cart.py:4: rounding")
