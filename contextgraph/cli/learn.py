@@ -455,7 +455,9 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
         "--exclude and --yes belong to --discover": (exclude or yes) and not discover,
         "--queued learns all that waits": queued and (filters or numbers or limit),
-        "--again takes PATH, and no service": again and (not paths or common.settings().is_service),
+        "--again takes PATH or --discover": again and queued,
+        "--again is for the machine of the service: contextgraph learn PATH --again --store FILE"
+        " --tenant NAME there": again and common.settings().is_service,
         "--watch takes files, folders or globs": watch and (not paths or has_stream),
         "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
         "--ray takes files, folders, globs or URLs": ray and has_stream,
@@ -835,7 +837,8 @@ class _Results:
                 warn(f"{left:,} left out ({why}); `contextgraph learn FOLDER` names each")
             if self.refused:
                 some = number_of(len(self.refused), "session")
-                warn(f"{some} left out (forgotten); `contextgraph learn PATH --again` learns them")
+                all_again = "`contextgraph learn --discover --again` learns them"
+                warn(f"{some} left out (forgotten); {all_again}")
         elif self.as_json:
             summary: dict[str, Json] = {"store": self.address, **counts}
             summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}

@@ -26,6 +26,8 @@ def test_runs_are_learned_and_queried_and_their_outcome_is_set(
 
     learned = contextgraph("learn", path, "--store", service, "--json")
     again = contextgraph("learn", path, "--store", service)
+    refused = contextgraph("learn", path, "--again", "--store", service)
+    assert "--again is for the machine of the service" in refused.err
     error = "ModuleNotFoundError: No module named 'tariffs'"
     arguments = ("query", "--repo", "acme/shop", "--error", error, "--store", service, "--json")
     answer = contextgraph(*arguments)

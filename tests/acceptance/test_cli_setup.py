@@ -117,7 +117,8 @@ def test_it_says_that_forgotten_sessions_are_left_out(home: Path) -> None:
     contextgraph("setup", "--yes")
     contextgraph("forget", "--all", "--yes")
     again = contextgraph("setup", "--yes")
-    assert "2 sessions left out (forgotten); `contextgraph learn PATH --again`" in again.err
+    assert "2 sessions left out (forgotten); `contextgraph learn --discover --again`" in again.err
+    assert "2 sessions" in contextgraph("learn", "--discover", "--again", "--yes").out
 
 
 def test_what_is_known_is_counted_apart_from_what_is_read_again(home: Path) -> None:
