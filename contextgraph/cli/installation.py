@@ -192,16 +192,33 @@ def _installation() -> "list[HealthCheck]":
 
 def _folders(settings: "Settings") -> "Iterator[HealthCheck]":
     """Name folders of memories and of what hooks run that other users may change."""
-    import stat
-
     kept = [Path(data_folder())]
     if not settings.is_in_memory and (file := settings.local_file):
         kept.append(Path(file).absolute().parent)
     for folder in dict.fromkeys(kept):
-        mode = folder.stat().st_mode if folder.is_dir() else 0
-        if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+        if folder.is_dir() and _may_be_changed_by_others(folder):
             remedy = f"run: chmod go-w {shlex.quote(str(folder))}"
             yield _check("folders", False, f"other users may write {folder}", remedy)
+
+
+def _may_be_changed_by_others(folder: Path) -> bool:
+    """Return whether another user may replace files in *folder*; a group may have no other."""
+    import grp
+    import os
+    import pwd
+    import stat
+
+    found = folder.stat()
+    if found.st_mode & stat.S_ISVTX or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return False
+    groups = (group for group in grp.getgrall() if group.gr_gid == found.st_gid)
+    named = {name for group in groups for name in group.gr_mem}
+    members = {
+        user.pw_uid
+        for user in pwd.getpwall()
+        if user.pw_gid == found.st_gid or user.pw_name in named
+    }
+    return bool(found.st_mode & stat.S_IWOTH or members - {0, os.getuid()})
 
 
 def _system() -> str:

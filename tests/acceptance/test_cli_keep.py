@@ -1,5 +1,8 @@
 """``contextgraph forget``, ``stats``, ``doctor``; ``call`` with rebuild."""
 
+import grp
+import os
+import pwd
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -210,6 +213,19 @@ def test_the_doctor_names_a_folder_that_others_may_write(store: Path) -> None:
 
     (found,) = [check for check in result.records[0]["checks"] if not check["ok"]]
     assert (found["name"], found["remedy"]) == ("folders", f"run: chmod go-w {store.parent}")
+
+
+def test_a_folder_of_a_group_without_other_users_is_no_finding(store: Path) -> None:
+    store.parent.chmod(0o775)
+    group, users = grp.getgrgid(store.parent.stat().st_gid), pwd.getpwall()
+    members = [
+        user for user in users if user.pw_gid == group.gr_gid or user.pw_name in group.gr_mem
+    ]
+    is_shared = not {user.pw_uid for user in members} <= {0, os.getuid()}
+
+    checks = contextgraph("doctor", "--store", store, "--json").records[0]["checks"]
+
+    assert ("folders" in [check["name"] for check in checks]) == is_shared
 
 
 def test_the_doctor_looks_for_secrets_in_stored_runs(store: Path) -> None:
