@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model.values import replace
-from contextgraph.system.intake import kind_of, leaves
+from contextgraph.system.intake import MAX_DEPTH, kind_of, leaves
 from contextgraph.text import regex
 
 # Of a project: its folder "history" has the sessions of agents.
@@ -226,13 +226,17 @@ def files_in(folder: str, *, follow_links: bool = False) -> list[str]:
 
 def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
     """Each file in *root* and below, sorted by name, with the reason why it is not read, or ""."""
-    entries, walked = [], set[str]()
+    entries, walked, top = [], set[str](), root.rstrip(os.sep).count(os.sep)
     for parent, folders, files in os.walk(root, followlinks=follow_links):
-        place = os.path.realpath(parent)
+        place = os.path.realpath(parent) if follow_links else parent
         if place in walked:  # a link leads back to it
             folders.clear()
             continue
         walked.add(place)
+        if parent.count(os.sep) - top >= MAX_DEPTH:  # each path costs as much as it is long
+            reason = f"nested more than {MAX_DEPTH} folders deep"
+            entries += [(os.path.join(parent, name), reason) for name in folders]
+            folders.clear()
         if os.path.basename(parent) == SPECSTORY_FOLDER:
             folders[:], files[:] = [name for name in folders if name == "history"], []
         folders[:] = [name for name in folders if name[0] != "." or name == SPECSTORY_FOLDER]

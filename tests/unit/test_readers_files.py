@@ -483,6 +483,18 @@ def test_what_is_not_a_file_in_a_folder_is_skipped_with_its_reason(tmp_path):
         assert {"link to outside" in reason for reason in reasons.values()} == {True}
 
 
+def test_folders_are_read_to_a_depth_of_a_hundred(tmp_path):
+    inner = tmp_path
+    for _ in range(100):
+        inner /= "d"
+    (inner / "d").mkdir(parents=True)
+    for folder, line in zip((inner, inner / "d"), lines(), strict=False):
+        (folder / "run").write_bytes(line)
+    skipped: list[ReadError] = []
+    assert list(read(tmp_path, on_skip=skipped.append)) == RUNS[:1]
+    assert [error.reason for error in skipped] == ["nested more than 100 folders deep"]
+
+
 def test_links_out_of_a_folder_are_followed_where_that_is_wanted(tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
