@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import partial
 from itertools import chain, islice, takewhile
@@ -336,8 +336,9 @@ class Journal:
                     except (ContextGraphError, ValueError) as error:
                         kept = path.replace(self._parent / f"{path.name}.failed")
                         _log.warning("a live run cannot be read; it is kept in %s: %s", kept, error)
-                lock.unlink()
-                lock.parent.rmdir()
+                with suppress(FileNotFoundError):  # another process had the lock before
+                    lock.unlink()
+                    lock.parent.rmdir()
 
     def _open(self) -> None:
         with self._opening:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +29,7 @@ from contextgraph.readers import to_record
 from contextgraph.service.app import BoundedProtocol, create_app
 from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.operations import TokenScope
-from contextgraph.service.service import Limits
+from contextgraph.service.service import Journal, Limits
 from contextgraph.service.tokens import TokenFile
 from tests.builders import NO_MODULE, recovering_run
 from tests.line import HOST, refusing_port
@@ -839,6 +840,17 @@ def test_the_sender_is_known_before_a_body_is_parsed(service: Served) -> None:
     client.headers.pop("Authorization")
     for path in ("/v1/query", "/v1/notes/of", "/v1/learn"):
         assert client.post(path, content=b"{", headers=JSON).status_code == 401
+
+
+def test_what_another_service_took_over_meanwhile_is_left_to_it(tmp_path: Path) -> None:
+    folder = tmp_path / "gone.server"
+    folder.mkdir()
+    (folder / "lock").touch()
+    (folder / "live_1").write_bytes(b'"ann"\n' + orjson.dumps(to_record(recovering_run())) + b"\n")
+    waiting = Journal(tmp_path).abandoned()
+    assert next(waiting).source == "ann"
+    shutil.rmtree(folder)
+    assert [*waiting] == []
 
 
 def test_what_a_killed_service_left_is_learned_and_what_is_damaged_kept(tmp_path: Path) -> None:
