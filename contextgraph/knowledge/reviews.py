@@ -39,8 +39,8 @@ _NOT_SAID = regex(
 _ADDRESSED = regex(r"\A(?:\s*@[\w-]+[,:]?(?=\s))*\s*(?:nit(?:pick)?\s*:)?\s*", re.IGNORECASE)
 _LINK = regex(r"<?https?://\S+")
 _REPLIES = ("in_reply_to_id", "in_reply_to")
-# Who comments without being of the project asks; a member says how it is done.
-_STRANGERS = frozenset({"NONE", "FIRST_TIMER", "FIRST_TIME_CONTRIBUTOR", "MANNEQUIN"})
+# Who may not write to the project asks; a member says how it is done.
+_MEMBERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
 
 class Comment(NamedTuple):
@@ -113,10 +113,10 @@ def _comment(record: Mapping[str, Any], git: GitFolder | None, here: str) -> Com
     pull = _PULL.match(str(record.get("html_url") or record.get("pull_request_url") or ""))
     is_bot = user.get("type") == "Bot" or login.endswith("[bot]")
     is_reply = any(record.get(name) for name in _REPLIES)
-    is_stranger = record.get("author_association") in _STRANGERS
+    is_member = record.get("author_association") in _MEMBERS
     said = _NOT_SAID.sub("", body).strip() if isinstance(body, str) else ""
     said = _ADDRESSED.sub("", said)
-    if not (said and login and pull) or is_bot or is_reply or is_stranger:
+    if not (said and login and pull) or is_bot or is_reply or not is_member:
         return None
     address = pull["repository"].replace("api.github.com/repos/", "github.com/")
     file, hunk = str(record.get("path") or ""), str(record.get("diff_hunk") or "")

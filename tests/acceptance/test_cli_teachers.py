@@ -138,12 +138,13 @@ def test_what_two_pull_requests_have_is_a_lesson(tmp_path: Path, checkout: Path)
         comment(RULE, login="coderabbitai[bot]"),
         comment(RULE, in_reply_to_id=7),
         comment(RULE, author_association="NONE"),
+        comment(RULE, author_association="CONTRIBUTOR", position=None),
         comment(f"> {RULE}"),
         comment(f"```suggestion\n{RULE}\n```"),
         comment("LGTM"),
     ],
 )
-def test_bots_strangers_replies_and_quotes_are_left_out(
+def test_bots_outsiders_replies_and_quotes_are_left_out(
     tmp_path: Path, checkout: Path, said: Mapping[str, Any]
 ) -> None:
     assert reviewed(tmp_path, said) == []
