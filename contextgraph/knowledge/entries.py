@@ -128,8 +128,8 @@ def _texts(root: str, place: str, damaged: dict[str, ReadError]) -> Iterator[tup
         try:
             if count >= _MOST_FILES or size > _MOST_BYTES:
                 raise ReadError(path, "", "not read: the folder has too many entries")
-            if os.path.islink(file):
-                raise ReadError(path, "", "a link")
+            if os.path.islink(file) or not path.isprintable():
+                raise ReadError(path, "", "a link, or its name has control characters")
             text = content(file, _LONGEST, inside=root)
             size += len(text)
             yield path, text.decode("utf-8-sig")

@@ -332,7 +332,8 @@ class GitFolder(Struct, frozen=True):
         lines = [f"commit {named}", "mark :1", f"author {by}", f"committer {by}"]
         lines += [f"data {len(message.encode())}", message, *([f"from {parent}"] if parent else [])]
         for path, text in files.items():
-            lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text]
+            quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            lines += [f'M 100644 inline "{quoted}"', f"data {len(text.encode())}", text]
         stream = "\n".join((*lines, "get-mark :1", ""))
         command = ("fast-import", "--quiet")
         return self.output(*command, given=stream, refs=bool(branch)).strip()
