@@ -582,13 +582,13 @@ class TrustedFolders(Struct, frozen=True):
         record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         record.write_bytes(os.fsencode(os.path.realpath(folder)) + b"\0" + content.encode())
 
-    def has(self, folder: "Path | str", content: str = "") -> bool:
-        """Return whether *folder* itself is trusted, and held *content* when it was."""
+    def has(self, folder: "Path | str", content: str | None = "") -> bool:
+        """Return whether *folder* itself is trusted, and held *content* when it was; None: any."""
         try:
             _, _, held = self._record(folder).read_bytes().partition(b"\0")
         except FileNotFoundError:
             return False
-        return held == content.encode()
+        return content is None or held == content.encode()
 
     def contents(self) -> dict[str, str]:
         """Return the trusted folders, sorted, with what each held."""

@@ -74,7 +74,7 @@ class HookFiles:
             return False
         root = os.fspath(WorkingTree.around(folder).root)
         place = os.path.join(root, LESSONS_FOLDER)
-        if not (os.path.isdir(place) and LESSONS.has(root)):
+        if not (os.path.isdir(place) and LESSONS.has(root, None)):
             return False
         mark = os.path.join(self.folder, f"lessons.{sha256(root.encode()).hexdigest()[:16]}")
         with os.scandir(place) as files:

@@ -10,7 +10,6 @@ import click
 
 from contextgraph.cli.commands import Common, common_options, described, flag, option
 from contextgraph.cli.output import DONE, FAILED, emit, fail, print_text, warn
-from contextgraph.config import LESSONS
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import replacing
 from contextgraph.text import neutral, number_of
@@ -81,12 +80,12 @@ def check(
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.knowledge.check import Checked
     from contextgraph.knowledge.entries import questions_in
-    from contextgraph.knowledge.team import root_of
+    from contextgraph.knowledge.team import root_of, trusts_lessons
     from contextgraph.readers.repository import repository_name
 
     root = root_of(Path.cwd())
     patch = _patch(diff or _HEAD, root, staged=staged) if diff or staged else None
-    questions, damaged = questions_in(root) if LESSONS.has(root) else ([], {})
+    questions, damaged = questions_in(root) if trusts_lessons(root) else ([], {})
     for error in damaged.values():
         warn(str(error))
     found = Checked((), 0)

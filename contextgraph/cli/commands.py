@@ -35,7 +35,6 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import (
     ENV_PREFIX,
-    LESSONS,
     NUMBERS,
     OFFERED,
     Offered,
@@ -390,10 +389,10 @@ def run(arguments: Sequence[str]) -> int:
 def report_unread(folder: Path) -> None:
     """Print why the lessons in files around *folder* are not known, unless they are, or none."""
     from contextgraph.knowledge.entries import entries_in
-    from contextgraph.knowledge.team import root_of
+    from contextgraph.knowledge.team import root_of, trusts_lessons
 
     root = root_of(folder)
-    if not LESSONS.has(root) and entries_in(root).listed:
+    if not trusts_lessons(root) and entries_in(root).listed:
         warn(UNREAD.format(root))
 
 

@@ -49,6 +49,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
 from contextgraph.knowledge.entries import entries_in
+from contextgraph.knowledge.team import trust_lessons
 from contextgraph.model import LESSONS_FOLDER, HealthCheck, LessonStatus, Origin, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
@@ -461,7 +462,7 @@ def _trust(common: Common, folder: Path, *, yes: bool) -> None:
     record: dict[str, Json] = {"folder": name, "trusted": True, "settings": listed}
     text = f"{name}: trusted"
     if entries:
-        LESSONS.add(folder)
+        trust_lessons(folder)
         taken = learn_team(common, folder)
         record["lessons"] = record_of(taken)
         text += f"; {taken_line(taken)}"

@@ -16,7 +16,6 @@ from contextgraph.cli.commands import (
     option,
 )
 from contextgraph.cli.output import DONE, PARTLY_DONE, emit, fail, print_text, warn
-from contextgraph.config import LESSONS
 from contextgraph.model import LESSONS_FOLDER, LessonStatus
 from contextgraph.service.records import record_of
 from contextgraph.text import number_of, one_line
@@ -172,8 +171,9 @@ def _propose(
 
 
 def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> None:
+    from contextgraph.knowledge.team import trusts_lessons
 
-    if not LESSONS.has(root):
+    if not trusts_lessons(root):
         fail(UNREAD.format(root))
     taken = None if dry_run else learn_team(common, Path(root))
     if not dry_run:
@@ -216,9 +216,9 @@ def _instruction_files(root: Path) -> list[Path]:
 
 
 def _show(common: Common, root: str, entries: "Entries") -> None:
-    from contextgraph.knowledge.team import compared
+    from contextgraph.knowledge.team import compared, trusts_lessons
 
-    status, is_trusted = compared(_lessons(common, root), entries), LESSONS.has(root)
+    status, is_trusted = compared(_lessons(common, root), entries), trusts_lessons(root)
     if common.as_json:
         emit(_record(root, status, entries, is_trusted=is_trusted))
         return

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from contextgraph.config import LESSONS
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.entries import Entries, Entry, name_of, written
 from contextgraph.knowledge.lessons import (
@@ -71,6 +72,16 @@ def root_of(folder: str | os.PathLike[str]) -> str:
     """Return the top of the working tree around *folder*; *folder* itself where there is none."""
     found = GitFolder.around(os.fspath(folder))
     return found.root if found else os.path.abspath(folder)
+
+
+def trust_lessons(folder: str | os.PathLike[str]) -> None:
+    """Trust the lessons of the repository at *folder*, as long as it is the same repository."""
+    LESSONS.add(os.fspath(folder), clone_name(os.path.abspath(folder)))
+
+
+def trusts_lessons(root: str) -> bool:
+    """Return whether the user trusts the lessons of the repository that is now at *root*."""
+    return LESSONS.has(root, clone_name(root))
 
 
 def take_over(notes: Notes, store: NoteStore, root: str, repo: str, entries: Entries) -> Taken:

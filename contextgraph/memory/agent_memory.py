@@ -30,13 +30,7 @@ from contextgraph.advising.wording import (
     render_warning,
     rendered,
 )
-from contextgraph.config import (
-    LESSONS,
-    OPENAI_EMBEDDER,
-    Settings,
-    load_settings,
-    reason_not_to_learn,
-)
+from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings, reason_not_to_learn
 from contextgraph.errors import (
     ContextGraphError,
     DamagedRunError,
@@ -1043,12 +1037,12 @@ class AgentMemory:
         trust`); from one that is not trusted, what was taken over is forgotten.
         """
         from contextgraph.knowledge.entries import Entries, entries_in
-        from contextgraph.knowledge.team import root_of, take_over
+        from contextgraph.knowledge.team import root_of, take_over, trusts_lessons
         from contextgraph.readers import repository_name
 
         root = root_of(folder)
         name = self._named(repository_name(root))
-        entries = entries_in(root) if LESSONS.has(root) else Entries((), {})
+        entries = entries_in(root) if trusts_lessons(root) else Entries((), {})
         return take_over(self.notes, self.store.notes, root, name, entries)
 
     def checker(self, folder: str | Path) -> "Checker":

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.config import LESSONS
+from contextgraph.knowledge.team import trust_lessons
 from contextgraph.model import Action, LessonKind, Origin, RawTrajectory, Step
 from tests.acceptance.command_line import Result, contextgraph
 from tests.acceptance.test_cli_team import SHOP, git, keep
@@ -217,7 +217,7 @@ def test_a_saved_question_keeps_its_answer(store: Path, checkout: Path) -> None:
     (file,) = (checkout / ".contextgraph" / "questions").iterdir()
     assert BATCH in file.read_text()
     assert check(store).code == 0
-    LESSONS.add(checkout)
+    trust_lessons(checkout)
     (record,) = check(store, "--json").records
     assert (record["questions"], record["findings"]) == (1, [])
     with AgentMemory.open(store) as memory:
