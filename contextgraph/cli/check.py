@@ -15,7 +15,8 @@ from contextgraph.system.processes import replacing
 from contextgraph.text import neutral, number_of
 
 if TYPE_CHECKING:
-    from contextgraph.knowledge.check import Checked, Checker, Finding, Judge
+    from contextgraph.knowledge.check import Checked, Checker, Finding
+    from contextgraph.knowledge.judging import Judge
     from contextgraph.memory.agent_memory import AgentMemory
     from contextgraph.readers.repository import GitFolder
 
@@ -32,12 +33,13 @@ _TITLES = {
     "touched": "A lesson about what was changed",
     "citation": "A lesson cites what is gone",
     "judged": "A lesson that a change breaks, as a language model judges",
+    "unjudged": "A language model gave no usable answer",
     "question": "A saved question has another answer",
 }
 
 
 @common_options()
-def check(
+def check(  # noqa: PLR0913  (the change, who judges it, and where to)
     common: Common,
     *,
     diff: Annotated[
@@ -57,6 +59,12 @@ def check(
     by: Annotated[
         str, option("MODEL", "Let claude, codex, openai/MODEL or a command judge the rest.")
     ] = "",
+    write_requests: Annotated[
+        Path | None, option("FOLDER", "Write what a model would be asked into a file instead.")
+    ] = None,
+    read_answers: Annotated[
+        Path | None, option("FOLDER", "Read the answer beside that file (NAME.json).")
+    ] = None,
     sarif: Annotated[Path | None, option("FILE", "Also write the findings as SARIF 2.1.0.")] = None,
     ask: Annotated[
         str, option("QUESTION", "Save this question with its answers, to be checked later.")
@@ -99,7 +107,8 @@ def check(
             if patch is None:
                 findings += checker.citations()
             else:
-                findings += checker.change(patch, ran or (), _judge(by, memory) if by else None)
+                judge = _judge(common, memory, by, write_requests, read_answers)
+                findings += checker.change(patch, ran or (), judge)
             found = Checked(tuple(findings), len(checker.active), len(questions))
     except MemoryNotFoundError:
         if ask:
@@ -136,12 +145,38 @@ def _commit(git: "GitFolder", base: str) -> str:
     return commit
 
 
-def _judge(by: str, memory: "AgentMemory") -> "Judge":
-    from contextgraph.agents.distilling import answerer_of
-    from contextgraph.knowledge.check import Judge
+def _judge(
+    common: Common, memory: "AgentMemory", by: str, written: Path | None, answered: Path | None
+) -> "Judge | None":
+    """Return the model *by*, or the files in its place; None where none is chosen."""
+    from contextgraph.agents.distilling import FILE, answerer_of
+    from contextgraph.inference.chat import prompt_text
+    from contextgraph.knowledge.judging import PROMPT, Judge, request_name
 
-    answerer = answerer_of(by, memory)
-    return Judge(answerer.name, lambda text: answerer(text).text)
+    def write(text: str) -> str:
+        assert written is not None
+        written.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = written / f"{request_name(text)}.txt"
+        with replacing(file) as part:  # for its owner alone
+            part.write_text(text, "utf-8")
+        common.exported(file)
+        return "[]"
+
+    def read(text: str) -> str:
+        assert answered is not None
+        file = answered / f"{request_name(text)}.json"
+        if not file.is_file():
+            fail(f"{file} is not there: nobody answered what is asked of this change")
+        return file.read_text("utf-8")
+
+    if sum(map(bool, (by, written, answered))) > 1:
+        raise click.BadParameter("give one of --by, --write-requests, --read-answers")
+    if by:
+        answerer = answerer_of(by, memory)
+        return Judge(answerer.name, prompt_text(PROMPT), lambda text: answerer(text).text)
+    if written or answered:
+        return Judge(FILE, prompt_text(PROMPT), write if written else read)
+    return None
 
 
 def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:

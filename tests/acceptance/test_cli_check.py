@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -62,6 +63,14 @@ def check(store: Path | str, *arguments: str | Path) -> Result:
 def findings(store: Path | str, *arguments: str | Path) -> list[Mapping[str, Any]]:
     (record,) = check(store, *(arguments or ("--diff",)), "--json").records
     return [one for one in record["findings"] if one["rule"] != "touched"]
+
+
+def answering(folder: Path, said: str) -> str:
+    """Return the command of a model that says so, and keeps what it was asked in a file."""
+    model = folder / "model.py"
+    keep_it = f"pathlib.Path({str(folder / 'asked')!r}).write_text(sys.stdin.read())"
+    model.write_text(f"import pathlib, sys\n{keep_it}\nprint({said!r})\n")
+    return f"{sys.executable} {model}"
 
 
 def test_of_an_index_that_is_no_file_nothing_is_said_to_be_gone(
@@ -243,13 +252,13 @@ def test_a_model_judges_what_words_cannot_and_is_named(
     model.write_text(
         "import json, re, sys\n"
         f"rule = int(re.search(r'^(\\d+)\\. {text[:12]}', sys.stdin.read(), re.M)[1])\n"
-        "lines = ['settings = {\\'partner\\': 5}', 'a line that was not added']\n"
-        "print(json.dumps([{'rule': rule, 'line': line} for line in lines]))\n"
+        "lines = ['a line that was not added', '+settings = {\\'partner\\': 5}']\n"
+        "print(json.dumps([{'lesson': rule, 'line': line} for line in lines]))\n"
     )
     (judged,) = findings(store, "--diff", "--by", f"{sys.executable} {model}")
     assert (judged["rule"], judged["level"], judged["line"]) == ("judged", "warning", 5)
     assert text in judged["message"]
-    assert judged["by"] != "words"
+    assert judged["message"].endswith(f"as judged by {judged['by']}")
 
 
 def test_a_model_also_judges_a_rule_that_names_no_file(
@@ -266,11 +275,103 @@ def test_a_model_also_judges_a_rule_that_names_no_file(
         "import json, re, sys\n"
         f"found = re.search(r'^(\\d+)\\. {text[:12]}', sys.stdin.read(), re.M)\n"
         "line = 'def partner_settings_again(): ...'\n"
-        "print(json.dumps([{'rule': int(found[1]), 'line': line}] if found else []))\n"
+        "print(json.dumps([{'lesson': int(found[1]), 'line': line}] if found else []))\n"
     )
     (judged,) = findings(store, "--diff", "--by", f"{sys.executable} {model}")
     assert (judged["rule"], judged["file"], judged["line"]) == ("judged", "shop/cli.py", 2)
     assert text in judged["message"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [{"lesson": 11, "line": "RATE = 3"}],
+        [{"lesson": 0, "line": "RATE = 3"}],
+        [{"lesson": True, "line": "RATE = 3"}],
+        [{"lesson": "1", "line": "RATE = 3"}],
+        [{"lesson": 1, "line": "RATE = 4"}],
+        [{"lesson": 1, "line": "RATE = 2"}],  # removed
+        [{"lesson": 1, "line": "]"}],  # says nothing
+        [{"lesson": 1, "line": "PASSWORD = '{secret}'"}],  # was not sent
+        [{"lesson": 1}, {"line": "RATE = 3"}, {"lesson": 1, "line": ["RATE = 3"]}],
+    ],
+)
+def test_what_a_model_says_of_other_lines_and_lessons_counts_for_nothing(
+    store: Path, checkout: Path, tmp_path: Path, answer: list[dict[str, object]]
+) -> None:
+    secret = "".join(("gh", "p_", "1A2b" * 9))
+    with AgentMemory.open(store) as memory:
+        keep(memory, "Rates come from the settings of the partner.", LessonKind.DECISION)
+    (checkout / "shop" / "rates.py").write_text("RATE = 2\n")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-qm", "rates")
+    changed = f"RATE = 3\nPASSWORD = '{secret}'\nTAXES = [\n]\n"
+    (checkout / "shop" / "rates.py").write_text(changed)
+    said = json.dumps(answer).replace("{secret}", secret)
+    assert findings(store, "--diff", "--by", answering(tmp_path, said)) == []
+    asked = (tmp_path / "asked").read_text()
+    assert "+RATE = 3" in asked
+    assert secret not in asked
+
+
+def test_a_lesson_that_a_model_names_twice_is_one_finding(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    with AgentMemory.open(store) as memory:
+        keep(memory, "Rates come from the settings of the partner.", LessonKind.DECISION)
+    (checkout / "shop" / "rates.py").write_text("RATE = 3\nRATES = 4\n")
+    git(checkout, "add", ".")
+    said = json.dumps([{"lesson": 1, "line": line} for line in ("RATE = 3", "RATES = 4")])
+    (judged,) = findings(store, "--diff", "--by", answering(tmp_path, f"They are: {said}."))
+    assert (judged["line"], judged["by"]) == (1, Path(sys.executable).name)
+
+
+@pytest.mark.parametrize("said", ["I see nothing.", "[1, 2]", ""])
+def test_a_model_without_a_usable_answer_is_named_and_fails_no_check(
+    store: Path, checkout: Path, tmp_path: Path, said: str
+) -> None:
+    with AgentMemory.open(store) as memory:
+        keep(memory, "Rates come from the settings of the partner.", LessonKind.DECISION)
+    (checkout / "shop" / "rates.py").write_text("RATE = 3\n")
+    git(checkout, "add", ".")
+    result = check(store, "--diff", "--by", answering(tmp_path, said))
+    assert result.code == 0
+    assert f"warning: {Path(sys.executable).name} judged nothing: " in result.out
+
+
+def test_a_model_that_fails_is_named_beside_what_words_found(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 900\nRATE = 3\n")
+    with AgentMemory.open(store) as memory:
+        keep(memory, "Rates come from the settings of the partner.", LessonKind.DECISION)
+    result = check(store, "--diff", "--by", "sh -c 'exit 3'")
+    assert result.code == 1
+    assert "error: shop/export.py no longer has 640" in result.out
+    assert "warning: sh judged nothing: sh ended with 3" in result.out
+
+
+def test_a_request_is_written_and_its_answer_read(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    text = "Rates come from the settings of the partner."
+    with AgentMemory.open(store) as memory:
+        keep(memory, text, LessonKind.DECISION)
+    (checkout / "shop" / "rates.py").write_text("RATE = 3\n")
+    git(checkout, "add", ".")
+    assert findings(store, "--diff", "--write-requests", tmp_path / "asked") == []
+    (asked,) = (tmp_path / "asked").iterdir()
+    assert asked.stat().st_mode & 0o777 == 0o600
+    numbered = re.search(rf"^(\d+)\. {text}$", asked.read_text(), re.MULTILINE)
+    assert numbered
+    answer = [{"lesson": int(numbered[1]), "line": "RATE = 3"}]
+    asked.with_suffix(".json").write_text(json.dumps(answer))
+    (judged,) = findings(store, "--diff", "--read-answers", tmp_path / "asked")
+    assert judged["message"] == f'`RATE = 3` breaks "{text}", as judged by file'
+    (checkout / "shop" / "rates.py").write_text("RATE = 5\n")
+    changed = check(store, "--diff", "--read-answers", tmp_path / "asked")
+    assert changed.code == 1
+    assert "nobody answered" in changed.err
 
 
 def test_a_question_is_not_written_through_a_link(
