@@ -318,12 +318,19 @@ class GitFolder(Struct, frozen=True):
     def commit(
         self, files: Mapping[str, str], message: str, author: tuple[str, str], branch: str = ""
     ) -> str:
-        """Commit *files*, path -> content, on *branch*; return its id, empty where git fails.
+        """Commit *files*, path -> content, on *branch*; return its id.
+
+        Empty where git fails, or would write outside the repository.
 
         On what is checked out where the branch is new, or none is given: then nothing leads to the
         commit. Working tree and index stay as they are. *author* is a name and an address.
         """
         named, parent = f"refs/heads/{branch or 'proposed'}", ""
+        # A folder that came with its `.git` may have links in it.
+        if any(
+            leaves(os.path.join(self.common, place), self.common) for place in ("objects", named)
+        ):
+            return ""
         if branch:
             parent = self.output("rev-parse", "--verify", named, refs=True).strip()
         parent = parent or self.head()

@@ -371,6 +371,15 @@ def test_the_name_of_an_entry_adds_no_other_file_to_a_proposal(store: Path, chec
     assert "CLAUDE.md" not in git(checkout, "ls-tree", "-r", "--name-only", "lessons").split("\n")
 
 
+def test_a_branch_that_leads_out_of_the_repository_is_not_written(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (checkout / ".git" / "refs" / "heads" / "shared").symlink_to(tmp_path / "outside")
+    assert team(store, "propose", "--all", "--branch", "shared/lessons").code == 1
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_edits_renames_and_deletions_by_hand_are_adopted(
     second: Path, store: Path, tmp_path: Path
 ) -> None:
