@@ -182,7 +182,8 @@ _TURN = regex(
     r"|\[(?=/?(?:INST|SYS|SYSTEM|USER|[A-Z]{2,20}_[A-Z_]{2,20})\])"
 )
 # Tags with which clients of agents mark what they say themselves, and what tools return. Whatever
-# follows the name: attributes have any length, and hold any character in quotes.
+# follows the name: attributes have any length, and hold any character in quotes. A name with
+# letters of other scripts may look like any of them.
 _FRAME = regex(
     r"[<\uff1c\ufe64\u2039\u3008\u27e8\u27ea\u276c\u276e\u29fc\u1438\u02c2]"
     r"(?=(?:/\s?)?(?:\w+[:.]){0,3}[\w\u2010-\u2015-]{0,40}?(?:system|"
@@ -190,12 +191,17 @@ _FRAME = regex(
     r"human|user|instruction|prompt|developer|admin|think|notification|environment|context|"
     r"command|memory|important|result|of_turn|bash|stdout|stderr|diagnostics|feedback|parameter|"
     r"policy|persona|guideline|objective|transcript|conversation|override|ephemeral|attachment|"
-    r"file_content|rules|skill|task|answer|directive|message|channel))",
+    r"file_content|rules|skill|task|answer|directive|message|channel)"
+    r"|(?:/\s?)?[\w:.-]{0,40}[^\W\x00-\x7f])",
     re.IGNORECASE,
 )
+# Of whatever name: a tag that a later one closes, around more than one word.
+_TAG, _CLOSING = regex(r"<(?=/?\s?([\w:.-]{1,60}))"), regex(r"</\s?([\w:.-]{1,60})\s{0,8}>")
+_VALUE = regex(r"<([\w:.-]{1,60})>[^\s<>]{0,200}</\1>")
 _SPEAKER = regex(
-    r"(?m)^([ \t]*(?:Human|Assistant|System|Developer|User|Tool"
-    r"|HUMAN|ASSISTANT|SYSTEM|DEVELOPER|USER|TOOL))(?=:)"
+    r"((?:^[ \t]*|\#{2,6}[ \t]*|\*\*|\[)(?:human|assistant|system|developer|user|tool"
+    r"|instructions?|response)\b[*\]]{0,2})(?=[:\uff1a])",
+    re.IGNORECASE | re.MULTILINE,
 )
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
@@ -224,10 +230,16 @@ def neutral(text: str) -> str:
     if not data.isascii() or "memory" in data.lower():
         data = _ANY_NAME.sub(r"\1 \2", data)
     if "<" in data or not data.isascii():
-        data = _FRAME.sub("< ", data)
+        data = _without_frames(_FRAME.sub("< ", data))
     if "<" in data or "[" in data or not data.isascii():
         data = _TURN.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", data)
-    return _SPEAKER.sub(r"\1 ", data) if ":" in data else data
+    return _SPEAKER.sub(r"\1 ", data) if ":" in data or "\uff1a" in data else data
+
+
+def _without_frames(text: str) -> str:
+    names = Counter(_CLOSING.findall(text)) if "</" in text else Counter[str]()
+    names -= Counter(_VALUE.findall(text)) if names else names
+    return _TAG.sub(lambda found: "< " if found[1] in names else "<", text) if names else text
 
 
 def fence(text: str, context_id: str) -> str:
@@ -350,7 +362,7 @@ def terminal_json(line: str) -> str:
 
     line = _UNSAFE_IN_JSON.sub(escaped, line)  # JSON escapes those below U+0020 itself
     folded = normalize("NFKC", line)
-    if _FRAME.search(folded) or "<|" in folded or "<<" in folded:
+    if _FRAME.search(folded) or any(mark in folded for mark in ("<|", "<<", "</")):
         line = _BEGINNING.sub(escaped, line)
     return _TURN.sub(lambda found: f"\\u{ord(found[0][0]):04x}{found[0][1:]}", line)
 
