@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from contextgraph.readers.repository import GitFolder
 
 _SOURCE = "ci"
+_NAMES = "; a log is named after its job: `1_NAME.txt`, or as `gh run view --log` prints it"
 
 
 def learn_reviews(common: Common, paths: Sequence[Path]) -> None:
@@ -61,15 +62,19 @@ def learn_ci(common: Common, paths: Sequence[Path]) -> None:
     counts = Counter[str]()
     with common.open() as memory:
         try:
-            runs = [*runs_of_jobs(paths, repository_here(), _git_here())]
+            jobs = [*runs_of_jobs(paths, repository_here(), _git_here())]
         except ReadError as error:
             _report(common, error)
             raise click.exceptions.Exit(FAILED) from error
+        runs = [job.run for job in jobs]
         learned = memory.learn_many(runs, source=source)
         for raw, receipt in zip(runs, learned, strict=True):
             counts[str(receipt.status)] += 1
             if common.as_json:
                 emit(learned_record(raw, receipt))
+    for job in jobs:
+        if job.failed:
+            warn(f"{job.name} failed, and no later log of a job of this name is here{_NAMES}")
     text = ", ".join(f"{number_of(count, 'run')} {status}" for status, count in counts.items())
     record: dict[str, Json] = {"records": len(runs), **counts}
     common.answer({"summary": record}, text or "no command of a job found")

@@ -47,9 +47,17 @@ class Job(NamedTuple):
         return any(step.exit_code for step in self.steps)
 
 
+class JobRun(NamedTuple):
+    """The *run* of a job; *failed*: no later log of a job of its *name* shows that it passed."""
+
+    run: RawTrajectory
+    name: str
+    failed: bool = False
+
+
 def runs_of_jobs(
     paths: Sequence[Path], repo: str, git: GitFolder | None = None
-) -> Iterator[RawTrajectory]:
+) -> Iterator[JobRun]:
     """Yield the runs of *repo* that the logs *paths* hold, with the commits that *git* has.
 
     Raises `ReadError` for a file that cannot be read.
@@ -58,21 +66,21 @@ def runs_of_jobs(
     for path in paths:
         for job in _jobs(path):
             named[job.name].append(job)
-    for jobs in named.values():
+    for name, jobs in named.items():
         jobs.sort(key=lambda job: job.started_at or NEVER)
         failed: Job | None = None
         for job in jobs:
             if failed and not job.failed:
-                yield _cleared(failed, job, repo, git)
+                yield JobRun(_cleared(failed, job, repo, git), name)
                 failed = None
                 continue
             if failed:
-                yield _run(failed, repo)
+                yield JobRun(_run(failed, repo), name)
             failed = job if job.failed else None
             if not job.failed:
-                yield _run(job, repo)
+                yield JobRun(_run(job, repo), name)
         if failed:
-            yield _run(failed, repo)
+            yield JobRun(_run(failed, repo), name, failed=True)
 
 
 def _run(job: Job, repo: str) -> RawTrajectory:

@@ -236,3 +236,20 @@ def test_a_job_that_failed_is_cleared_by_the_next_commit(
         assert [one.actions for one in memory.query(state).error_solutions] or memory.query(
             state
         ).suggestions
+
+
+def test_a_failure_without_a_later_log_of_its_job_is_named(tmp_path: Path, checkout: Path) -> None:
+    commits = [git(checkout, "rev-parse", "HEAD").strip()]
+    git(checkout, "commit", "-q", "--allow-empty", "-m", "Next")
+    commits.append(git(checkout, "rev-parse", "HEAD").strip())
+    logs = [log(commits[0], 1, ERROR, 1), log(commits[1], 9, "ok", 0)]
+    own, same = ("red.txt", "green.txt"), ("1_test.txt", "2_test.txt")
+    said = {}
+    for names in (own, same):
+        files = [tmp_path / name for name in names]
+        for file, text in zip(files, logs, strict=True):
+            file.write_text(text)
+        said[names] = learn(tmp_path, "--ci", *files).err
+    assert "red failed, and no later log of a job of this name is here" in said[own]
+    assert "1_NAME.txt" in said[own]
+    assert said[same] == ""
