@@ -31,7 +31,7 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.knowledge import Entity, Page
-from contextgraph.model import LearnStatus, RawTrajectory
+from contextgraph.model import LearnStatus, NoteScope, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client
@@ -144,7 +144,8 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
     assert "What people said:" in client.render(context)
     assert client.notes.rank("CI of the shop", receipt.id, repo="acme/shop") == 1
     assert text in snapshot.text
-    assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')}"
+    stored_notes = client.store.notes.newest(NoteScope(), 10)
+    assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')} {stored_notes}"
     with pytest.raises(SettingsError, match="source"):
         client.notes.remember(text, source="file:tox.ini")
     with pytest.raises(SettingsError, match="scope admin"):

@@ -37,7 +37,7 @@ def without_secrets(value: Any) -> Any:
         return without_secret(value)
     if isinstance(value, Recollection):
         return shareable(value)
-    return tuple(map(without_secrets, value)) if isinstance(value, tuple) else value
+    return [*map(without_secrets, value)] if isinstance(value, tuple | list) else value
 
 
 @operation(TokenScope.READ, "GET /v1/notes", lines="notes")
