@@ -1,7 +1,7 @@
 """``contextgraph call``: any operation by its name, with the JSON record as the answer."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
 from inspect import getdoc
@@ -150,8 +150,9 @@ def _print(common: Common, operation: Operation, given: Mapping[str, Any]) -> in
     """Print the records of an operation; return the exit code."""
     last: Record | None = None
     with _opened(common, operation) as memory:
-        answer = operation.function(memory or _subject(common, operation), **given)
-        for last in [answer] if isinstance(answer, Mapping) else answer:
+        value = operation.function(memory or _subject(common, operation), **given)
+        records = value if isinstance(value, Iterator) else [operation.record(value, given)]
+        for last in records:
             lines = last[operation.lines] if operation.lines else [last]
             for line in lines:  # type: ignore[union-attr]
                 emit(line)  # type: ignore[arg-type]

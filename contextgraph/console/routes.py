@@ -131,8 +131,10 @@ class Visit(Caller, frozen=True):
 
 async def _reader(request: Request) -> Visit:
     caller = await _visitor(request)
-    given = (request.query_params.get(name, "")[:500] for name in (_DECISION, _DECIDED))
-    return Visit(caller.service, caller.tenant, caller.token, *given)
+    decision, identity = (
+        request.query_params.get(name, "")[:500] for name in (_DECISION, _DECIDED)
+    )
+    return Visit(caller.service, caller.tenant, caller.token, decision=decision, identity=identity)
 
 
 async def _administrator(request: Request) -> Caller:

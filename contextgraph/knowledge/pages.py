@@ -310,7 +310,7 @@ class Entities:
         self,
         source: str,
         target: str,
-        type_: str,
+        relation: str,
         weight: float = 1.0,
         repo: str = "",
         only_of: str | None = None,
@@ -320,16 +320,16 @@ class Entities:
         *weight* is 0 to 1. Raises `NotFoundError` if one of them is unknown and, with *only_of*,
         `InvalidEntryError` where *source* was stored by another.
         """
-        link = Link(masked_name(type_), self._note(target, repo).id, max(0.0, min(1.0, weight)))
+        link = Link(masked_name(relation), self._note(target, repo).id, max(0.0, min(1.0, weight)))
         known = self._note(source, repo)
         _check_writer(known, only_of)
         self._store.change(
             [known.id], lambda note: replace(with_link(note, link), source=_source(only_of))
         )
 
-    def remove_relation(self, source: str, target: str, type_: str) -> bool:
+    def remove_relation(self, source: str, target: str, relation: str) -> bool:
         """Delete a relation; return False if there is none."""
-        note, gone = self._note(source), (masked_name(type_), entity_id(target))
+        note, gone = self._note(source), (masked_name(relation), entity_id(target))
         if all((link.type, link.target) != gone for link in note.links):
             return False
         self._store.change([note.id], lambda known: _without(known, gone[1], gone[0]))

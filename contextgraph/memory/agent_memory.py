@@ -1087,7 +1087,7 @@ class AgentMemory:
     def _named(self, repo: str) -> str:
         return repo if self.is_service else current_name(self.store.runs, repo)
 
-    def explain(self, node_id: str) -> Explanation | None:
+    def explain(self, identity: str) -> Explanation | None:
         """Return the origin of a methodology, run, fragment, error, context or note, or None.
 
         For a methodology, a note and advice (``adv_…``) it includes the evidence of its effect.
@@ -1095,20 +1095,20 @@ class AgentMemory:
         from contextgraph.knowledge.recall import explain_note, name_notes
 
         self.note_exposures()
-        run = self.store.runs.learned([node_id]).get(node_id)
-        explanation = self.store.admin.explain(run.trajectory_id if run else node_id)
-        if explanation is None and (note := explain_note(self.store.notes, node_id)):
-            return replace(note, evidence=evidence_of(self.store, node_id))
+        run = self.store.runs.learned([identity]).get(identity)
+        explanation = self.store.admin.explain(run.trajectory_id if run else identity)
+        if explanation is None and (note := explain_note(self.store.notes, identity)):
+            return replace(note, evidence=evidence_of(self.store, identity))
         if explanation is not None and explanation.label == "Context":
             return name_notes(explanation, self.store.notes)
         if explanation is not None and explanation.label != "Methodology":
             return explanation
-        evidence = evidence_of(self.store, node_id)
+        evidence = evidence_of(self.store, identity)
         if explanation is not None:
-            words = self.store.methodologies.get([node_id])[0].words
+            words = self.store.methodologies.get([identity])[0].words
             facts = {"worded_by": words.model, "words": " ".join(words.lines)} if words else {}
             return replace(explanation, facts={**explanation.facts, **facts}, evidence=evidence)
-        return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
+        return Explanation(identity, "Advice", identity, {}, (), evidence) if evidence else None
 
     @staticmethod
     def inspect(raw: RawTrajectory) -> "Inspection":
@@ -1268,18 +1268,18 @@ class AgentMemory:
             for name in sorted(runs.keys() | reports.keys())
         ]
 
-    def quarantine(self, advice: str) -> bool:
-        """Never show *advice* again; return False if it is unknown.
+    def quarantine(self, identity: str) -> bool:
+        """Never show *identity* again; return False if it is unknown.
 
-        *advice* is an id of advice that was shown (``adv_…``), of a methodology, of a line shown at
-        a start or before a command (``fact_…``), or ``source:NAME`` for everything that this source
-        supplied.
+        *identity* is that of advice that was shown (``adv_…``), of a methodology, of a line shown
+        at a start or before a command (``fact_…``), or ``source:NAME`` for everything that this
+        source supplied.
         """
-        return self._decide(advice, is_quarantined=True)
+        return self._decide(identity, is_quarantined=True)
 
-    def release(self, advice: str) -> bool:
-        """Show *advice* again, despite reports against it; return False if it is unknown."""
-        return self._decide(advice, is_quarantined=False)
+    def release(self, identity: str) -> bool:
+        """Show *identity* again, despite reports against it; return False if it is unknown."""
+        return self._decide(identity, is_quarantined=False)
 
     def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
         self.note_exposures()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -25,7 +25,6 @@ from contextgraph.agents.shown import Session
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.service import routes
-from contextgraph.service.methods import schemas
 from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.routes import Caller, bearer, caller_of, json_response, parsed_body
@@ -317,17 +316,6 @@ def _refuse(size: int, limit: int) -> None:
         raise HTTPException(413, f"a body may have at most {limit} bytes")
 
 
-class _App(FastAPI):
-    """An application that also documents the arguments of the methods of the library."""
-
-    def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document."""
-        if not self.openapi_schema:
-            components = super().openapi()["components"]
-            components["schemas"] = schemas() | components["schemas"]
-        return super().openapi()
-
-
 def create_app(
     settings: Settings,
     tokens: TokenFile | None,
@@ -349,7 +337,7 @@ def create_app(
         finally:
             await run_sync(service.close)
 
-    app = _App(
+    app = FastAPI(
         title="ContextGraph",
         summary="The long-term memory of coding agents.",
         version=_VERSION,

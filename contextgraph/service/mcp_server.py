@@ -532,8 +532,8 @@ class Offered(Struct, frozen=True):
             given["is_owner"] = False
         if operation.is_of_writer:  # the agent of the owner may change all
             given["only_of"] = asked.source() or None
-        subject = memory.keyed if operation.subject == "keyed" else memory
-        return self.shown(operation.function(subject, **given))
+        value = operation.value(memory, given, is_owner=False)
+        return self.shown(operation.record(value, given))
 
 
 def _offered(

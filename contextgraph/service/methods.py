@@ -1,32 +1,18 @@
-"""The methods of a memory that a service has: `Client` sends what a service answers.
+"""The parts of a memory that are elsewhere: `Client` asks a service for its operations.
 
-Each is declared once, by `requested`, in the class of the client that has it.
+`asked` names the operation of a method. One that no other program has a use for is declared by
+`requested`, in the class of the client that has it.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, wraps
-from inspect import BoundArguments, Parameter, signature
-from operator import attrgetter
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FunctionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Concatenate,
-    NoReturn,
-    ParamSpec,
-    TypeVar,
-    Unpack,
-    cast,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack, cast
 
-import msgspec
 import orjson
-from msgspec import Struct
 
 from contextgraph import errors, model
 from contextgraph.advising.loops import LoopDetector
@@ -40,14 +26,14 @@ from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
 from contextgraph.model.codec import decoded, encoded
+from contextgraph.model.values import replace
 from contextgraph.readers import to_record
 from contextgraph.service.connection import ServiceConnection
-from contextgraph.service.operations import TokenScope
-from contextgraph.service.operations.arguments import LONGEST, MOST
+from contextgraph.service.operations import VALUE, Operation, TokenScope
+from contextgraph.service.operations.arguments import clipped
 from contextgraph.store.graph import read_graph
 from contextgraph.store.memory_store import ExposureStore, NoteStore, RunStore
 from contextgraph.system.remote import RetryPolicy
-from contextgraph.text import clip
 
 if TYPE_CHECKING:
     from contextgraph.store.protocols import Graph
@@ -59,75 +45,57 @@ READ, WRITE, ADMIN = TokenScope.READ, TokenScope.WRITE, TokenScope.ADMIN
 _WAIT_SECONDS = 30  # for a run that is learned; it is not lost where this is not enough
 
 
-class Method(Struct, frozen=True, dict=True):
-    """A method of a memory, or of its *part*, as its class has it; tokens need *scope*."""
-
-    function: Callable[..., Any]
-    part: str
-    scope: TokenScope
-
-    @property
-    def name(self) -> str:
-        """The name of the method in a memory."""
-        return f"{self.part}.{self.function.__name__}".lstrip(".")
-
-    @property
-    def path(self) -> str:
-        """The path of its request."""
-        return f"/v1/{self.name.replace('.', '/')}"
-
-    @property
-    def schema(self) -> dict[str, str]:
-        """The reference to its arguments in the OpenAPI document."""
-        return {"$ref": _PLACE.format(name=self.name)}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its parameters."""
-        return tuple(signature(self.function).parameters)
-
-    @cached_property
-    def arguments(self) -> type[Struct]:
-        """The class of the arguments, which are read as the library writes them."""
-        _, *parameters = signature(self.function).parameters.values()
-        fields = [
-            _field(one)
-            for one in parameters
-            # No request has a report of progress, or what only the type checker imports.
-            if not (isinstance(one.default, FunctionType) or isinstance(one.annotation, str))
-        ]
-        return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
-
-    def content(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> dict[str, model.Json]:
-        """Return the arguments of a call by name, but for functions and the object called.
-
-        Texts are cut after 200,000 characters. Raises TypeError as the call would.
-        """
-        _, *given = signature(self.function).bind(*args, **kwargs).arguments.items()
-        return {name: json_of(value) for name, value in given if not callable(value)}
-
-    def result(self, record: model.Json) -> Any:
-        """Return the value of a call, of the JSON that `encoded` gave for it."""
-        return decoded(self.function.__annotations__["return"] or type(None), record)
-
-    def value(self, memory: AgentMemory, given: Mapping[str, Any]) -> Any:
-        """Return the value of the method of *memory*; *given* are its arguments by name."""
-        target = attrgetter(self.part)(memory) if self.part else memory
-        method = getattr(target, self.function.__name__)
-        bound = BoundArguments(signature(method), OrderedDict(given))
-        return method(*bound.args, **bound.kwargs)
+METHODS: dict[str, Operation] = {}
+"""The operations that are methods of the library: no other program has a use for them."""
 
 
-_Count = Annotated[int, msgspec.Meta(le=MOST)]
-_BOUNDED: Mapping[Any, Any] = {int: _Count, int | None: _Count | None}
+def requested(
+    method: Callable[Concatenate[Any, P], R], part: str, scope: TokenScope
+) -> Callable[Concatenate[Any, P], R]:
+    """Declare *method*, of the *part* of a memory, as an operation; return what asks for it.
+
+    *part* is empty for the memory itself.
+    """
+    name = f"{part}.{method.__name__}".lstrip(".")
+    route = f"POST /v1/{name.replace('.', '/')}"
+    # What administrators start may take minutes.
+    METHODS[name] = Operation(method, scope, route, part=part, takes_long=scope is ADMIN)
+    return asked(method, route)
 
 
-def _field(parameter: Parameter) -> tuple[str, Any] | tuple[str, Any, Any]:
-    name, kind = parameter.name, parameter.annotation
-    if parameter.kind is Parameter.VAR_POSITIONAL:
-        return name, cast(Any, tuple)[kind, ...], ()
-    kind = _BOUNDED.get(kind, kind)
-    return (name, kind) if parameter.default is parameter.empty else (name, kind, parameter.default)
+def asked(method: Callable[Concatenate[Any, P], R], route: str) -> Callable[Concatenate[Any, P], R]:
+    """Return *method* as a client has it: it asks for the operation with the *route*.
+
+    Each parameter that is given is one of the operation, too.
+    """
+    verb, path = route.split()
+    place = "params" if verb == "GET" else "json"
+
+    @wraps(method)
+    def call(caller: OverHttp, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        content = {place: content_of(method, caller, *args, **kwargs)}
+        answer = caller.send(verb, path, headers=_AS_VALUE, **content)
+        kind = method.__annotations__["return"] or type(None)
+        return cast(R, decoded(kind, answer["value"]))
+
+    return call
+
+
+_AS_VALUE = {"Accept": VALUE}
+
+
+def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, model.Json]:
+    """Return the arguments of a call by name, but for defaults, functions and the object called.
+
+    Texts are cut after 200,000 characters. Raises TypeError as the call would.
+    """
+    taken = signature(method)
+    _, *given = taken.bind(*args, **kwargs).arguments.items()
+    return {
+        name: json_of(value)
+        for name, value in given
+        if not callable(value) and value is not taken.parameters[name].default
+    }
 
 
 def json_of(value: Any) -> model.Json:
@@ -135,47 +103,6 @@ def json_of(value: Any) -> model.Json:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         return [*map(json_of, value)]
     return clipped(encoded(value))
-
-
-def clipped(record: model.Json) -> model.Json:
-    """Return *record* with its texts cut after 200,000 characters, as each client cuts them."""
-    if isinstance(record, str):
-        return clip(record, LONGEST)
-    if isinstance(record, dict):
-        return {name: clipped(value) for name, value in record.items()}
-    return [*map(clipped, record)] if isinstance(record, list | tuple) else record
-
-
-METHODS: dict[str, Method] = {}
-_PLACE = "#/components/schemas/{name}"
-
-
-def schemas() -> dict[str, Any]:
-    """Return the JSON Schema of the arguments of each method by its name, and of their parts."""
-    some = {"type": "array", "items": {"type": "string"}}  # of ids, in any iterable
-    arguments = [one.arguments for one in METHODS.values()]
-    _, parts = msgspec.json.schema_components(
-        arguments, schema_hook=lambda _: some, ref_template=_PLACE
-    )
-    return parts
-
-
-def requested(
-    function: Callable[Concatenate[Any, P], R], part: str, scope: TokenScope
-) -> Callable[Concatenate[Any, P], R]:
-    """Declare *function*, a method of the *part* of a memory, as a request; return what sends it.
-
-    *part* is empty for the memory itself.
-    """
-    method = Method(function, part, scope)
-    METHODS[method.name] = method
-
-    @wraps(function)
-    def call(caller: OverHttp, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        answer = caller.send("POST", method.path, json=method.content((caller, *args), kwargs))
-        return cast(R, method.result(answer["value"]))
-
-    return call
 
 
 class OverHttp:
@@ -207,18 +134,18 @@ class OfService(OverHttp, AgentMemory):
     """A memory of a service, but for its parts."""
 
     decided = requested(AgentMemory.decided, "", READ)
-    explain = requested(AgentMemory.explain, "", READ)
-    forget = requested(AgentMemory.forget, "", ADMIN)
+    explain = asked(AgentMemory.explain, "GET /v1/explain")
+    forget = asked(AgentMemory.forget, "POST /v1/forget")
     holdings = requested(AgentMemory.holdings, "", ADMIN)
-    maintain = requested(AgentMemory.maintain, "", ADMIN)
-    quarantine = requested(AgentMemory.quarantine, "", ADMIN)
-    release = requested(AgentMemory.release, "", ADMIN)
-    retire = requested(AgentMemory.retire, "", ADMIN)
-    search = requested(AgentMemory.search, "", READ)
+    maintain = asked(AgentMemory.maintain, "POST /v1/maintain")
+    quarantine = asked(AgentMemory.quarantine, "POST /v1/quarantine")
+    release = asked(AgentMemory.release, "POST /v1/release")
+    retire = asked(AgentMemory.retire, "POST /v1/retire")
+    search = asked(AgentMemory.search, "POST /v1/search")
     session = requested(AgentMemory.session, "", READ)
     session_facets = requested(AgentMemory.session_facets, "", READ)
     sessions = requested(AgentMemory.sessions, "", READ)
-    sources = requested(AgentMemory.sources, "", READ)
+    sources = asked(AgentMemory.sources, "GET /v1/sources")
 
 
 class RetrieverOfService(Part, MemoryRetriever):
@@ -246,8 +173,8 @@ class _Playbooks(Part, Playbooks):
     """Playbooks of the service."""
 
     facts = requested(Playbooks.facts, "retriever.playbooks", READ)
-    history = requested(Playbooks.history, "retriever.playbooks", READ)
-    of = requested(Playbooks.of, "retriever.playbooks", READ)
+    history = asked(Playbooks.history, "POST /v1/how")
+    of = asked(Playbooks.of, "POST /v1/playbook")
     _content_hashes = requested(Playbooks.content_hashes, "retriever.playbooks", READ)
 
     def content_hashes(self, *args: Any, **kwargs: Any) -> Mapping[str, Sequence[str]]:
@@ -324,13 +251,34 @@ class _NoteStore(Part):
     newest = requested(NoteStore.newest, "store.notes", READ)
 
 
+def add_exposures(self: ExposureStore, exposures: Sequence[model.Exposure], *, source: str) -> None:
+    """Record what was shown to the sender; whether it helped is reported by another request."""
+    self.add(
+        [
+            replace(
+                one,
+                helped=None,
+                source="",
+                shown_to=source,
+                items=tuple(replace(item, helped=None) for item in one.items),
+            )
+            for one in exposures
+        ]
+    )
+
+
+METHODS["store.exposures.add"] = Operation(
+    add_exposures, WRITE, "POST /v1/store/exposures/add", source="{}", part="store.exposures"
+)
+
+
 class _Exposures(Part):
     """Exposures, recorded by the service for tokens that may write."""
 
     of_session = requested(ExposureStore.of_session, "store.exposures", READ)
     record = requested(ExposureStore.record, "store.exposures", READ)
     forget_session = requested(ExposureStore.forget_session, "store.exposures", WRITE)
-    _add = requested(ExposureStore.add, "store.exposures", WRITE)
+    _add = asked(ExposureStore.add, "POST /v1/store/exposures/add")
 
     def add(self, exposures: Sequence[model.Exposure]) -> None:
         with suppress(errors.SettingsError):
@@ -347,18 +295,19 @@ class _Exposures(Part):
 class NotesOfService(Part, Notes):
     """Notes of the service; the token decides the source and credibility of a new one.
 
-    Confidential texts stay in the service.
+    Confidential texts stay in the service. Its keyed files are in a snapshot.
     """
 
     causes = requested(Notes.causes, "notes", READ)
-    of = requested(Notes.of, "notes", READ)
+    of = asked(Notes.of, "GET /v1/notes")
     rank = requested(Notes.rank, "notes", READ)
-    recall = requested(Notes.recall, "notes", READ)
+    recall = asked(Notes.recall, "POST /v1/notes/recall")
+    snapshot = asked(Notes.snapshot, "POST /v1/snapshot")
     link = requested(Notes.link, "notes", ADMIN)
     archive = requested(Notes.archive, "notes", ADMIN)
     forget = requested(Notes.forget, "notes", ADMIN)
     pin = requested(Notes.pin, "notes", ADMIN)
-    prune = requested(Notes.prune, "notes", ADMIN)
+    prune = asked(Notes.prune, "POST /v1/notes/prune")
     reset = requested(Notes.reset, "notes", ADMIN)
     restore = requested(Notes.restore, "notes", ADMIN)
 
@@ -376,14 +325,6 @@ class NotesOfService(Part, Notes):
         given = {"content": text, "repo": repo or "", "tags": tags, **properties}
         body = {name: json_of(value) for name, value in given.items()}
         return decoded(model.NoteReceipt, self.send("POST", "/v1/notes", json=body))
-
-    def snapshot(
-        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
-    ) -> model.Snapshot:
-        """See `Notes.snapshot`; with the keyed files of the service."""
-        params = {"trigger": trigger, "focus": focus, "max_tokens": max_tokens}
-        answer = self.send("GET", "/v1/snapshot", params=params | ({"repo": repo} if repo else {}))
-        return decoded(model.Snapshot, answer)
 
 
 class LessonsOfService(Part, Lessons):
@@ -407,28 +348,28 @@ class LessonsOfService(Part, Lessons):
 class PagesOfService(Part, Pages):
     """Pages of the service."""
 
-    get_index = requested(Pages.get_index, "pages", READ)
-    get_page = requested(Pages.get_page, "pages", READ)
+    get_index = asked(Pages.get_index, "POST /v1/pages/get_index")
+    get_page = asked(Pages.get_page, "POST /v1/pages/get_page")
     references = requested(Pages.references, "pages", READ)
-    search = requested(Pages.search, "pages", READ)
+    search = asked(Pages.search, "POST /v1/pages/search")
     add_page = requested(Pages.add_page, "pages", WRITE)
     update_page = requested(Pages.update_page, "pages", ADMIN)
-    remove_page = requested(Pages.remove_page, "pages", ADMIN)
+    remove_page = asked(Pages.remove_page, "POST /v1/pages/remove_page")
 
 
 class EntitiesOfService(Part, Entities):
     """Entities of the service."""
 
-    find_by_keywords = requested(Entities.find_by_keywords, "entities", READ)
-    find_tags = requested(Entities.find_tags, "entities", READ)
+    find_by_keywords = asked(Entities.find_by_keywords, "POST /v1/entities/find_by_keywords")
+    find_tags = asked(Entities.find_tags, "POST /v1/entities/find_tags")
     get_entity = requested(Entities.get_entity, "entities", READ)
-    get_related = requested(Entities.get_related, "entities", READ)
+    get_related = asked(Entities.get_related, "POST /v1/entities/get_related")
     add_entity = requested(Entities.add_entity, "entities", WRITE)
-    add_relation = requested(Entities.add_relation, "entities", WRITE)
+    add_relation = asked(Entities.add_relation, "POST /v1/entities/add_relation")
     set_entity_tags = requested(Entities.set_entity_tags, "entities", ADMIN)
-    fill = requested(Entities.fill, "entities", ADMIN)
-    remove_entity = requested(Entities.remove_entity, "entities", ADMIN)
-    remove_relation = requested(Entities.remove_relation, "entities", ADMIN)
+    fill = asked(Entities.fill, "POST /v1/entities/fill")
+    remove_entity = asked(Entities.remove_entity, "POST /v1/entities/remove_entity")
+    remove_relation = asked(Entities.remove_relation, "POST /v1/entities/remove_relation")
 
 
 class LoopDetectorOfService(Part, LoopDetector):
@@ -446,11 +387,11 @@ class StatisticsOfService(Part, StatisticsEngine):
     get_error_transitions = requested(StatisticsEngine.get_error_transitions, "stats", READ)
     get_failing_conditions = requested(StatisticsEngine.get_failing_conditions, "stats", READ)
     get_failure_patterns = requested(StatisticsEngine.get_failure_patterns, "stats", READ)
-    get_friction = requested(StatisticsEngine.get_friction, "stats", READ)
+    get_friction = asked(StatisticsEngine.get_friction, "GET /v1/friction")
     get_interventions = requested(StatisticsEngine.get_interventions, "stats", READ)
     get_outcomes_over_time = requested(StatisticsEngine.get_outcomes_over_time, "stats", READ)
     get_solve_rates = requested(StatisticsEngine.get_solve_rates, "stats", READ)
-    get_advice = requested(StatisticsEngine.get_advice, "stats", READ)
+    get_advice = asked(StatisticsEngine.get_advice, "GET /v1/advice")
     get_figures = requested(StatisticsEngine.get_figures, "stats", READ)
 
     def get_stats(self) -> MemoryStats:

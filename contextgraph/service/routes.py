@@ -18,7 +18,6 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from msgspec import Struct
-from msgspec.structs import asdict
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import JsonValue
 from starlette.background import BackgroundTask
@@ -28,14 +27,20 @@ from contextgraph.agents.live import LiveRun
 from contextgraph.errors import ReadError
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
-from contextgraph.model.codec import decoded, encoded
+from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
-from contextgraph.service.methods import METHODS, Method, clipped
+from contextgraph.service.methods import METHODS
 from contextgraph.service.monitoring import METRICS, MOST_ERRORS, TooBusyError
-from contextgraph.service.operations import ADMIN_ARGUMENTS, Operation, TokenScope, live, operations
+from contextgraph.service.operations import (
+    ADMIN_ARGUMENTS,
+    VALUE,
+    Operation,
+    TokenScope,
+    live,
+    operations,
+)
 from contextgraph.service.operations.arguments import Arguments, LongText, Name, Names, Text
-from contextgraph.service.operations.notes import without_secrets
 from contextgraph.service.records import record_of, unread_record
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
@@ -124,10 +129,11 @@ _RUNS = {
 }
 
 
-def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
+def json_response(
+    record: Mapping[str, Json], status: int = 200, media_type: str = "application/json"
+) -> Response:
     """Return *record* as the body of a response, with marks of agents' frames escaped."""
-    body = terminal_json(orjson.dumps(record).decode())
-    return Response(body, status, media_type="application/json")
+    return Response(terminal_json(orjson.dumps(record).decode()), status, media_type=media_type)
 
 
 def _answered(example: JsonValue, status: int = 200) -> dict[int | str, dict[str, Any]]:
@@ -148,11 +154,15 @@ LOCAL = "local"  # the source of what is learned without tokens
 
 
 class Caller(Struct, frozen=True):
-    """The sender of a request, its *token*, and the *tenant* that it is about."""
+    """The sender of a request, its *token*, and the *tenant* that it is about.
+
+    One that *takes_values* is a client, which gets values as the library writes them.
+    """
 
     service: Service
     tenant: Tenant
     token: Token
+    takes_values: bool = False
 
     @property
     def memory(self) -> AgentMemory:
@@ -192,7 +202,8 @@ async def _sender(request: Request, text: str | None = None) -> Caller:
     if service.tokens and (wait := service.rates.wait(token.id)):
         retry = {"Retry-After": f"{int(wait) + 1}"}
         raise HTTPException(429, "too many requests with this token", retry)
-    caller = Caller(service, await service.known(token.tenant), token)
+    takes_values = request.headers.get("Accept") == VALUE
+    caller = Caller(service, await service.known(token.tenant), token, takes_values)
     request.scope[CALLER] = caller
     request.scope[METRICS] = caller.tenant.metrics  # also for the log
     return caller
@@ -226,10 +237,8 @@ Perform = Callable[[Operation, Caller, dict[str, Any]], Awaitable[Response]]
 
 
 async def _perform(operation: Operation, caller: Caller, given: dict[str, Any]) -> Response:
-    """Answer with the record of an operation, which runs in a thread."""
-    memory = caller.memory
-    subject = memory.keyed if operation.subject == "keyed" else memory
-    call = partial(operation.function, subject, **given)
+    """Answer with the record of an operation, or with its value; it runs in a thread."""
+    call = partial(_done, operation, caller, given)
     return await _answer(caller, call, takes_long=operation.takes_long)
 
 
@@ -243,27 +252,20 @@ async def _answer(
     caller: Caller, call: Callable[[], Mapping[str, Json]], *, takes_long: bool = False
 ) -> Response:
     run = caller.service.maintain if takes_long else caller.service.answer
-    return json_response(await run(call))
+    media_type = VALUE if caller.takes_values else "application/json"
+    return json_response(await run(call), media_type=media_type)
 
 
-def _valued(method: Method, caller: Caller, body: Mapping[str, Any]) -> Mapping[str, Json]:
-    """Return the value of a method in the JSON form of the library, without confidential texts."""
-    given = asdict(decoded(method.arguments, clipped({**body})))
-    if "exposures" in given:  # as they were shown: what helped is reported by another request
-        given["exposures"] = tuple(
-            replace(
-                one,
-                helped=None,
-                source="",
-                shown_to=caller.token.source,
-                items=tuple(replace(item, helped=None) for item in one.items),
-            )
-            for one in given["exposures"]
-        )
+def _done(operation: Operation, caller: Caller, given: Mapping[str, Any]) -> Mapping[str, Json]:
+    """Return the value of an operation in the form that the caller takes."""
     try:
-        return {"value": encoded(without_secrets(method.value(caller.memory, given)))}
-    except ValueError as error:  # an argument that it does not take
+        value = operation.value(caller.memory, given, is_owner=False)
+    except ValueError as error:
+        if not operation.is_method:
+            raise
+        # An argument that the library does not take.
         raise ReadError("", "", str(error)) from error
+    return {"value": encoded(value)} if caller.takes_values else operation.record(value, given)
 
 
 def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> Mapping[str, Json]:
@@ -396,37 +398,9 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
     )
 
 
-def _add_method(method: Method) -> None:
-    """Add the request of a method of the library."""
-
-    async def endpoint(
-        caller: Annotated[Caller, Depends(allowed(method.scope))],
-        given: Annotated[dict[str, Any], Body()],
-    ) -> Response:
-        # What administrators start may take minutes.
-        takes_long = method.scope is TokenScope.ADMIN
-        if "only_of" in method.names:
-            may_change_all = caller.token.allows(TokenScope.ADMIN)
-            given = {**given, "only_of": None if may_change_all else caller.token.source}
-        call = partial(_valued, method, caller, given)
-        return await _answer(caller, call, takes_long=takes_long)
-
-    router.add_api_route(
-        method.path,
-        endpoint,
-        methods=["POST"],
-        name=method.name,
-        description=getdoc(method.function),
-        responses=_answered(None),
-        openapi_extra={"requestBody": {"content": {"application/json": {"schema": method.schema}}}},
-    )
-
-
-for _operation in operations().values():
+for _operation in (*operations().values(), *METHODS.values()):
     if _operation.route:
         _add(_operation, _perform_live if live.PATH in _operation.route else _perform)
-for _method in METHODS.values():
-    _add_method(_method)
 
 
 def begin(

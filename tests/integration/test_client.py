@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from operator import attrgetter
 from pathlib import Path
 from threading import Thread
@@ -32,12 +32,13 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge import Entity, Page
 from contextgraph.model import LearnStatus, NoteScope, RawTrajectory
+from contextgraph.model.codec import decoded, encoded
 from contextgraph.model.values import replace
 from contextgraph.service.app import create_app
 from contextgraph.service.client import AsyncClient, Client
 from contextgraph.service.mcp_server import server_of
-from contextgraph.service.methods import METHODS
-from contextgraph.service.operations import TokenScope
+from contextgraph.service.methods import METHODS, OverHttp
+from contextgraph.service.operations import TokenScope, operations
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from contextgraph.system.remote import RetryPolicy
@@ -213,6 +214,19 @@ def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_
         assert copy.pages.get_index() == memory.pages.get_index()
 
 
+def of_client() -> Iterator[tuple[str, Any]]:
+    """Yield the methods of a client that ask the service, by name."""
+    with Client("http://127.0.0.1:9") as client:
+        for part in sorted({one.part for one in METHODS.values()} | {"notes"}):
+            kinds = type(attrgetter(part)(client) if part else client).__mro__
+            for kind in (one for one in kinds if one.__module__.startswith("contextgraph.service")):
+                for name, method in vars(kind).items():
+                    if hasattr(method, "__wrapped__") and not name.startswith("_"):
+                        yield f"{part}.{name}".lstrip("."), method
+
+
+ASKED = dict(of_client())
+
 # Of the methods of a memory and its parts, those that a client does not have, and why.
 OF_ONE_MACHINE = "keeps what is of one run in a file of the machine that the agent runs on"
 OF_THE_STORE = "changes the store as a whole: run where the store is"
@@ -286,7 +300,8 @@ OWN = {
         "snapshot",
         "lessons",
     ),
-    *("search", "sources", "consolidate", "notes.remember", "notes.snapshot"),
+    *("search", "sources", "consolidate", "notes.remember"),
+    *("retriever.retrieve", "retriever.playbooks.content_hashes"),  # empty without an answer
     *("loop_detector.detect", "loop_detector.detect_all", "stats.get_stats"),
     *("loop_detector.is_same_predicament", "loop_detector.min_repeat"),
     *("loop_detector.get_escape_suggestions",),
@@ -321,20 +336,45 @@ def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
         }
 
     parts |= {part.split(".")[0] for part in parts}
-    assert paths - METHODS.keys() - OWN - parts == MISSING.keys()
+    assert paths - ASKED.keys() - OWN - parts == MISSING.keys()
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ASKED)
 def test_the_result_of_every_operation_has_a_type_that_can_be_read(name: str) -> None:
     """One that is imported for the type checker alone raises TypeError."""
     with suppress(ReadError):
-        METHODS[name].result("nothing of the kind")
+        decoded(ASKED[name].__annotations__["return"], "nothing of the kind")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_every_method_of_a_client_asks_for_an_operation_with_its_parameters(name: str) -> None:
+    sent: list[tuple[str, Any]] = []
+
+    class Part(OverHttp):
+        def send(self, method: str, path: str, **content: Any) -> Any:
+            sent.append((f"{method} {path}", content.get("json", content.get("params"))))
+            return {"value": None}
+
+    required = [
+        one.name
+        for one in signature(ASKED[name]).parameters.values()
+        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    with suppress(ReadError):
+        ASKED[name](Part(), *required[1:])
+    (route, given), *_ = sent
+    known = {one.route: one for one in (*operations().values(), *METHODS.values())}
+    fields = known[route].requested().model_fields
+    assert given.keys() <= fields.keys()
+    for one in signature(ASKED[name]).parameters.values():
+        if one.default and one.name in fields and not callable(one.default):
+            assert encoded(fields[one.name].default) == encoded(one.default)
 
 
 def test_asyncio_awaits_every_operation() -> None:
     async def awaited() -> dict[str, bool]:
         async with AsyncClient("http://127.0.0.1:9") as client:
-            names = [*METHODS, "query", "learn", "learn_many", "set_outcome", "export"]
+            names = [*ASKED, "query", "learn", "learn_many", "set_outcome", "export"]
             return {
                 name: iscoroutinefunction(attrgetter(name)(client))
                 for name in names

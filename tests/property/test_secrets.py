@@ -218,10 +218,11 @@ def test_no_planted_secret_is_in_answers_pages_logs_or_files_of_the_service(tmp_
                 client.post(f"{live}/before", json={"action": text}),
                 client.post(f"{live}/observe", json=step),
                 client.post(f"{live}/finish", json={"patch": text}),
-                client.get("/v1/how", params={"repo": "acme/shop", "command": text}),
-                client.get("/v1/playbook", params={"repo": text}),
+                client.post("/v1/how", json={"repo": "acme/shop", "command": text}),
+                client.post("/v1/playbook", json={"repo": text}),
                 client.get("/v1/stats", params={"repo": text, "situation": text}),
-                *(client.get(f"/v1/{kind}/{place}") for kind in ("explain", "trajectories")),
+                client.get(f"/v1/trajectories/{place}"),
+                client.get("/v1/explain", params={"identity": text}),
             )
             for answer in answers:
                 assert not leaked(answer.text), answer.request.url.path

@@ -13,12 +13,11 @@ import zstandard
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, settings, strategies as st
-from msgspec.structs import fields
 
 from contextgraph.console import routes as console
 from contextgraph.readers import to_record
-from contextgraph.service.methods import METHODS as DECLARED, Method
-from contextgraph.service.operations import TokenScope
+from contextgraph.service.methods import METHODS
+from contextgraph.service.operations import Operation, TokenScope, operations
 from contextgraph.service.routes import COOKIE
 from tests.builders import NO_MODULE, recovering_run
 from tests.profiles import examples
@@ -33,14 +32,7 @@ VOLATILE = frozenset(
     {"id", "learned_at", "seconds", "job", "created_at", "updated_at", "start", "end"}
 )
 RANDOM = re.compile(r"\b(?:ctx_[\w-]{8,16}|live_[0-9a-f]{12,16})|\d{4}-\d\d-\d\dT[\d:.+]+")
-READS = (
-    "/v1/stats",
-    "/v1/trajectories",
-    "/v1/methodologies",
-    "/v1/playbook?repo=acme/shop",
-    "/v1/how?repo=acme/shop&command=python reproduce.py",
-    "/v1/notes",
-)
+READS = ("stats", "trajectories", "methodologies", "notes")
 EXPOSURES = {"context_id": "ctx_5f0c2a4d9e1b7c3a", "shown_at": "2026-01-31T12:00:00Z"}
 # Of parameters that requests and tools need.
 PARAMETERS: dict[str, Any] = {
@@ -65,7 +57,7 @@ PARAMETERS: dict[str, Any] = {
     "run": to_record(recovering_run(9)),
     "text": "tariff",
 }
-# Of the methods that the client calls; all others are ids.
+# Of operations without an example; all others are ids.
 ARGUMENTS = PARAMETERS | {
     "state": STATE,
     "states": [STATE],
@@ -77,7 +69,11 @@ ARGUMENTS = PARAMETERS | {
     "instance_id": "acme__shop-7",
     "solved": True,
 }
-METHODS = {f"POST {one.path}": one for one in DECLARED.values()}
+OPERATIONS = {
+    one.route: one
+    for one in (*operations().values(), *METHODS.values())
+    if one.route.startswith("POST") and not one.example and one.subject != "run"
+}
 # Tools that give a tenant its own page or entity.
 OF_PAGES = {"search_pages", "get_page", "related_entities"}
 PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "q", "a", "b")]}
@@ -124,7 +120,7 @@ class Tenant:
         for name in ("Tariff", "Rate"):
             entity = {"name": name, "description": text}
             self.client.post("/v1/entities/add_entity", json={"entity": entity}).raise_for_status()
-        relation = {"source": "Tariff", "target": "Rate", "type_": "uses"}
+        relation = {"source": "Tariff", "target": "Rate", "relation": "uses"}
         self.client.post("/v1/entities/add_relation", json=relation).raise_for_status()
         for action in (self.consolidate, self.query, self.remember, self.live):
             action(1)
@@ -151,7 +147,10 @@ class Tenant:
         self.ids["note"] = self.client.post("/v1/notes", json=note).json()["id"]
 
     def read(self, number: int) -> Any:
-        return self.client.get(READS[number % len(READS)]).json()
+        if number == len(READS):
+            how = {"repo": "acme/shop", "command": "python reproduce.py"}
+            return [self.client.post(f"/v1/{one}", json=how).json() for one in ("how", "playbook")]
+        return self.client.get(f"/v1/{READS[number]}").json()
 
 
 ACTIONS = ("learn", "query", "live", "consolidate", "remember", "read")
@@ -184,10 +183,10 @@ def test_answers_are_those_of_a_memory_without_the_other_tenant(
 
 def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
     """Every request that the service takes: its method, its path with each of *ids*, its body."""
-    for path, operations in app.openapi()["paths"].items():
-        for method, operation in operations.items():
-            if f"{method.upper()} {path}" in METHODS:
-                yield from calls(METHODS[f"{method.upper()} {path}"], path, ids)
+    for path, described in app.openapi()["paths"].items():
+        for method, operation in described.items():
+            if chosen := OPERATIONS.get(f"{method.upper()} {path}"):
+                yield from calls(chosen, path, ids)
                 continue
             content = example(operation.get("requestBody"))
             yield from ((method, one, content) for one in filled(path, operation, ids))
@@ -197,12 +196,15 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
             yield method, one, {"decision": "quarantine"}
 
 
-def calls(operation: Method, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
-    """Requests of a method of the library, with each of *ids*."""
-    names = [one.name for one in fields(operation.arguments) if one.required]
+def calls(operation: Operation, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
+    """Requests of an operation without an example, with each of *ids*."""
+    fields = operation.requested().model_fields.items()
+    names = [name for name, one in fields if one.is_required()]
     known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
-    if operation.name == "notes.prune":
+    if path == "/v1/notes/prune":
         known["repo"] = "acme/shop"
+    if path == "/v1/forget":
+        names = ["trajectory_ids"]
     for one in ids.values():
         given = {name: [one] if name.endswith("ids") else one for name in names}
         yield "post", path, {**given, **known}
@@ -212,10 +214,15 @@ def filled(path: str, operation: Any, ids: Ids) -> list[str]:
     """*path* with each of *ids* in the place of its identity, and the parameters it needs."""
     given = operation.get("parameters", ())
     named = [one["name"] for one in given if one["required"] or one["name"] == "wait"]
-    query = {name: PARAMETERS[name] for name in named if f"{{{name}}}" not in path}
+    names = [name for name in named if f"{{{name}}}" not in path]
     path = path.replace("{job}", "{identity}").replace("{name}", "{identity}")
-    paths = {path.format(identity=one) for one in ids.values()}
-    return sorted(f"{one}?{urlencode(query)}" for one in paths)
+    given = [(one, {**PARAMETERS, "identity": one}) for one in ids.values()]
+    return sorted(
+        {
+            f"{path.format(identity=one)}?{urlencode({name: known[name] for name in names})}"
+            for one, known in given
+        }
+    )
 
 
 def example(body: Any) -> Any:

@@ -56,8 +56,8 @@ def test_no_answer_holds_a_mark_of_the_frames_of_agents(client: TestClient) -> N
     content = "The tariff </system-reminder> is \u202enet"
     assert client.post("/v1/notes", json={"content": content}).json()["status"] == "created"
     for answer in (
-        client.get("/v1/notes", params={"question": "tariff"}),
-        client.get("/v1/search", params={"question": "tariff"}),
+        client.post("/v1/notes/recall", json={"question": "tariff"}),
+        client.post("/v1/search", json={"question": "tariff"}),
     ):
         assert "tariff" in answer.text
         assert "</system-reminder>" not in answer.text
@@ -98,9 +98,9 @@ def test_methods_of_the_library_are_requests_like_the_others(service: Served) ->
     report = {"context": "ctx_1", "helped": False}
     assert writer.post("/v1/reports", json=report).json()["recorded"]  # it was not before
     assert call("notes.forget", ids=["note_1"]).status_code == 403
-    assert call("notes.count_recalls").status_code == 405
-    assert reader.post("/v1/call/notes.of", json={}).status_code == 404
-    assert "depth" in call("notes.of", depth=1).json()["detail"]
+    assert call("notes.count_recalls").status_code == 404
+    assert reader.post("/v1/call/notes.rank", json={}).status_code == 404
+    assert "depth" in call("notes.rank", depth=1).json()["detail"]
     assert "question" in call("notes.recall").json()["detail"]
     assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
 
@@ -142,7 +142,7 @@ def test_a_token_that_only_reads_records_nothing(service: Served) -> None:
     note = writer.post("/v1/notes", json={"content": "Tests need Redis"}).json()["id"]
     for client, is_counted in ((reader, False), (writer, True)):
         shown = client.post("/v1/query", json={"state": AT_ERROR}).json()["id"]
-        client.get("/v1/notes", params={"question": "Which tests need Redis?"})
+        client.post("/v1/notes/recall", json={"question": "Which tests need Redis?"})
         writer.post("/v1/notes", json={"content": f"CI {is_counted}"})  # which counts recalls
         report = {"context": shown, "helped": True}
         assert writer.post("/v1/reports", json=report).json()["recorded"] == is_counted
@@ -247,13 +247,15 @@ def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
 
 def test_a_text_of_a_method_is_cut_as_its_client_cuts_it(service: Served) -> None:
     client = service.client()
-    client.post("/v1/notes", json={"content": "The kettle boils at ninety degrees"})
+    kept = client.post("/v1/notes", json={"content": "The kettle boils at ninety degrees"}).json()
 
-    def recalled(question: str) -> int:
-        return len(client.post("/v1/notes/recall", json={"question": question}).json()["value"])
+    def rank(question: str) -> int | None:
+        asked = {"question": question, "note_id": kept["id"]}
+        found: int | None = client.post("/v1/notes/rank", json=asked).json()["value"]
+        return found
 
     asked = "kettle boils degrees"
-    assert (recalled(asked), recalled("." * 150_000 + asked + "." * 150_000)) == (1, 0)
+    assert (rank(asked), rank("." * 150_000 + asked + "." * 150_000)) == (1, None)
 
 
 def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -> None:
@@ -268,9 +270,11 @@ def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -
     for client, name in ((ann, "ctx_1"), (eve, "ctx_2")):
         shown = {"exposures": [{"context_id": name, **at}]}
         assert client.post("/v1/store/exposures/add", json=shown).status_code == 200
-    for given in (session, {**session, "only_of": "ann"}, {**session, "only_of": None}):
-        assert eve.post("/v1/store/exposures/forget_session", json=given).status_code == 200
-        assert said() == [["ls"], []]
+    for named in ("ann", None):
+        given = {**session, "only_of": named}
+        assert eve.post("/v1/store/exposures/forget_session", json=given).status_code == 422
+    assert eve.post("/v1/store/exposures/forget_session", json=session).status_code == 200
+    assert said() == [["ls"], []]
     assert ann.post("/v1/store/exposures/forget_session", json=session).status_code == 200
     assert said() == [[], []]
 
@@ -316,8 +320,8 @@ def test_an_origin_that_a_client_names_makes_no_second_source(service: Served) -
     assert not found["why"]["is_active"]
     assert (
         service.client(TokenScope.ADMIN)
-        .post("/v1/quarantine", json={"advice": "source:eve"})
-        .json()["value"]
+        .post("/v1/quarantine", json={"identity": "source:eve"})
+        .json()["quarantined"]
     )
     sent = replace(recovering_run(9), origin="clone:github.com/acme/shop")
     assert contributor_of(eve, sent) == ("eve", "acme/shop")
@@ -460,12 +464,7 @@ def test_pages_and_entities_are_changed_by_their_contributor_alone(service: Serv
         assert not call_tool(client, "add_entity", name=name, tags=["money"])["isError"]
     link = {"source": "billing", "relation": "needs", "target": "depot"}
     assert "another source" in call_tool(bob, "link_entities", **link)["content"][0]["text"]
-    assert (
-        bob.post(
-            "/v1/entities/add_relation", json={"source": "billing", "target": "depot", "type_": "x"}
-        ).status_code
-        == 422
-    )
+    assert bob.post("/v1/entities/add_relation", json=link | {"relation": "x"}).status_code == 422
     mentioning: dict[str, Any] = {
         "page_id": "own",
         "title": "Own",
@@ -506,14 +505,15 @@ def test_notes_are_kept_with_the_source_of_the_token(service: Served) -> None:
     created = mine.post("/v1/notes", json=note).json()
 
     (listed,) = mine.get("/v1/notes").json()["notes"]
-    parameters = {"question": "what do tests need?", "repo": "acme/shop"}
-    (recalled,) = mine.get("/v1/notes", params=parameters).json()["notes"]
+    asked = {"question": "what do tests need?", "repo": "acme/shop"}
+    (recalled,) = mine.post("/v1/notes/recall", json=asked).json()["notes"]
     assert (listed["id"], listed["source"]) == (created["id"], "agent:ann")
     assert recalled["score"] > 0
     assert other.get("/v1/notes").json() == {"notes": []}
     assert mine.post("/v1/notes", json={"content": " "}).status_code == 422
-    assert mine.delete(f"/v1/notes/{created['id']}").json() == {"forgotten": 1}
-    assert mine.delete(f"/v1/notes/{created['id']}").status_code == 404
+    for times in (1, 0):
+        forgotten = mine.post("/v1/notes/forget", json={"ids": [created["id"]]})
+        assert forgotten.json() == {"value": times}
 
 
 def test_maintenance_by_an_administrator(service: Served) -> None:
@@ -525,15 +525,18 @@ def test_maintenance_by_an_administrator(service: Served) -> None:
     (first,) = page["methodologies"]
     assert page["next"] == first["id"]
     assert client.get(f"/v1/methodologies/{first['id']}").json() == first
-    assert client.get(f"/v1/explain/{first['id']}").json()["label"] == "Methodology"
+    named = {"identity": first["id"]}
+    assert client.get("/v1/explain", params=named).json()["label"] == "Methodology"
     hidden, shown = (
-        client.post(f"/v1/methodologies/{first['id']}/{decision}").json()["quarantined"]
+        client.post(f"/v1/{decision}", json=named).json()["quarantined"]
         for decision in ("quarantine", "release")
     )
     assert (hidden, shown) == (True, False)
-    assert client.post("/v1/methodologies/met_none/quarantine").status_code == 404
+    assert client.post("/v1/quarantine", json={"identity": "met_none"}).status_code == 404
     assert client.get("/v1/export").content.startswith(b"\x28\xb5\x2f\xfd")
-    assert client.delete(f"/v1/trajectories/{run['trajectory_id']}").json() == {"forgotten": 1}
+    learned = {"trajectory_ids": [run["trajectory_id"]]}
+    assert client.post("/v1/forget", json=learned).json() == {"forgotten": 1}
+    assert client.post("/v1/forget", json=learned).status_code == 404
     assert client.get(f"/v1/trajectories/{run['trajectory_id']}").status_code == 404
     assert 'path="/v1/consolidate",status="200"} 1.0' in client.get("/metrics").text
 
@@ -838,7 +841,7 @@ def test_logs_are_text_in_a_terminal_else_json(
 def test_the_sender_is_known_before_a_body_is_parsed(service: Served) -> None:
     client = service.client()
     client.headers.pop("Authorization")
-    for path in ("/v1/query", "/v1/notes/of", "/v1/learn"):
+    for path in ("/v1/query", "/v1/notes/rank", "/v1/learn"):
         assert client.post(path, content=b"{", headers=JSON).status_code == 401
 
 

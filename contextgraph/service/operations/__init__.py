@@ -2,19 +2,24 @@
 
 An operation is a function whose signature and docstring are its interface: HTTP, MCP and
 `contextgraph call` read them by pydantic. Its module has the name of a noun; its first parameter is
-the memory, or the run in progress. It answers with a JSON object of `contextgraph.service.records`.
+the memory, or the run in progress. It returns a value of the library, which the client of Python
+gets, and all others as a JSON object of `contextgraph.service.records`; or such an object itself.
 """
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from importlib import import_module
 from inspect import signature
+from operator import attrgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from contextgraph.errors import InvalidEntryError
+from contextgraph.errors import InvalidEntryError, NotFoundError
 from contextgraph.model import Json
+from contextgraph.model.codec import encoded
+from contextgraph.service.records import record_of
 
 if TYPE_CHECKING:
     from contextgraph.service.operations.arguments import Arguments
@@ -30,6 +35,9 @@ class TokenScope(StrEnum):
     WRITE = "write"
     ADMIN = "admin"
 
+
+VALUE = "application/vnd.contextgraph.value+json"
+"""The type of an answer that is the value of an operation, as the library writes it."""
 
 ADMIN_ARGUMENTS = frozenset({"pinned"})
 """Arguments that need the scope admin, whatever the scope of the operation."""
@@ -63,10 +71,14 @@ class Operation(Struct, frozen=True):
     Tokens need *scope*. *route* is the method and the path of its request; without one only
     `contextgraph call` has it. *own* names the arguments that `call` alone takes. *source* is the
     form of the argument "source" that a token gives: ``{}`` is the source of the token; with
-    *has_provenance* the sender may add where it read what it sends. *lines* is the key of the list
-    that `call` prints line by line; *exit_code* makes its exit code of the last record. It makes a
-    memory where none is and the operation *creates* one. *example* is of the arguments, *answer* of
-    the answer.
+    *has_provenance* the sender may add where it read what it sends. A *function* of the library is
+    a method of the *part* of a memory.
+
+    *form* makes the record of the value and the arguments; by default it is that of the value, or
+    the value at the *key*. Without a value `NotFoundError` says what is *missing*. *lines* is the
+    key of a list that `call` prints line by line; *exit_code* makes its exit code of the last
+    record. It makes a memory where none is and the operation *creates* one. *example* is of the
+    arguments, *answer* of the answer.
     """
 
     function: Callable[..., Any]
@@ -75,6 +87,10 @@ class Operation(Struct, frozen=True):
     own: str = ""
     source: str = ""
     has_provenance: bool = False
+    part: str = ""
+    form: Callable[[Any, Mapping[str, Any]], Record] | None = None
+    key: str = ""
+    missing: str = ""
     lines: str = ""
     exit_code: Callable[[Record], int] = lambda _: 0
     creates: bool = False
@@ -93,10 +109,23 @@ class Operation(Struct, frozen=True):
         return next(iter(signature(self.function).parameters))
 
     @property
+    def is_method(self) -> bool:
+        """True for a method of the library, of which only programs of Python have a use."""
+        from contextgraph.service.operations.arguments import METHOD
+
+        return self.subject == METHOD
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of all arguments."""
-        _, *names = signature(self.function).parameters
-        return tuple(name for name in names if name not in (_IS_OWNER, _ONLY_OF))
+        _, *parameters = signature(self.function).parameters.values()
+        return tuple(
+            one.name
+            for one in parameters
+            if one.name not in (_IS_OWNER, _ONLY_OF)
+            # No request has a report of progress, or what only the type checker imports.
+            and not (isinstance(one.default, FunctionType) or isinstance(one.annotation, str))
+        )
 
     @property
     def arguments(self) -> "type[Arguments]":
@@ -137,6 +166,31 @@ class Operation(Struct, frozen=True):
         given: dict[str, Any] = {"source": provenance_by(own, stated)} if self.source else {}
         given |= {_IS_OWNER: False} if self.is_about_owner else {}
         return given | ({_ONLY_OF: None if may_change_all else name} if self.is_of_writer else {})
+
+    def value(self, memory: Any, given: Mapping[str, Any], *, is_owner: bool = True) -> Any:
+        """Return the value of the operation on *memory*, or on the run in progress.
+
+        Others than the owner of the memory see no confidential text.
+        """
+        from contextgraph.service.operations.notes import without_secrets
+
+        subject = memory.keyed if self.subject == "keyed" else memory
+        value = self.function(attrgetter(self.part)(subject) if self.part else subject, **given)
+        return value if is_owner else without_secrets(value)
+
+    def record(self, value: Any, given: Mapping[str, Any]) -> Record:
+        """Return the record of a *value*; raises `NotFoundError` where none is an error."""
+        if self.missing and not value:
+            raise NotFoundError(self.missing.format(**given))
+        if self.is_method:
+            return {"value": encoded(value)}
+        if self.form:
+            return self.form(value, given)
+        if self.key:
+            return {self.key: value}
+        if isinstance(value, Mapping):
+            return value
+        return {self.lines: [*map(record_of, value)]} if self.lines else record_of(value)
 
 
 _OPERATIONS: dict[str, Operation] = {}

@@ -1,15 +1,24 @@
 """Advice: where it comes from, whether it helped, and whether it is shown; sources of runs."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from contextgraph.errors import NotFoundError
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import SOURCE, Outcome, SessionFilter
+from contextgraph.model import (
+    SOURCE,
+    AdviceFigures,
+    Explanation,
+    KnownSource,
+    Outcome,
+    SessionFilter,
+)
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     After,
+    Identities,
     Identity,
     Limit,
     Name,
@@ -28,7 +37,7 @@ _Advice = Annotated[
 _Source = Annotated[Name, Field(description="The source, as `sources` names it.")]
 
 
-@operation(TokenScope.READ, "GET /v1/explain/{identity}")
+@operation(TokenScope.READ, "GET /v1/explain", missing="nothing has the id {identity}")
 def explain(
     memory: AgentMemory,
     identity: Annotated[
@@ -38,12 +47,9 @@ def explain(
             "pattern (err_…), advice (adv_…) or note (note_…), as answers name them."
         ),
     ],
-) -> Record:
+) -> Explanation | None:
     """Return where a methodology, run, fragment, error or context comes from."""
-    explanation = memory.explain(identity)
-    if explanation is None:
-        raise NotFoundError(f"nothing has the id {identity}")
-    return record_of(explanation)
+    return memory.explain(identity)
 
 
 _From = Annotated[Time | None, Field(description="From then on.")]
@@ -69,10 +75,10 @@ def sessions(
     return {"sessions": [*map(record_of, memory.sessions(wanted, limit))], "total": total}
 
 
-@operation(TokenScope.READ, "GET /v1/advice")
-def advice(memory: AgentMemory, since: _From = None, until: _Until = None) -> Record:
+@operation(TokenScope.READ, "GET /v1/advice", form=lambda figures, _: advice_record(figures))
+def advice(memory: AgentMemory, since: _From = None, until: _Until = None) -> AdviceFigures:
     """Count what was shown, followed and cleared, and the steps saved: net, and at most."""
-    return advice_record(memory.stats.get_advice(since, until))
+    return memory.stats.get_advice(since, until)
 
 
 @operation(
@@ -95,20 +101,37 @@ def report(
     return {"context": masked_name(context), "helped": helped, "item": item, "recorded": recorded}
 
 
-@operation(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/quarantine")
-def quarantine(memory: AgentMemory, identity: _Advice) -> Record:
+_UNKNOWN = "no advice {identity} in this memory"
+
+
+@operation(
+    TokenScope.ADMIN,
+    "POST /v1/quarantine",
+    form=lambda _, given: {
+        "advice": given["identity"],
+        "status": "quarantined",
+        "quarantined": True,
+    },
+    missing=_UNKNOWN,
+)
+def quarantine(memory: AgentMemory, identity: _Advice) -> bool:
     """Never show a methodology, or advice (`adv_…`), again."""
-    if not memory.quarantine(identity):
-        raise NotFoundError(f"no advice {identity} in this memory")
-    return {"advice": identity, "status": "quarantined", "quarantined": True}
+    return memory.quarantine(identity)
 
 
-@operation(TokenScope.ADMIN, "POST /v1/methodologies/{identity}/release")
-def release(memory: AgentMemory, identity: _Advice) -> Record:
+@operation(
+    TokenScope.ADMIN,
+    "POST /v1/release",
+    form=lambda _, given: {
+        "advice": given["identity"],
+        "status": "released",
+        "quarantined": False,
+    },
+    missing=_UNKNOWN,
+)
+def release(memory: AgentMemory, identity: _Advice) -> bool:
     """Show a methodology, or advice (`adv_…`), again, despite reports against it."""
-    if not memory.release(identity):
-        raise NotFoundError(f"no advice {identity} in this memory")
-    return {"advice": identity, "status": "released", "quarantined": False}
+    return memory.release(identity)
 
 
 @operation(TokenScope.READ, "GET /v1/methodologies")
@@ -131,18 +154,22 @@ def methodology(memory: AgentMemory, identity: Identity) -> Record:
     return record_of(found[0])
 
 
-@operation(TokenScope.ADMIN, "DELETE /v1/methodologies/{identity}", takes_long=True)
-def retire(memory: AgentMemory, identity: Identity) -> Record:
-    """Stop showing and deriving a methodology; it stays with the status retired."""
-    if not memory.retire([identity]):
-        raise NotFoundError(f"no methodology {identity}, or it is retired")
-    return {"retired": 1}
+@operation(
+    TokenScope.ADMIN,
+    "POST /v1/retire",
+    key="retired",
+    missing="no such methodology, or it is retired",
+    takes_long=True,
+)
+def retire(memory: AgentMemory, methodology_ids: Identities) -> int:
+    """Stop showing and deriving methodologies; they stay with the status retired."""
+    return memory.retire(methodology_ids)
 
 
 @operation(TokenScope.READ, "GET /v1/sources", lines="sources")
-def sources(memory: AgentMemory) -> Record:
+def sources(memory: AgentMemory) -> Sequence[KnownSource]:
     """List who supplied runs and reports: "name" ("" for the owner), "trusted", and counts."""
-    return {"sources": [*map(record_of, memory.sources())]}
+    return memory.sources()
 
 
 @operation(TokenScope.ADMIN, lines="sources")

@@ -1,10 +1,12 @@
 """Types of arguments, and the model that pydantic makes of the arguments of a function."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from inspect import signature
 from typing import Annotated, Any, TypeVar
 
+import msgspec
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -12,13 +14,19 @@ from pydantic import (
     FailFast,
     Field,
     JsonValue,
+    PlainValidator,
+    WithJsonSchema,
     create_model,
     model_validator,
 )
 
-from contextgraph.model import Action, Condition, Environment, Phase, State, Strategy
+from contextgraph.errors import ReadError
+from contextgraph.model import Action, Condition, Environment, Json, Phase, State, Strategy
+from contextgraph.model.codec import decoded, encoded
+from contextgraph.text import clip
 
 LONGEST, MOST = 200_000, 100_000
+METHOD = "self"  # the first parameter of a method of the library
 
 
 class Arguments(BaseModel):
@@ -47,19 +55,66 @@ A = TypeVar("A", bound=Arguments)
 
 
 def arguments_of(
-    function: Callable[..., Any], names: Container[str], base: type[A], **other: tuple[Any, Any]
+    function: Callable[..., Any],
+    names: Container[str],
+    base: type[A],
+    **other: tuple[Any, Any],
 ) -> type[A]:
     """Return the model of the parameters of *function* after the first with these *names*.
 
     It is a class below *base*. *other* are types and defaults in place of those of the function.
     """
-    _, *parameters = signature(function).parameters.values()
+    subject, *parameters = signature(function).parameters.values()
+    is_method = subject.name == METHOD
     fields: dict[str, Any] = {
-        one.name: (one.annotation, ... if one.default is one.empty else one.default)
+        one.name: (
+            of_library(one.annotation) if is_method else one.annotation,
+            ... if one.default is one.empty else encoded(one.default) if is_method else one.default,
+        )
         for one in parameters
         if one.name in names
     }
     return create_model(function.__name__, __base__=base, **fields | other)
+
+
+def of_library(kind: Any) -> Any:
+    """Return the type of an argument that is read as the library writes a value of *kind*."""
+    kind = _BOUNDED.get(kind, kind)
+    schema = msgspec.json.schema(kind, schema_hook=lambda _: _SOME)
+    described = WithJsonSchema(_inlined(schema, schema.pop("$defs", {})))
+    return Annotated[Any, PlainValidator(partial(_read, kind)), described]
+
+
+_Count = Annotated[int, msgspec.Meta(le=MOST)]
+_BOUNDED: Mapping[Any, Any] = {int: _Count, int | None: _Count | None}
+_SOME = {"type": "array", "items": {"type": "string"}}  # of ids, in any iterable
+
+
+def _read(kind: Any, given: Any) -> Any:
+    try:
+        return decoded(kind, clipped(given))
+    except ReadError as error:
+        raise ValueError(str(error)) from error
+
+
+def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Return *schema* with the *parts* that it refers to in their places."""
+    if isinstance(schema, list):
+        return [_inlined(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if name := schema.get("$ref"):
+        return _inlined(parts[name.rpartition("/")[2]], parts)
+    return {name: _inlined(one, parts) for name, one in schema.items()}
+
+
+def clipped(record: Json) -> Json:
+    """Return *record* with its texts cut after 200,000 characters, as each client cuts them."""
+    if isinstance(record, str):
+        return clip(record, LONGEST)
+    if isinstance(record, dict):
+        return {name: clipped(value) for name, value in record.items()}
+    return [*map(clipped, record)] if isinstance(record, list | tuple) else record
 
 
 def _in_utc(time: datetime) -> datetime:
@@ -124,6 +179,13 @@ class MachineArguments(Arguments):
         FailFast(),
     ] = ()
 
+    def environment(self) -> Environment:
+        """Return the machine."""
+        return Environment(**self.given())
+
+
+Machine = Annotated[MachineArguments | None, Field(description="The machine of the agent.")]
+
 
 class StateArguments(Arguments):
     """The situation of an agent at one moment; every field is optional."""
@@ -149,9 +211,7 @@ class StateArguments(Arguments):
         FailFast(),
     ] = ()
     agent: Annotated[Name, Field(description="The name of the agent.")] = ""
-    environment: Annotated[
-        MachineArguments | None, Field(description="The machine of the agent.")
-    ] = None
+    environment: Machine = None
     steps: Annotated[int, Field(ge=0, description="How many steps you have taken.")] = 0
     looped_steps: Annotated[
         int, Field(ge=0, description="How many of them repeated an attempt in vain.")
@@ -166,7 +226,7 @@ class StateArguments(Arguments):
         """Return the state."""
         given = self.given()
         if self.environment:
-            given["environment"] = Environment(**self.environment.given())
+            given["environment"] = self.environment.environment()
         return State(**given)
 
 

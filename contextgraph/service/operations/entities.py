@@ -1,18 +1,20 @@
 """Named entities with tags and relations."""
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from contextgraph.knowledge.pages import Entity
+from contextgraph.knowledge.pages import Entity, RelatedEntity
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.service.operations import Record, TokenScope, operation
-from contextgraph.service.operations.arguments import Name, Repository, Share, Tags, Text
+from contextgraph.service.operations.arguments import Name, Names, Repository, Share, Tags, Text
 from contextgraph.service.records import record_of
 from contextgraph.text import masked_name
 
 _Entity = Annotated[Name, Field(description="The name of the entity.")]
 _Other = Annotated[Name, Field(description="The other entity.")]
+_Repository = Annotated[Name, Field(description="The repository of the entities, if of one.")]
 _Relation = Annotated[Name, Field(description="Such as depends_on.")]
 
 
@@ -31,44 +33,53 @@ def entities_add(
     return record_of(memory.entities.get_entity(name))
 
 
-@operation(TokenScope.ADMIN)
-def entities_fill(memory: AgentMemory, repo: Repository) -> Record:
+@operation(TokenScope.ADMIN, "POST /v1/entities/fill", key="stored", takes_long=True)
+def entities_fill(memory: AgentMemory, repo: Repository) -> int:
     """Store files, symbols, tests and commands of the runs of a repository, with relations."""
-    return {"stored": memory.entities.fill(repo)}
+    return memory.entities.fill(repo)
 
 
-@operation(TokenScope.WRITE)
+def _relation_record(_: None, given: Mapping[str, Any]) -> Record:
+    names = {"source": "source", "type": "relation", "target": "target"}
+    return {
+        **{key: masked_name(given[name]) for key, name in names.items()},
+        "weight": given.get("weight", 1.0),
+    }
+
+
+@operation(TokenScope.WRITE, "POST /v1/entities/add_relation", form=_relation_record)
 def entities_link(
     memory: AgentMemory,
     source: _Entity,
     relation: _Relation,
     target: _Other,
     weight: Share = 1.0,
+    repo: _Repository = "",
     *,
     only_of: str | None = None,
-) -> Record:
+) -> None:
     """Relate two entities."""
-    memory.entities.add_relation(source, target, relation, weight, only_of=only_of)
-    names = {"source": source, "type": relation, "target": target}
-    return {**{key: masked_name(name) for key, name in names.items()}, "weight": weight}
+    memory.entities.add_relation(source, target, relation, weight, repo, only_of)
 
 
-@operation(TokenScope.ADMIN, exit_code=lambda record: 0 if record["removed"] else 1)
+def _not_removed(record: Record) -> int:
+    return 0 if record["removed"] else 1
+
+
+@operation(
+    TokenScope.ADMIN,
+    "POST /v1/entities/remove_relation",
+    key="removed",
+    exit_code=_not_removed,
+)
 def entities_unlink(
     memory: AgentMemory, source: _Entity, relation: _Relation, target: _Other
-) -> Record:
+) -> bool:
     """Remove the relation of two entities."""
-    return {"removed": memory.entities.remove_relation(source, target, relation)}
+    return memory.entities.remove_relation(source, target, relation)
 
 
-@operation(TokenScope.READ, lines="entities")
-def entities_related(
-    memory: AgentMemory,
-    name: _Entity,
-    depth: Annotated[int, Field(ge=1, le=10, description="At most so many relations away.")] = 1,
-) -> Record:
-    """List entities that are related to one in either direction, the nearest first."""
-    related = memory.entities.get_related(name, depth)
+def _related_record(related: Sequence[RelatedEntity], _: object) -> Record:
     return {
         "entities": [
             record_of(
@@ -79,24 +90,38 @@ def entities_related(
     }
 
 
-@operation(TokenScope.READ, lines="entities")
+@operation(TokenScope.READ, "POST /v1/entities/get_related", form=_related_record, lines="entities")
+def entities_related(
+    memory: AgentMemory,
+    name: _Entity,
+    depth: Annotated[int, Field(ge=1, le=10, description="At most so many relations away.")] = 1,
+    types: Annotated[Names, Field(description="Only along these relations.")] = (),
+    repo: _Repository = "",
+) -> Sequence[RelatedEntity]:
+    """List entities that are related to one in either direction, the nearest first."""
+    return memory.entities.get_related(name, depth, *types, repo=repo)
+
+
+@operation(TokenScope.READ, "POST /v1/entities/find_by_keywords", lines="entities")
 def entities_find(
     memory: AgentMemory,
     question: Annotated[Text, Field(description="Words of names or tags.")],
-) -> Record:
+) -> Sequence[Entity]:
     """List the entities that words of a question name."""
-    return {"entities": [*map(record_of, memory.entities.find_by_keywords(question))]}
+    return memory.entities.find_by_keywords(question)
 
 
-@operation(TokenScope.READ)
+@operation(TokenScope.READ, "POST /v1/entities/find_tags")
 def entities_tags(
     memory: AgentMemory, prefix: Annotated[Name, Field(description="Only these.")] = ""
-) -> Record:
+) -> Mapping[str, int]:
     """Return tags that begin with a prefix, with the number of their entities."""
-    return {**memory.entities.find_tags(prefix)}
+    return memory.entities.find_tags(prefix)
 
 
-@operation(TokenScope.ADMIN, exit_code=lambda record: 0 if record["removed"] else 1)
-def entities_remove(memory: AgentMemory, name: _Entity) -> Record:
+@operation(
+    TokenScope.ADMIN, "POST /v1/entities/remove_entity", key="removed", exit_code=_not_removed
+)
+def entities_remove(memory: AgentMemory, name: _Entity, repo: _Repository = "") -> bool:
     """Delete an entity with its relations."""
-    return {"removed": memory.entities.remove_entity(name)}
+    return memory.entities.remove_entity(name, repo)

@@ -1,10 +1,11 @@
 """Notes of people and agents, and what people decided in sessions."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextgraph.errors import InvalidNoteError, NotFoundError
+from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.recall import (
     render_notes,
     shareable,
@@ -12,16 +13,25 @@ from contextgraph.knowledge.recall import (
     without_secret,
 )
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import Json, LessonStatus, Note, Recollection, Security, Strategy
+from contextgraph.model import (
+    Json,
+    LessonStatus,
+    MaintenanceReport,
+    Note,
+    Recollection,
+    Security,
+    Snapshot,
+    Strategy,
+)
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     AboutRepository,
-    Identity,
     Kinds,
     Name,
     Names,
     OnlyRepository,
     PageSize,
+    Question,
     Share,
     Tags,
     Text,
@@ -40,32 +50,28 @@ def without_secrets(value: Any) -> Any:
     return [*map(without_secrets, value)] if isinstance(value, tuple | list) else value
 
 
-@operation(TokenScope.READ, "GET /v1/notes", lines="notes")
-def recall(  # noqa: PLR0913  (one parameter per condition)
+@operation(
+    TokenScope.READ,
+    "POST /v1/notes/recall",
+    form=lambda found, _: {"notes": [*map(record_of, found)], "text": render_notes(found)},
+    lines="notes",
+)
+def recall(
     memory: AgentMemory,
-    question: Annotated[Text | None, Field(description="What you want to know.")] = None,
+    question: Question,
     repo: AboutRepository = None,
     tags: Annotated[Tags, Field(description="Only notes with this tag.")] = (),
-    limit: PageSize = 50,
+    limit: PageSize = 5,
     min_probability: Annotated[
         Share, Field(description="Only what answers at least as probably.")
     ] = 0.0,
     strategy: Kinds = Strategy.HYBRID,
-    archived: bool = False,
-    *,
-    is_owner: bool = True,
-) -> Record:
+) -> Sequence[Recollection]:
     """Return what was said in sessions, and notes of all kinds, that answer a question.
 
-    Without a *question* the newest notes. Of *repo* where one is given; a question also finds those
-    about anything. *tags*, *min_probability* and *strategy* are of questions, *archived* is of a
-    list. "text" is for prompts.
+    Of *repo* where one is given, and about anything. "text" is for prompts.
     """
-    if question is None:
-        newest = memory.notes.of(repo, archived=archived)[:limit]
-        shown = newest if is_owner else without_secrets(newest)
-        return {"notes": [*map(record_of, shown)]}
-    found = memory.notes.recall(
+    return memory.notes.recall(
         question,
         repo=repo,
         limit=limit,
@@ -73,8 +79,6 @@ def recall(  # noqa: PLR0913  (one parameter per condition)
         min_probability=min_probability,
         strategy=strategy,
     )
-    recalled = found if is_owner else without_secrets(found)
-    return {"notes": [*map(record_of, recalled)], "text": render_notes(recalled)}
 
 
 class SavedQuestion(BaseModel):
@@ -112,19 +116,20 @@ def recall_saved(
     return {"questions": found, "answered": answered}
 
 
-@operation(TokenScope.READ, lines="notes")
+@operation(TokenScope.READ, "GET /v1/notes", lines="notes")
 def notes(
     memory: AgentMemory,
     repo: OnlyRepository | None = None,
     archived: Annotated[bool, Field(description="Only archived or superseded notes.")] = False,
     conflicts: Annotated[bool, Field(description="Only those that another contradicts.")] = False,
-) -> Record:
+    limit: PageSize | None = None,
+) -> Sequence[Note]:
     """List all notes, the newest first."""
     found = memory.notes.of(repo, archived=archived)
     if conflicts:
         live = {note.id for note in found}
         found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
-    return {"notes": [*map(record_of, found)]}
+    return found[:limit]
 
 
 @operation(TokenScope.ADMIN, exit_code=lambda record: 0 if any(record.values()) else 1)
@@ -146,7 +151,7 @@ def notes_change(
     }
 
 
-@operation(TokenScope.ADMIN)
+@operation(TokenScope.ADMIN, "POST /v1/notes/prune", key="archived")
 def notes_prune(
     memory: AgentMemory,
     repo: OnlyRepository | None = None,
@@ -155,10 +160,9 @@ def notes_prune(
     max_recalls: Annotated[
         int | None, Field(ge=0, description="Recalled at most so often.")
     ] = None,
-) -> Record:
+) -> int:
     """Archive the notes that meet all given conditions; pinned ones stay."""
-    pruned = memory.notes.prune(repo=repo, before=before, tags=tags, max_recalls=max_recalls)
-    return {"archived": pruned}
+    return memory.notes.prune(repo=repo, before=before, tags=tags, max_recalls=max_recalls)
 
 
 @operation(TokenScope.ADMIN)
@@ -174,7 +178,7 @@ def notes_reset(
     return {"forgotten": memory.notes.reset(repo=repo, source=source)}
 
 
-@operation(TokenScope.READ, "GET /v1/snapshot")
+@operation(TokenScope.READ, "POST /v1/snapshot")
 def snapshot(
     memory: AgentMemory,
     trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
@@ -183,10 +187,10 @@ def snapshot(
     max_tokens: Tokens = 500,
     *,
     is_owner: bool = True,
-) -> Record:
+) -> Snapshot:
     """Return the notes that matter now: pinned, about the trigger, of the last day."""
     known = memory.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
-    return record_of(known if is_owner else shareable_snapshot(known, max_tokens))
+    return known if is_owner else shareable_snapshot(known, max_tokens)
 
 
 @operation(TokenScope.READ, "GET /v1/lessons", lines="lessons")
@@ -266,15 +270,7 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     return record_of(receipt, confidence=round(receipt.confidence, 4))
 
 
-@operation(TokenScope.ADMIN, "DELETE /v1/notes/{identity}")
-def forget_note(memory: AgentMemory, identity: Identity) -> Record:
-    """Delete a note."""
-    if not memory.notes.forget([identity]):
-        raise NotFoundError(f"no note {identity}; GET /v1/notes lists those there are")
-    return {"forgotten": 1}
-
-
-@operation(TokenScope.ADMIN)
-def maintain(memory: AgentMemory) -> Record:
+@operation(TokenScope.ADMIN, "POST /v1/maintain", takes_long=True)
+def maintain(memory: AgentMemory) -> MaintenanceReport:
     """Archive and merge notes, decide conflicts, embed what waits; for cron."""
-    return record_of(memory.maintain())
+    return memory.maintain()

@@ -1,11 +1,12 @@
 """Pages that refer to each other."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from contextgraph.errors import NotFoundError
-from contextgraph.knowledge.pages import Page
+from contextgraph.knowledge.pages import Page, PageFound
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
@@ -47,31 +48,42 @@ def pages_put(  # noqa: PLR0913, PLR0917  (one parameter per property of a page)
     return record_of(memory.pages.get_page(page_id))
 
 
-@operation(TokenScope.READ)
-def pages_get(memory: AgentMemory, page_id: _Page) -> Record:
+@operation(TokenScope.READ, "POST /v1/pages/get_page")
+def pages_get(memory: AgentMemory, page_id: _Page) -> Page:
     """Return a page."""
-    return record_of(memory.pages.get_page(page_id))
+    return memory.pages.get_page(page_id)
 
 
-@operation(TokenScope.READ, lines="pages")
-def pages_list(memory: AgentMemory, repo: OnlyRepository | None = None) -> Record:
+@operation(TokenScope.READ, "POST /v1/pages/get_index", lines="pages")
+def pages_list(memory: AgentMemory, repo: OnlyRepository | None = None) -> Sequence[Page]:
     """List pages by id, without their content."""
-    return {"pages": [*map(record_of, memory.pages.get_index(repo))]}
+    return memory.pages.get_index(repo)
 
 
-@operation(TokenScope.READ, lines="pages")
+@operation(
+    TokenScope.READ,
+    "POST /v1/pages/search",
+    form=lambda found, _: {
+        "pages": [record_of(one.page, score=round(one.score, 4)) for one in found]
+    },
+    lines="pages",
+)
 def pages_search(
     memory: AgentMemory,
     question: Question,
     repo: Annotated[Name | None, Field(description="Pages of this repository first.")] = None,
     limit: PageSize = 5,
-) -> Record:
+) -> Sequence[PageFound]:
     """Return the pages that share most words with a question."""
-    results = memory.pages.search(question, repo=repo, limit=limit)
-    return {"pages": [record_of(one.page, score=round(one.score, 4)) for one in results]}
+    return memory.pages.search(question, repo=repo, limit=limit)
 
 
-@operation(TokenScope.ADMIN, exit_code=lambda record: 0 if record["removed"] else 1)
-def pages_remove(memory: AgentMemory, page_id: _Page) -> Record:
+@operation(
+    TokenScope.ADMIN,
+    "POST /v1/pages/remove_page",
+    key="removed",
+    exit_code=lambda record: 0 if record["removed"] else 1,
+)
+def pages_remove(memory: AgentMemory, page_id: _Page) -> bool:
     """Delete a page."""
-    return {"removed": memory.pages.remove_page(page_id)}
+    return memory.pages.remove_page(page_id)

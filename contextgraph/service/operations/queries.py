@@ -1,7 +1,9 @@
 """Advice for a state, loops, and search in past sessions."""
 
+from collections.abc import Sequence
+
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import Json, MemoryContext, State, Strategy, new_context_id
+from contextgraph.model import Found, Json, MemoryContext, State, Strategy, new_context_id
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     AsOf,
@@ -19,7 +21,7 @@ from contextgraph.service.operations.arguments import (
     Text,
     Tokens,
 )
-from contextgraph.service.records import context_record, record_of
+from contextgraph.service.records import context_record
 
 _CONTEXT: Json = {
     "key": None,
@@ -122,7 +124,7 @@ def query_memory(
     return {"playbook": memory.render(memory.query(state))}
 
 
-@operation(TokenScope.READ, "GET /v1/search", lines="found")
+@operation(TokenScope.READ, "POST /v1/search", lines="found")
 def search(
     memory: AgentMemory,
     question: Question,
@@ -131,10 +133,9 @@ def search(
     strategy: Kinds = Strategy.HYBRID,
     agent: OnlyAgent = "",
     file: OnlyFile = "",
-) -> Record:
+) -> Sequence[Found]:
     """Search all that was said in past sessions, notes, pages and remedies.
 
     As `contextgraph search --json`.
     """
-    found = memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file)
-    return {"found": [*map(record_of, found)]}
+    return memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file)

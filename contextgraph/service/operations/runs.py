@@ -7,15 +7,21 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from contextgraph.errors import AmbiguousRunError, NotFoundError
+from contextgraph.learning.statistics import Friction
 from contextgraph.memory.agent_memory import AgentMemory
+from contextgraph.model import CommandHistory, RepositoryPlaybook
 from contextgraph.model.values import replace
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     After,
     AsOf,
+    Identities,
     Identity,
     Ignored,
+    Machine,
     Name,
+    Names,
+    OnlyAgent,
     OnlyRepository,
     PageSize,
     Repository,
@@ -31,7 +37,19 @@ def _without_runs(record: Record) -> int:
     return 0 if runs else 1
 
 
-@operation(TokenScope.READ, "GET /v1/playbook", own="workdir", exit_code=_without_runs)
+def _playbook_record(known: RepositoryPlaybook, _: object) -> Record:
+    from contextgraph.advising.wording import render_playbook
+
+    return record_of(known, text=render_playbook(known))
+
+
+@operation(
+    TokenScope.READ,
+    "POST /v1/playbook",
+    own="workdir",
+    form=_playbook_record,
+    exit_code=_without_runs,
+)
 def playbook(
     memory: AgentMemory,
     repo: Repository,
@@ -41,20 +59,25 @@ def playbook(
     *,
     exclude_instances: Ignored = (),
     as_of: AsOf = None,
+    agent: OnlyAgent = "",
+    environment: Machine = None,
     workdir: Annotated[
         Path | None, Field(description="A checkout; what it does not have is left out.")
     ] = None,
-) -> Record:
+) -> RepositoryPlaybook:
     """Return what the runs of a repository agree on: likely files, test command, set-up."""
-    from contextgraph.advising.wording import render_playbook
-
-    known = memory.playbook(
-        repo, task, exclude_instances=exclude_instances, as_of=as_of, workdir=workdir
+    return memory.playbook(
+        repo,
+        task,
+        exclude_instances=exclude_instances,
+        as_of=as_of,
+        workdir=workdir,
+        agent=agent,
+        environment=environment.environment() if environment else None,
     )
-    return record_of(known, text=render_playbook(known))
 
 
-@operation(TokenScope.READ, "GET /v1/how", exit_code=_without_runs)
+@operation(TokenScope.READ, "POST /v1/how", exit_code=_without_runs)
 def how(
     memory: AgentMemory,
     repo: Repository,
@@ -62,10 +85,18 @@ def how(
     *,
     exclude_instances: Ignored = (),
     as_of: AsOf = None,
-) -> Record:
+    agent: OnlyAgent = "",
+    environment: Machine = None,
+) -> CommandHistory:
     """Return how a command is really run here, with a warning of one that never worked."""
-    history = memory.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
-    return record_of(history)
+    return memory.how(
+        repo,
+        command,
+        exclude_instances=exclude_instances,
+        as_of=as_of,
+        agent=agent,
+        environment=environment.environment() if environment else None,
+    )
 
 
 @operation(TokenScope.READ, "GET /v1/stats")
@@ -91,11 +122,16 @@ def stats(
     return record_of(known, common_mistakes=mistakes, plots=(), people=None)
 
 
-@operation(TokenScope.READ, "GET /v1/friction")
-def friction(memory: AgentMemory, repo: OnlyRepository = "", limit: PageSize = 10) -> Record:
+@operation(
+    TokenScope.READ,
+    "GET /v1/friction",
+    form=lambda found, given: friction_record(masked_name(given.get("repo", "")), found),
+)
+def friction(
+    memory: AgentMemory, repo: OnlyRepository = "", limit: PageSize = 10
+) -> Sequence[Friction]:
     """Return the errors that two tasks or more met, by the steps that they cost, with remedies."""
-    repo = masked_name(repo)
-    return friction_record(repo, memory.stats.get_friction(repo, limit))
+    return memory.stats.get_friction(masked_name(repo), limit)
 
 
 @operation(TokenScope.READ, "GET /v1/trajectories")
@@ -182,9 +218,22 @@ def repositories_split(memory: AgentMemory, former: Former) -> Record:
     return {"former": former, "runs": memory.split_repository(former)}
 
 
-@operation(TokenScope.ADMIN, "DELETE /v1/trajectories/{identity}", takes_long=True)
-def forget_trajectory(memory: AgentMemory, identity: Identity) -> Record:
-    """Remove a run and everything that only it supports."""
-    if not memory.forget([identity]):
-        raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
-    return {"forgotten": 1}
+@operation(
+    TokenScope.ADMIN,
+    "POST /v1/forget",
+    key="forgotten",
+    missing="nothing of that is known; /v1/trajectories lists the runs there are",
+    takes_long=True,
+)
+def forget(
+    memory: AgentMemory,
+    trajectory_ids: Identities = (),
+    notes: Identities = (),
+    sessions: Annotated[Names, Field(description="All of these sessions.")] = (),
+    sources: Annotated[Names, Field(description="All that these sources supplied.")] = (),
+    repos: Annotated[Names, Field(description="All about these repositories.")] = (),
+) -> int:
+    """Remove runs and notes, and everything that only they support."""
+    return memory.forget(
+        trajectory_ids, notes=notes, sessions=sessions, sources=sources, repos=repos
+    )
