@@ -49,6 +49,8 @@ _GIVEN, _GIVEN_HEAD = 12, "--- given lessons"
 _GIVEN_ID = regex(r"^([a-z]+_\w+): ", re.MULTILINE)
 # How much of two lessons is about the same where one takes the place of the other.
 _SAME_SUBJECT = 0.2
+# From here on a lesson has the words of its quotes.
+_SAME_WORDS = 0.5
 _DECODER = JSONDecoder()
 # The time of the first turn, where only the order of turns counts.
 _TURN_BEGINS = datetime.min.replace(tzinfo=UTC)
@@ -373,6 +375,8 @@ class _Check:
         cited = " ".join(map(self._around, evidence))
         if _NEGATION.search(text) and not _NEGATION.search(cited):
             raise _RefusedError("it has a negation, the turns that it cites have none")
+        if _is_inverted(text, " ".join(one.quote for one in evidence)):
+            raise _RefusedError("it recommends what its quotes exclude, and the reverse")
         for word, pattern in _ABSOLUTE.items():
             if pattern.search(text) and not pattern.search(self._said):
                 raise _RefusedError(f"it says {word!r}, the conversation does not")
@@ -414,6 +418,30 @@ class _Check:
         own = stems(text)
         given = (self._given[id_] for id_ in ids if id_ in self._given)
         return tuple(one.id for one in given if dice(own, stems(one.text)) >= _SAME_SUBJECT)
+
+
+def _is_inverted(text: str, quoted: str) -> bool:
+    """Return whether *text*, in the words of *quoted*, excludes what that recommends.
+
+    Other wordings are for a person to compare: the words quoted stand beside the lesson.
+    """
+    if dice(stems(text), stems(quoted)) < _SAME_WORDS:
+        return False
+    excluded, recommended = _sides(text)
+    excluded_there, recommended_there = _sides(quoted)
+    return bool(
+        excluded & recommended_there
+        and recommended & excluded_there
+        and not excluded & excluded_there
+    )
+
+
+def _sides(text: str) -> tuple[set[str], set[str]]:
+    """Return the stems of *text* that follow a negation at once, and the others."""
+    first, *others = _NEGATION.split(text)
+    behind = [stems(part) for part in others]
+    excluded = {word for part in behind for word in part[:1]}
+    return excluded, {*stems(first), *(word for part in behind for word in part[1:])} - excluded
 
 
 def repair(request: Request, answer: str, refused: Sequence[Refused]) -> str:

@@ -153,6 +153,7 @@ def test_an_invention_is_refused_after_one_request_for_repair(
     [
         ("Describe it in kettle.toml.", "Kettles are always described in kettle.toml.", "'always'"),
         ("Describe it in kettle.toml.", "Kettles are not described in code.", "a negation"),
+        (SAID, "Always describe a kettle in code, never in kettle.toml.", "the reverse"),
     ],
 )
 def test_a_remark_does_not_become_absolute(tmp_path: Path, said: str, lesson: str, reason: str):
