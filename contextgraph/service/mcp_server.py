@@ -568,7 +568,11 @@ def _how(answer: Any) -> Result:
 
 def _notes(answer: Any) -> Result:
     text = "\n".join(filter(None, (answer["text"], answer.get("keyed"))))
-    return {"text": text, "context_id": None, "ids": [note["id"] for note in answer["notes"]]}
+    return {
+        "text": text,
+        "context_id": None,
+        "ids": [neutral(note["id"]) for note in answer["notes"]],
+    }
 
 
 def _safe(answer: Any) -> Result:
