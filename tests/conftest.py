@@ -103,6 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): run by one of several test processes")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one process run all tests that need Neo4j: each further server takes a minute."""
     for item in items:
@@ -130,8 +131,10 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print a line for each reason why tests were skipped, and the processor time of all."""
-    own, servers = map(sum, zip(*_COMPUTED, strict=True)) if _COMPUTED else (0.0, 0.0)
-    terminalreporter.line(f"processor time: tests {own:.0f} s, their Neo4j server {servers:.0f} s")
+    own = sum(seconds for seconds, _ in _COMPUTED)
+    servers = [seconds for _, seconds in _COMPUTED if seconds]
+    named = f"their {len(servers)} Neo4j servers {sum(servers):.0f} s"
+    terminalreporter.line(f"processor time: tests {own:.0f} s, {named}")
     skipped = terminalreporter.stats.get("skipped", [])
     for reason, tests in Counter(report.longrepr[2] for report in skipped).items():
         line = f"NOT RUN: {tests} tests: {reason.removeprefix('Skipped: ')}"
