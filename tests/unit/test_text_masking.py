@@ -307,15 +307,15 @@ def test_masked_json_is_still_json():
     ],
 )
 def test_a_hostile_line_does_not_take_minutes(unit):
-    with deadline():
-        mask_secrets(BEGIN + unit * (100_000 // len(unit)))
+    with deadline(5):
+        mask_secrets(BEGIN + unit * (20_000 // len(unit)))
 
 
 @pytest.mark.parametrize("prefix", sorted(tokens()))
 def test_many_prefixes_in_one_word_do_not_take_minutes(prefix):
-    with deadline():
-        mask_secrets(prefix * (100_000 // len(prefix)))
-        mask_secrets((prefix.upper() + "a1b2c3d4") * (100_000 // (len(prefix) + 8)))
+    with deadline(5):
+        mask_secrets(prefix * (20_000 // len(prefix)))
+        mask_secrets((prefix.upper() + "a1b2c3d4") * (20_000 // (len(prefix) + 8)))
 
 
 @pytest.mark.parametrize(
