@@ -82,22 +82,20 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
     assert "no session of the repository acme/x; nearest: acme/shop" in unknown.out
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_commands_that_need_the_store_say_so(service: str) -> None:
+    commands = (
         ("backup", "copy.db"),
         ("call", "consolidate", "dry_run=true"),
         ("doctor",),
         ("export", "AGENTS.md", "--agents-md", "acme/shop"),
         ("call", "rebuild"),
         ("call", "reembed"),
-    ],
-)
-def test_a_command_that_needs_the_store_says_so(service: str, command: tuple[str, ...]) -> None:
-    result = contextgraph(*command, "--store", service)
+    )
+    for command in commands:
+        result = contextgraph(*command, "--store", service)
 
-    assert result.code == 1
-    assert "needs the store itself" in result.err
+        assert result.code == 1, command
+        assert "needs the store itself" in result.err, command
 
 
 @pytest.mark.parametrize(
