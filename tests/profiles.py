@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, settings
 # No deadlines and no check of speed: the time of an example means little on a shared machine.
 EVER: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", **EVER, max_examples=25)
-settings.register_profile("local", **EVER)
-settings.register_profile("ci", **EVER, derandomize=True, print_blob=True)
+settings.register_profile("local", **EVER, max_examples=50)
+settings.register_profile("ci", **EVER, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile("nightly", **EVER, max_examples=2000, print_blob=True)
 # 10,000 damaged inputs for each format; of use for tests/property/test_readers_damage.py only.
 settings.register_profile("mutation", **EVER, max_examples=10_000, print_blob=True)

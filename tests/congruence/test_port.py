@@ -81,7 +81,7 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 BACK_ENDS = [
     pytest.param(in_a_file, examples(2), id="SQLite"),
     # Each form of a question is planned by the server.
-    pytest.param(on_a_server, examples(0.15), id="Neo4j"),
+    pytest.param(on_a_server, examples(0.2), id="Neo4j"),
 ]
 
 

@@ -10,7 +10,7 @@ from tests.profiles import examples
 
 # Every step is a hundred round trips: few sequences, and none is shortened.
 FEW = settings(
-    max_examples=examples(0.02),
+    max_examples=examples(0.04),
     stateful_step_count=8,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

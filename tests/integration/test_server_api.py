@@ -11,7 +11,7 @@ from tests.profiles import examples
 from tests.served import serving
 
 # Three requests of each operation; the nightly profile sends sixty.
-bounded = settings(max_examples=examples(0.03), suppress_health_check=[*HealthCheck])
+bounded = settings(max_examples=examples(0.06), suppress_health_check=[*HealthCheck])
 
 
 def test_no_request_fails(tmp_path: Path) -> None:
