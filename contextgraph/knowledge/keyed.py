@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -675,12 +676,18 @@ def brief(
     """Return the best of *records*, envelopes as JSON objects, within *token_limit*.
 
     Recency, importance and matching tags count equally. With *newest_first* the latest entry comes
-    first; ties go by importance, then tags.
+    first; ties go by importance, then tags. Of several writers each has as many as the others.
     """
     wanted = frozenset(tag.casefold() for tag in tags)
     current = [record for record in records if _is_shown(record, now)]
     rank = partial(_rank, wanted=wanted, now=now, newest_first=newest_first)
-    ranked = sorted(current, key=rank, reverse=True)
+    turns = Counter[str]()
+    by_turn = list[tuple[int, Mapping[str, Json]]]()
+    for record in sorted(current, key=rank, reverse=True):
+        writer = _of_agent(record)
+        by_turn.append((turns[writer], record))
+        turns[writer] += 1
+    ranked = [record for _, record in sorted(by_turn, key=lambda one: one[0])]
     lines, left = [], token_limit - count_tokens(HEADER)
     for record in ranked:
         line = f"\n{_brief_line(record)}"
@@ -729,10 +736,15 @@ def _tag_overlap(value: Json, wanted: frozenset[str]) -> float:
 def _brief_line(record: Mapping[str, Json]) -> str:
     content = record["content"]
     kind = content.get("type") if isinstance(content, dict) else None
-    writer = _writer(record["source"])
-    of_agent = f"[{writer}]" if isinstance(writer, str) and writer.startswith(_AGENT) else ""
+    of_agent = f"[{writer}]" if (writer := _of_agent(record)) else ""
     parts = (str(record["key"]), kind if isinstance(kind, str) else "", _summary(content), of_agent)
     return "- " + " ".join(" ".join(neutral(part).split()) for part in parts if part)
+
+
+def _of_agent(record: Mapping[str, Json]) -> str:
+    """Return the agent that wrote *record*; empty for the owner."""
+    writer = _writer(record["source"])
+    return writer if isinstance(writer, str) and writer.startswith(_AGENT) else ""
 
 
 def _summary(content: Json) -> str:

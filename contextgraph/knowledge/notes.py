@@ -402,10 +402,15 @@ class Notes:
         return self._store.delete([*ids])
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
-        """Count *again* as a confirmation of *known*, which keeps the greater of each value."""
+        """Count *again* as a confirmation of *known*.
+
+        It keeps the greater of each value, unless they are of different sources.
+        """
 
         def confirmed(note: Note) -> Note:
             note = confirmed_by(note, again.source)
+            if not may_amend(again, note):
+                return note
             return replace(
                 note,
                 importance=max(note.importance, again.importance),
@@ -596,7 +601,8 @@ class Notes:
         self, note: Note, compared: Sequence[tuple[Note, Verdict]]
     ) -> tuple[int, Sequence[str]]:
         """Store what was said of *note*; how many are merged, and the ids of those superseded."""
-        same = [it for it, one in compared if one.relation is Relation.SAME]
+        alike = (it for it, one in compared if one.relation is Relation.SAME)
+        same = [it for it in alike if it.contributor == note.contributor]
         if note.kind is NoteKind.LESSON:
             if same:
                 first = same[0].id
@@ -1014,15 +1020,15 @@ def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
 def _merged(
     store: NoteStore, notes: Sequence[Note], kept: Collection[str], check: Callable[[], None]
 ) -> list[str]:
-    """Merge notes into those that say all that they say; return the ids of those that went.
+    """Merge notes of one source into those that say all that they say; return ids of those gone.
 
     None of the ids *kept* goes.
     """
-    of_repo: defaultdict[str, list[Note]] = defaultdict(list)
+    alike: defaultdict[tuple[str, str], list[Note]] = defaultdict(list)
     for note in sorted(notes, key=lambda note: (note.created_at, note.id), reverse=True):
-        of_repo[note.repo].append(note)
+        alike[note.repo, note.contributor].append(note)
     merged: list[str] = []
-    for some in of_repo.values():
+    for some in alike.values():
         for group in _groups(some[:_RELATED_NOTES], kept):
             check()
             merged += _merge(store, group)

@@ -486,9 +486,13 @@ class Service:
         return await run_sync(function, limiter=self._chores)
 
     def begin(self, tenant: Tenant, run: LiveRun, source: str) -> str:
-        """Register *run*; return the id that continues it."""
-        if len(tenant.live) >= self.limits.live_runs:
-            raise TooBusyError(f"{self.limits.live_runs} live runs are open; finish some of them")
+        """Register *run*; return the id that continues it.
+
+        A source may have as many as it leaves free: none takes them all.
+        """
+        own = sum(run.source == source for run in [*tenant.live.values()])
+        if own >= self.limits.live_runs - len(tenant.live):
+            raise TooBusyError(f"{own} live runs of this source are open; finish some of them")
         identity = f"live_{uuid4().hex[:16]}"
         tenant.live[identity] = OpenRun(identity, run, source, tenant.journal)
         return identity

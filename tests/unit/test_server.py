@@ -245,6 +245,34 @@ def test_a_contributor_changes_nothing_of_another(service: Served) -> None:
     assert ann.post("/v1/keyed", json={**page, "json_content": None}).json()["status"] == "removed"
 
 
+def test_a_note_of_one_contributor_changes_none_of_another(service: Served) -> None:
+    ann, eve = service.client(source="ann"), service.client(source="eve")
+    said = "Deploys of the billing service go through the staging cluster first and take minutes"
+    longer = said.replace("staging cluster", "staging cluster example.org")
+    ann.post("/v1/notes", json={"content": said, "importance": 0.1})
+    eve.post("/v1/notes", json={"content": said, "importance": 1, "tags": ["urgent"]})
+    eve.post("/v1/notes", json={"content": longer})
+    assert service.client(TokenScope.ADMIN).post("/v1/maintain", json={}).status_code == 200
+    notes = {one["content"]: one for one in ann.get("/v1/notes").json()["notes"]}
+    assert notes.keys() == {said, longer}
+    assert (notes[said]["importance"], notes[said].get("tags", [])) == (0.1, [])
+    assert notes[said]["confirmed_by"] == ["agent:eve"]
+
+
+def test_a_contributor_takes_neither_the_brief_nor_all_live_runs(tmp_path: Path) -> None:
+    with served(tmp_path, Limits(live_runs=4)) as service:
+        ann, eve = service.client(source="ann"), service.client(source="eve")
+        for number in range(20):
+            filling = {"summary": f"{number} " + "filling " * 60, "importance": 10}
+            eve.post("/v1/keyed", json={"key": f"/user/a{number}", "json_content": filling})
+        own = {"key": "/user/review", "json_content": {"summary": "small commits"}}
+        ann.post("/v1/keyed", json=own)
+        assert "small commits" in ann.get("/v1/keyed/brief").json()["text"]
+        opened = [eve.post("/v1/runs/live", json=RUN).status_code for _ in range(4)]
+        assert opened == [201, 201, 503, 503]
+        assert ann.post("/v1/runs/live", json=RUN).status_code == 201
+
+
 def test_a_text_of_a_method_is_cut_as_its_client_cuts_it(service: Served) -> None:
     client = service.client()
     kept = client.post("/v1/notes", json={"content": "The kettle boils at ninety degrees"}).json()
