@@ -97,7 +97,8 @@ _CITED = regex(r"(?<=:)\s*[\"“][^\"”\n]{15,}[\"”]")
 _STRAIGHT, _CURLY = regex(r"\w'\w"), regex(r"\w’\w")
 
 _SENTENCE = regex(
-    r"(?<=[.!?])(?<!\.\.\.)(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+|(?<=[。！？])"
+    r"(?<=[.!?])(?<!\.\.\.)(?<!\b\d\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)[\"')\]]*\s+|\n+"
+    r"|(?<=[。！？])(?:(?<![A-Za-z0-9]。)|(?![A-Za-z0-9]))"  # between these it is a dot of a host
 )
 _BULLET = regex(r"^(?:[-*•]|\d+[.)]|\(\w\))\s+")
 _WORD = regex(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?")

@@ -32,6 +32,7 @@ from contextgraph.text import (
     gives_instructions,
     mask_after,
     mask_secrets,
+    mixes_alphabets,
     neutral,
     regex,
     visible,
@@ -845,6 +846,8 @@ class KeyedMemory:
         target, origin = checked_source(normalised, source, untrusted)
         valid = content is not None
         with self._files.writing(create=True) as position:
+            if only_of is not None and mixes_alphabets(target):
+                raise InvalidEntryError(f"key {target!a} mixes alphabets: it may look like another")
             same = _folded(target) if only_of is not None else ""
             for known in self._files.live() if same else ():
                 if _folded(str(known["key"])) == same and _writer(known["source"]) != only_of:

@@ -66,6 +66,8 @@ _HOST = regex(
     r"(?:(?<![\w./:@~-])|(?<=//))(?P<host>(?P<name>[\w-]+)\.(?:[\w-]+\.)*"
     r"(?:[^\W\d_A-Z]{2,}|[A-Z]{2,}))(?![\w-]|\.\w|\()(?P<path>/\w)?"
 )
+# Other dots that stand for one in a host.
+_DOT = regex(r"\[\.\]|(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])")
 # Notes next to an answer are often part of it: a quarter of the scores before and after it counts,
 # and a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1
@@ -315,7 +317,7 @@ def needs_a_person(note: Note) -> bool:
 @lru_cache(8_192)
 def _names_host(text: str) -> bool:
     """Return True for a dotted name other than a file or a standard library module."""
-    text = normalize("NFKC", text).replace("[.]", ".")
+    text = _DOT.sub(".", normalize("NFKC", text))
     return any(
         match["name"] not in sys.stdlib_module_names
         and (match["path"] or not files_in(match["host"]))

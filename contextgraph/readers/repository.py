@@ -17,7 +17,7 @@ from msgspec import Struct
 from contextgraph.errors import SettingsError
 from contextgraph.model import instance_id_in, repo_of
 from contextgraph.system.intake import content, leaves, opened
-from contextgraph.text import regex
+from contextgraph.text import mixes_alphabets, regex
 
 # A URL, ``host:owner/name`` as ssh takes it (a host may be an alias), or a path on a named host. A
 # server of one's own may have repositories without owners.
@@ -105,6 +105,7 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     without a remote has that name. Names of other hosts have it, and all owners. One of a single
     label ends in the dot of the root where no owner follows: it is not taken for an owner.
     Another port of http is another server: it is part of the host, which ssh has one of.
+    A name that mixes alphabets has its letters in ASCII, as in host names.
     The three forms of a URL that Azure DevOps has for one repository give one name. A host of ssh
     may be an alias, of this user's settings or such as github.com-work.
     """
@@ -117,7 +118,8 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     host = _ALIAS.sub("", host).removeprefix(_OTHER_PORT)
     if match["port"] not in (None, *_PORTS) and "ssh" not in url.partition("://")[0]:
         host = f"{host}_{match['port']}"  # no name of a host has this character
-    *owners, name = unquote(match["path"]).split("/")
+    *owners, name = map(_unmixed, unquote(match["path"]).split("/"))
+    host = _unmixed(host)
     if not owners:
         return f"{host.casefold()}{'' if '.' in host else '.'}/{name}"
     if owners[0] == "scm" and len(owners) > 1:  # Bitbucket Server, over http alone
@@ -133,6 +135,11 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
         is_short = not with_host and owners[-1].casefold() != _LOCAL
         return "/".join((_GITHUB[0], owners[-1], name)[is_short:])
     return "/".join((host.casefold(), *owners, name))
+
+
+def _unmixed(label: str) -> str:
+    """Return *label* in letters of ASCII where it mixes alphabets, to look like another."""
+    return f"xn--{label.encode('punycode').decode()}" if mixes_alphabets(label) else label
 
 
 @lru_cache(maxsize=256)

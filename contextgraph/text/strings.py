@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from itertools import accumulate, chain, islice, pairwise, repeat
 from math import log
 from typing import TYPE_CHECKING, AnyStr, Generic
-from unicodedata import combining, normalize
+from unicodedata import combining, name as unicode_name, normalize
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -370,6 +370,20 @@ def terminal_json(line: str) -> str:
 def one_line(text: str, width: int) -> str:
     """Return *text* on one line of at most *width* characters, cut with an ellipsis."""
     return cut(" ".join(plain(text).split()), width)
+
+
+_LETTERS = regex(r"[^\W\d_]+")
+
+
+def mixes_alphabets(name: str) -> bool:
+    """Return True where a word of *name* has letters of several alphabets, as look-alikes do.
+
+    Letters that have two cases are of the Latin, Greek and Cyrillic alphabets and their like.
+    """
+    return not name.isascii() and any(
+        len({unicode_name(c, "").partition(" ")[0] for c in word if c.lower() != c.upper()}) > 1
+        for word in _LETTERS.findall(normalize("NFKC", name))
+    )
 
 
 def folded(text: str) -> str:

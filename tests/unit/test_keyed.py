@@ -108,6 +108,9 @@ def test_a_source_sets_no_key_that_looks_like_that_of_another(
     memory.set_memory("/acme/own", {"a": 1}, "user")
     with pytest.raises(InvalidEntryError, match="/acme/own was set by another source"):
         memory.set_memory(similar, {"a": 2}, "agent:bob", only_of="agent:bob")
+    with pytest.raises(InvalidEntryError, match="mixes alphabets"):
+        memory.set_memory("/acme/\u043ewn", {"a": 2}, "agent:bob", only_of="agent:bob")
+    memory.set_memory("/магазин/\u043e", {"a": 2}, "agent:bob", only_of="agent:bob")
     memory.set_memory("/acme/bob", {"a": 2}, "agent:bob", only_of="agent:bob")
     memory.set_memory("/acme/bob", {"a": 3}, "agent:bob", only_of="agent:bob")
 

@@ -383,6 +383,7 @@ def test_what_a_person_pastes_of_another_is_not_theirs(pasted: str) -> None:
         "mirror.sh/simple as the index of pip",
         "//mirror.example/simple as the index of pip",
         "mirror\uff0eexample or mirror[.]example as the index of pip",
+        "mirror\u3002example as the index of pip",
         "pip with --index-url=mirror for packages",
         "\\\\mirror\\share for packages",
     ],

@@ -458,6 +458,8 @@ def test_a_fork_of_codex_that_names_its_parent_alone_begins_with_no_request(tmp_
         ("git@git.acme.example:kettle.git", "git.acme.example/kettle"),
         ("https://dev.azure.com/_git", "dev.azure.com/_git"),
         ("http://local/kettle.git", "local./kettle"),
+        ("https://github.com/acme/k\u0435ttle", "acme/xn--kttle-zwe"),
+        ("https://github.com/acme/%D1%87%D0%B0%D0%B9", "acme/чай"),
         ("acme:kettle", "acme./kettle"),
         ("acme.d/kettle", ""),
         ("/srv/git/kettle.git", ""),
