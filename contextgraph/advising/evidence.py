@@ -749,7 +749,8 @@ def counted(
     """Return *remedies* with their probabilities by *counts*, most probable first.
 
     What harmed speaks against no other remedy; nor, where runs have several sources, does what one
-    instance or source alone supports against the rest, or against what the owner did. A remedy that
+    instance or source alone supports against the rest, against what the owner did, or against what
+    another source did. A remedy that
     one of *methodologies* is about has it.
     """
     harmful = {one.advice for one in remedies if known.is_silenced(one.advice, one.why.sources)}
@@ -761,13 +762,16 @@ def counted(
     against = alone - harmful if known.several_sources else set[str]()
     own = {one.advice for one in remedies if one.advice in against and "" in one.why.sources}
     foreign = against - own
+    # By several instances; each is of one source.
+    by_source = {one.advice: one.why.sources for one in remedies if one.advice in foreign}
 
     rated = []
     for one in remedies:
         if one.silence or one.advice in harmful:
             left_out = set[str]()
         elif one.advice in foreign:
-            left_out = harmful
+            rest = (other for other, of in by_source.items() if {*of}.isdisjoint(one.why.sources))
+            left_out = harmful.union(rest)
         elif one.advice in own:
             left_out = harmful | foreign
         else:

@@ -89,6 +89,16 @@ def test_five_runs_of_one_source_do_not_displace_three_of_others(
     assert evil is None or "from one source (eve)" in memory.render(context)
 
 
+def test_failures_of_one_source_silence_nothing_of_another(memory: AgentMemory) -> None:
+    _learn(memory, HONEST, "ann", "ann", "ann")
+    for number in range(15):
+        tried = ("python reproduce.py", NO_MODULE, 1), (HONEST, NO_MODULE, 1), (EVIL, "ok", 0)
+        memory.learn(run([*tried], instance_id=f"acme__shop-{20 + number}"), source="eve")
+    shown = _at_error(memory)
+    assert HONEST in shown
+    assert "from one source (ann), 3 of 3 tasks here" in shown
+
+
 def test_false_reports_of_one_source_do_not_silence_what_others_agree_on(
     memory: AgentMemory,
 ) -> None:
