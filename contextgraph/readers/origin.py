@@ -19,6 +19,7 @@ _TOPS = (".hg", ".svn", ".sl", ".bzr", ".pijul", "_darcs", "CVS", ".fslckout", "
 _BARE = ("HEAD", "objects", "refs")  # of git; it can hold other files, too
 # Folders of packages, which their authors fill.
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", "vendor"})
+STREAM = "stdin"
 _NOT_IN_IDS = regex(r"[^\w.:/-]+", re.ASCII)
 _NAME_CHARS = 80
 _ID_CHARS = 120
@@ -200,6 +201,10 @@ class Origins:
 
     def _holds_own(self, folder: Path) -> bool:
         return any(place.is_relative_to(folder) for place in self._own)
+
+    def of_stream(self, run: RawTrajectory) -> RawTrajectory:
+        """Return *run*, read from standard input: of data nobody knows where it was read."""
+        return run if run.session or self._has_data else replace(run, origin=STREAM)
 
     def of(self, run: RawTrajectory, file: str, path: str) -> RawTrajectory | None:
         """Return *run*, read from *file*, with its origin; None where the owner's client has it.

@@ -232,8 +232,10 @@ class Reader:
         if isinstance(result, ReadError):
             return result
         plain = replace(result, origin="") if result.origin else result
-        if self._origins is None or source.is_remote or source.name == STANDARD_INPUT:
+        if self._origins is None or source.is_remote:
             return plain
+        if source.name == STANDARD_INPUT:
+            return self._origins.of_stream(plain)
         found = self._origins.of(plain, source.name, str(source.folder or source.name))
         return found or SkippedError(source.name, "", "a session that an agent here has, too")
 

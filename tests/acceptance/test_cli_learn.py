@@ -161,6 +161,17 @@ def test_runs_can_come_from_standard_input(tmp_path: Path, store: Path) -> None:
     assert result.records[0]["status"] == "created"
 
 
+def test_nobody_vouches_for_data_on_standard_input_but_who_says_so(
+    tmp_path: Path, store: Path
+) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()]).read_bytes()
+    for given, contributor in (((), "stdin"), (("--source", ""), None)):
+        piped = contextgraph("learn", "-", "--store", f"{store}{contributor}", *given, stdin=runs)
+        assert ("one source, stdin; if yours: --source ''" in piped.err) == (not given)
+        (run,) = contextgraph("runs", "--store", f"{store}{contributor}", "--json").records
+        assert (run["contributor"], run["repo"]) == (contributor, "acme/shop")
+
+
 def test_people_get_a_table(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(outcome=Outcome.SOLVED)])
 
