@@ -150,7 +150,11 @@ class MemoryWriter:
             return [self._owned(bundles[0], begun_alike, matched[0].source)]
         embedder = cache(self._embedder)  # which reads the memory
         new = embedded(bundles, False, embedder)
-        statuses = self._store.runs.add([result.bundle for result in new]) if new else ()
+        names = {name for raw in raws for name in self.forgotten_names(raw, source)}
+        added = [result.bundle for result in new]
+        statuses = self._store.runs.add(added, unless=names) if new else ()
+        if new and not statuses:  # one was forgotten meanwhile
+            return self.write_all(raws, source)
         made = self._embedded_by_server(new, embedder)
         for raw in raws:
             self._prepared.pop(id(raw), None)

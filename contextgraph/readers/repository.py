@@ -118,8 +118,9 @@ def remote_name(url: str, *, with_host: bool = False) -> str:
     host = _ALIAS.sub("", host).removeprefix(_OTHER_PORT)
     if match["port"] not in (None, *_PORTS) and "ssh" not in url.partition("://")[0]:
         host = f"{host}_{match['port']}"  # no name of a host has this character
-    *owners, name = map(_unmixed, unquote(match["path"]).split("/"))
-    host = _unmixed(host)
+    host, *owners, name = host, *unquote(match["path"]).split("/")
+    if not f"{host}{owners}{name}".isascii():
+        host, *owners, name = map(_unmixed, (host, *owners, name))
     if not owners:
         return f"{host.casefold()}{'' if '.' in host else '.'}/{name}"
     if owners[0] == "scm" and len(owners) > 1:  # Bitbucket Server, over http alone

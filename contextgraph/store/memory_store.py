@@ -167,6 +167,9 @@ def _total(port: Reads, table: Table, *terms: Term) -> int:
     return int(found[0][0]) if found else 0
 
 
+_verdict = partial(tables.value_of, model.Verdict)
+
+
 @lru_cache(4_096)
 def _run(text: str) -> model.Trajectory:
     return tables.value_of(model.Trajectory, text)
@@ -547,10 +550,25 @@ class RunStore(_Part):
         self._courses: tuple[tuple[int, model.Scope, int] | None, Sequence[model.RunCourse]]
         self._courses = (None, ())
 
-    def add(self, bundles: Sequence[model.Bundle]) -> Sequence[model.LearnStatus]:
-        """Store new runs, and outcomes of known runs that had none; return a status for each."""
+    def add(
+        self, bundles: Sequence[model.Bundle], unless: Collection[str] = ()
+    ) -> Sequence[model.LearnStatus]:
+        """Store new runs, and outcomes of known runs that had none; return a status for each.
+
+        Store none and return nothing where one of the names *unless* is that of a session which was
+        forgotten.
+        """
         packed = rules.pack(bundles)
-        return self._port.write(lambda port: _Changes(port).add(packed))
+        return self._port.write(
+            lambda port: (
+                ()
+                if any(
+                    one.is_quarantined
+                    for one in _values(port, tables.VERDICT, unless, _verdict).values()
+                )
+                else _Changes(port).add(packed)
+            )
+        )
 
     def replace(
         self, bundles: Mapping[str, model.Bundle], added: Sequence[model.Bundle] = ()
@@ -1676,7 +1694,7 @@ class ExposureStore(_Part):
 
     def forgotten(self, names: Collection[str]) -> frozenset[str]:
         """Return those of *names*, as `forgotten_name` gives them, that are not learned again."""
-        found = _values(self._port, tables.VERDICT, names, partial(tables.value_of, model.Verdict))
+        found = _values(self._port, tables.VERDICT, names, _verdict)
         return frozenset(name for name, verdict in found.items() if verdict.is_quarantined)
 
     def gate(self) -> model.FittedGate | None:

@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.learning.forgetting import Forgetting
+from contextgraph.learning.writer import MemoryWriter
 from contextgraph.memory.exported import Exports
 from contextgraph.model import Action, Holdings, Step
 from contextgraph.model.values import replace
@@ -248,6 +250,28 @@ def test_a_session_that_is_learned_again_while_it_is_forgotten_goes_too(
     with AgentMemory.open(store) as memory:
         assert memory.forget(sessions=[SESSION]) > 0
     assert marked_files(tmp_path) == []
+
+
+def test_what_is_forgotten_after_a_writer_looked_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = replace(recovering_run(1), session="session-1")
+    grown = replace(run, steps=(*run.steps, Step(len(run.steps), "", Action("bash", "ls"), "ok")))
+    check, calls = MemoryWriter._check_forgotten, list[int]()
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        learned = memory.learn(run).trajectory_id
+
+        def outrun(self: MemoryWriter, *asked: Any) -> None:
+            check(self, *asked)
+            calls.append(1)
+            if len(calls) == 1:
+                with AgentMemory.open(tmp_path / "memory.db") as other:
+                    other.forget([learned])
+
+        monkeypatch.setattr(MemoryWriter, "_check_forgotten", outrun)
+        with pytest.raises(SkippedError, match="forgotten"):
+            memory.learn(grown)
+        assert memory.store.runs.ids() == []
 
 
 def test_a_log_of_a_forgotten_session_is_skipped_but_for_again(tmp_path: Path) -> None:
