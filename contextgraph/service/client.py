@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, wraps
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -76,14 +75,6 @@ class Client(OfService):
         self._trigger = ConsolidationTrigger(None)
         self._now = lambda: datetime.now(UTC)
         self._shown = deque(maxlen=MOST_SHOWN)
-
-    def consolidate(
-        self, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> model.ConsolidationReport:
-        """See `AgentMemory.consolidate`; *progress* is not called."""
-        record = self.send("POST", "/v1/consolidate", accept=HTTPStatus.CONFLICT)
-        known = {name: value for name, value in record.items() if value is not None}
-        return decoded(model.ConsolidationReport, {**known, "usage": known})
 
     @cached_property
     def _never_learned(self) -> tuple[str, ...]:

@@ -75,14 +75,11 @@ class ServiceConnection(Remote["httpx2.Client"]):
         method: str,
         path: str,
         policy: RetryPolicy,
-        *,
-        accept: HTTPStatus | None = None,
         **content: Any,
     ) -> Any:
         """Send a request, again within *policy*; return the JSON value of the answer.
 
-        *content* is as in `httpx2.Client.request`; an answer of the status *accept* is one, too.
-        Raises `StoreUnavailableError` where there is no
+        *content* is as in `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
         answer, `SettingsError` where the token does not allow it, `StoreError` for other errors.
         """
 
@@ -90,7 +87,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
             return client.request(method, path, timeout=policy.timeout, **content)
 
         response = self._answered(request, policy)
-        if not response.is_success and response.status_code != accept:
+        if not response.is_success:
             raise _error(self.name, response)
         return _value(self.name, response)
 

@@ -133,6 +133,7 @@ class Part(OverHttp):
 class OfService(OverHttp, AgentMemory):
     """A memory of a service, but for its parts."""
 
+    consolidate = asked(AgentMemory.consolidate, "POST /v1/consolidate")
     decided = requested(AgentMemory.decided, "", READ)
     explain = asked(AgentMemory.explain, "GET /v1/explain")
     forget = asked(AgentMemory.forget, "POST /v1/forget")

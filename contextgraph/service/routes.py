@@ -583,16 +583,6 @@ async def job_events(caller: Writing, job: KnownJob) -> AsyncIterator[ServerSent
         await anyio.sleep(_POLL_SECONDS)
 
 
-@router.post("/v1/consolidate")
-async def consolidate(caller: Admin) -> Response:
-    """Update the methodologies, as `contextgraph call consolidate`; may take minutes.
-
-    409 where another process does so.
-    """
-    report = await caller.service.maintain(caller.memory.consolidate)
-    return json_response(record_of(report), 200 if report.started else 409)
-
-
 @router.get("/v1/export", response_class=FileResponse)
 async def export(
     caller: Admin,

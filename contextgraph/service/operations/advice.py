@@ -1,7 +1,7 @@
 """Advice: where it comes from, whether it helped, and whether it is shown; sources of runs."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -104,31 +104,20 @@ def report(
 _UNKNOWN = "no advice {identity} in this memory"
 
 
-@operation(
-    TokenScope.ADMIN,
-    "POST /v1/quarantine",
-    form=lambda _, given: {
-        "advice": given["identity"],
-        "status": "quarantined",
-        "quarantined": True,
-    },
-    missing=_UNKNOWN,
-)
+def _status(status: str) -> Callable[[bool, Mapping[str, Any]], Record]:
+    hidden = status == "quarantined"
+    return lambda _, given: {
+        "advice": given["identity"], "status": status, "quarantined": hidden
+    }  # fmt: skip
+
+
+@operation(TokenScope.ADMIN, "POST /v1/quarantine", form=_status("quarantined"), missing=_UNKNOWN)
 def quarantine(memory: AgentMemory, identity: _Advice) -> bool:
     """Never show a methodology, or advice (`adv_…`), again."""
     return memory.quarantine(identity)
 
 
-@operation(
-    TokenScope.ADMIN,
-    "POST /v1/release",
-    form=lambda _, given: {
-        "advice": given["identity"],
-        "status": "released",
-        "quarantined": False,
-    },
-    missing=_UNKNOWN,
-)
+@operation(TokenScope.ADMIN, "POST /v1/release", form=_status("released"), missing=_UNKNOWN)
 def release(memory: AgentMemory, identity: _Advice) -> bool:
     """Show a methodology, or advice (`adv_…`), again, despite reports against it."""
     return memory.release(identity)

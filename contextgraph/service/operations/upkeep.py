@@ -7,7 +7,7 @@ from pydantic import Field
 
 from contextgraph.errors import SettingsError, StoreError
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import Json
+from contextgraph.model import ConsolidationReport, Json
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.records import record_of
 
@@ -17,15 +17,18 @@ _LEASE_HELD = 5
 
 @operation(
     TokenScope.ADMIN,
+    "POST /v1/consolidate",
+    own="dry_run",
     exit_code=lambda record: 0 if record.get("started", True) else _LEASE_HELD,
+    takes_long=True,
 )
-def consolidate(memory: AgentMemory, dry_run: DryRun = False) -> Record:
+def consolidate(memory: AgentMemory, dry_run: DryRun = False) -> ConsolidationReport | Record:
     """Derive methodologies from runs, with a language model where one is configured.
 
     Does nothing while another process holds the lease: "started" is false.
     """
     if not dry_run:
-        return record_of(memory.consolidate())
+        return memory.consolidate()
     plan = memory.consolidator.plan_wording()
     estimate = {"editor": plan.summarizer, **record_of(plan.usage)}
     return record_of(plan, "summarizer", "usage", **estimate)
