@@ -18,6 +18,7 @@ from contextgraph.cli.commands import (
 from contextgraph.cli.output import DONE, PARTLY_DONE, emit, fail, print_text, warn
 from contextgraph.model import LESSONS_FOLDER, LessonStatus
 from contextgraph.service.records import record_of
+from contextgraph.system.processes import replacing
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ def _propose(
     if str(patch) == "-":
         print(made, end="")
         return
-    patch.write_text(made, encoding="utf-8")
+    with replacing(patch) as part:  # for its owner alone
+        part.write_text(made, encoding="utf-8")
     common.exported(patch, "patch", lessons=ids)
     common.answer(
         {"patch": str(patch), **record}, f"{count} in {patch}; to take them: git am {patch}"

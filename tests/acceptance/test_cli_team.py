@@ -167,6 +167,15 @@ def test_a_proposed_lesson_has_no_mark_that_an_agent_takes_for_its_own(
     assert "\u202e" not in text
 
 
+def test_a_patch_replaces_a_link_and_not_the_file_behind_it(
+    store: Path, checkout: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own").write_text("mine")
+    (checkout / "lessons.patch").symlink_to(tmp_path / "own")
+    assert team(store, "propose", "--all", "--patch", "lessons.patch").code == 0
+    assert (tmp_path / "own").read_text() == "mine"
+
+
 def test_a_patch_is_taken_by_git(store: Path, checkout: Path, tmp_path: Path) -> None:
     patch = tmp_path / "lessons.patch"
     assert team(store, "propose", "--all", "--patch", patch).code == 0
