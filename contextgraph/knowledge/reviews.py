@@ -84,7 +84,8 @@ def lessons_of_reviews(path: Path, git: GitFolder | None = None, here: str = "")
     times = Counter((repo, words) for repo, _, words in pulls)
     for (repo, _, reviewer), said in statements.items():
         kept = (one for one in said if one.is_sure or times[repo, folded(one.text)] > 1)
-        of_source[repo, reviewer] += (_lesson(one, said[one]) for one in kept)
+        # A login may be the name of a source here.
+        of_source[repo, f"github:{reviewer}"] += (_lesson(one, said[one]) for one in kept)
     return Reviewed(len(comments), len(records) - len(comments), of_source)
 
 

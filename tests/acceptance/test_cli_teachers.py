@@ -71,7 +71,7 @@ def test_a_comment_that_was_followed_is_a_lesson_of_its_reviewer(
     assert quote.context == "page = requests.get(ADDRESS)"
     with AgentMemory.open(tmp_path / "memory.db") as memory:
         text = memory.live(repo=SHOP, task="").prompt("How do the views call requests directly?")
-        assert "by grace" in (text or "")
+        assert "by github:grace" in (text or "")
 
 
 def test_what_follows_is_read_from_the_code_as_it_is_now(tmp_path: Path, checkout: Path) -> None:
