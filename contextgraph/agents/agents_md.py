@@ -55,7 +55,7 @@ def agents_md(memory: AgentMemory, repo: str) -> list[str]:
 
     First its playbook, then the errors that cost most steps with what cleared each: together few
     enough for a file that is read at each start. Nothing that looks like an instruction to an
-    agent.
+    agent, or that one named source alone shows.
     """
     playbook = memory.playbook(repo)
     lines = [line.text for line in playbook_lines(playbook) if not gives_instructions(line.text)]
@@ -154,6 +154,7 @@ def _remedy(memory: AgentMemory, repo: str, error: model.ErrorPattern) -> str:
             agreed = item.why.agreement and item.why.agreement.did >= _AGREEING
             message = one_line(signature.message, _MESSAGE_CHARS)
             entry = f"`{message}`: {remedy_line(item)}"
-            if agreed and not gives_instructions(entry):
+            is_of_one = any(item.why.sources) and not item.why.is_active
+            if agreed and not is_of_one and not gives_instructions(entry):
                 return entry
     return ""

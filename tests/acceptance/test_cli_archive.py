@@ -159,6 +159,15 @@ def test_what_tasks_agree_on_becomes_a_section_that_the_next_export_replaces(
     assert "[3 of 3 tasks here]" in text
 
 
+def test_what_one_named_source_alone_shows_is_no_instruction_for_agents(tmp_path: Path) -> None:
+    runs = [recovering_run(number, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)]
+    store, file = tmp_path / "memory.db", tmp_path / "AGENTS.md"
+    path = write_runs(tmp_path / "runs.jsonl", runs)
+    contextgraph("learn", path, "--source", "bob", "--store", store)
+    result = contextgraph("export", file, "--agents-md", "acme/shop", "--store", store, "--diff")
+    assert "PYTHONPATH" not in result.out
+
+
 def test_nothing_is_written_of_a_repository_where_no_tasks_agree(
     store: Path, tmp_path: Path
 ) -> None:
