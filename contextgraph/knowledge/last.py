@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 
 from msgspec import Struct
 
@@ -77,10 +78,10 @@ def last_session(
 ) -> LastSession | None:
     """Return the newest session of *repo* (None: any), no sub-agent's; None without one.
 
-    One of a named source only where none of the newest is the owner's.
+    One of a named source only where none is the owner's.
     """
-    newest = runs.sessions(SessionFilter(repo), _NEWEST)
-    for session in sorted(newest, key=lambda session: bool(session.contributor)):
+    wanted = (SessionFilter(repo, contributor=""), SessionFilter(repo))
+    for session in chain.from_iterable(runs.sessions(one, _NEWEST) for one in wanted):
         run, raw = runs.trajectories([session.id]).get(session.id), runs.raw(session.id)
         if run and raw:
             return summary_of(session, run, raw, lessons)

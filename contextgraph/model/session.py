@@ -22,7 +22,8 @@ from contextgraph.text import number_of
 class SessionFilter(Struct, frozen=True):
     """The sessions to list, and their *order*; *repo* in any case, *until* is left out itself.
 
-    *outcome* is the known one, or else the guessed one.
+    *outcome* is the known one, or else the guessed one. *contributor* is the named source, empty
+    for the owner; None for all.
     """
 
     repo: str | None = None
@@ -31,6 +32,7 @@ class SessionFilter(Struct, frozen=True):
     since: Time | None = None
     until: Time | None = None
     order: RunOrder = RunOrder.NEWEST
+    contributor: str | None = None
 
 
 ALL_SESSIONS = SessionFilter()

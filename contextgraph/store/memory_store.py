@@ -132,6 +132,8 @@ def _admitted(wanted: model.SessionFilter) -> list[Term]:
         terms.append(_equal("agent", wanted.agent))
     if wanted.outcome is not None:
         terms.append(_equal("ending", wanted.outcome.value))
+    if wanted.contributor is not None:
+        terms.append(_equal("contributor", wanted.contributor))
     return [*terms, *_period("seen_at", wanted.since, wanted.until)]
 
 

@@ -115,6 +115,16 @@ def test_the_task_is_the_line_that_says_something_and_no_decision(tmp_path: Path
     assert (found["task"], found["decided"]) == (rule, [said])
 
 
+def test_many_newer_sessions_of_others_do_not_hide_the_own_one(store: Path) -> None:
+    with AgentMemory.open(store) as memory:
+        others = [
+            replace(session(day, step(0, "ls")), session=f"other-{day}") for day in range(10, 32)
+        ]
+        memory.learn(others, source="archive:team")
+    (found,) = contextgraph("last", "acme/shop", "--store", store, "--json").records
+    assert found["task"] == "Mend the totals of day 2."
+
+
 def test_it_is_opened_at_once(store: Path) -> None:
     (found,) = contextgraph("last", "acme/shop", "--store", store, "--json").records
     opened = contextgraph("last", "acme/shop", "--open", "--store", store).out
