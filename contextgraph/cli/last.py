@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from contextgraph.cli.commands import Common, argument, common_options, described, repository_here
-from contextgraph.cli.notes import Opening, unknown_repository
+from contextgraph.cli.notes import Opening, meant_repository, unknown_repository
 from contextgraph.cli.output import console, emit, fail, line_width, print_text
 from contextgraph.model import duration_text
 from contextgraph.service.records import record_of
@@ -46,6 +46,7 @@ def last(
 
     learn_ended(common)
     with common.open_repository(where or "") as memory:
+        where = meant_repository(memory, where)
         found = memory.last_session(where)
         if found is None:
             unknown = unknown_repository(memory, where) if where else "no session is known"

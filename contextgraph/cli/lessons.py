@@ -16,7 +16,7 @@ from contextgraph.cli.commands import (
     option,
     repository_here,
 )
-from contextgraph.cli.notes import unknown_repository
+from contextgraph.cli.notes import meant_repository, unknown_repository
 from contextgraph.cli.output import FAILED, emit, fail, print_text, warn
 from contextgraph.model import LessonKind, LessonStatus
 from contextgraph.service.records import lesson_record
@@ -93,6 +93,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     every = every or gone or review or bool(about)
     status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
     with common.open(read_only=True) as memory:
+        where = meant_repository(memory, where)
         listed = _listed(memory.lessons, where, about, status, is_review=review)
         waiting = () if every else to_review(memory.lessons.of(where, status=[*LessonStatus]))
         if not (listed or waiting or propose or review or common.as_json):

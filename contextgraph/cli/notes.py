@@ -92,9 +92,12 @@ def search(
         find = partial(memory.search, limit=limit, strategy=strategy, file=file)
         if question:
             found = find(question, repo, agent=agent)
-            is_known = any(hit.repo for hit in found)
-            if unknown := "" if is_known else _unknown(memory, repo or "", agent, file):
-                warn(unknown)
+            if not any(hit.repo for hit in found):
+                meant = meant_repository(memory, repo)
+                if meant != repo:
+                    found = find(question, meant, agent=agent)
+                if unknown := _unknown(memory, meant or "", agent, file):
+                    warn(unknown)
             if not found:
                 report_unread(Path.cwd())
             one = _picked(common, memory, question, found, open_number)
@@ -107,7 +110,7 @@ def search(
                     *chain.from_iterable(_by_likelihood(find(words, where or None, agent=by)))
                 ],
                 facets,
-                repo or "",
+                meant_repository(memory, repo) or "",
                 agent,
             )
         if one is None:
@@ -132,6 +135,16 @@ def _unknown(memory: "AgentMemory", repo: str, agent: str, file: str) -> str:
     return ""
 
 
+def meant_repository(memory: "AgentMemory", repo: str | None) -> str | None:
+    """Return *repo*, or the one repository of this name where it is named without an owner."""
+    if not repo or "/" in repo:
+        return repo
+    named = repo.casefold()
+    known = memory.session_facets(limit=_COMPARED).repos
+    same = [one for one in known if one.casefold().rpartition("/")[2] == named]
+    return same[0] if len(same) == 1 else repo
+
+
 def unknown_repository(memory: "AgentMemory", repo: str) -> str:
     """Return a line on *repo* where no session is of it, with the nearest; "" where one is."""
     if memory.session_facets(SessionFilter(repo), 0).total:
@@ -144,10 +157,13 @@ def _nearest(name: str, known: Collection[str]) -> str:
     """Return the names of *known* that *name* may mean, else the first of them, for a message."""
     from difflib import get_close_matches
 
-    by_end = {one.casefold().rpartition("/")[2]: one for one in known}
-    by_end |= {one.casefold(): one for one in known}
+    by_end: dict[str, dict[str, None]] = {}
+    for one in known:
+        for form in (one.casefold(), one.casefold().rpartition("/")[2]):
+            by_end.setdefault(form, {})[one] = None
     wanted = (name.casefold(), name.casefold().rpartition("/")[2])
-    near = {by_end[one]: None for form in wanted for one in get_close_matches(form, by_end)}
+    forms = chain.from_iterable(get_close_matches(form, by_end) for form in wanted)
+    near = dict.fromkeys(chain.from_iterable(by_end[form] for form in forms))
     if near:
         return f"; nearest: {', '.join([*near][:_NAMED])}"
     return f"; known are {', '.join([*filter(None, known)][:_NAMED])}" if any(known) else ""

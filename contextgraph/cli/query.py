@@ -26,7 +26,12 @@ from contextgraph.cli.commands import (
     repository_here,
     time_option,
 )
-from contextgraph.cli.notes import command_with_store, print_found, unknown_repository
+from contextgraph.cli.notes import (
+    command_with_store,
+    meant_repository,
+    print_found,
+    unknown_repository,
+)
 from contextgraph.cli.output import (
     FAILED,
     PARTLY_DONE,
@@ -155,8 +160,16 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     answered: list[bool] | None = None
     try:
         with common.open(read_only=no_record, create=False) as memory:
-            if here and memory.store.runs.ids(here, limit=1):
-                states = (replace(asked, state=replace(asked.state, repo=here)) for asked in states)
+            meant = here if here and memory.store.runs.ids(here, limit=1) else repo
+            if meant and "/" not in meant:
+                meant = meant_repository(memory, meant) or ""
+            if meant != repo:
+                states = (
+                    replace(asked, state=replace(asked.state, repo=meant))
+                    if asked.state.repo == repo
+                    else asked
+                    for asked in states
+                )
             answered = [
                 _answer(common, memory, question, bounds, details=details, why=why)
                 for question in states

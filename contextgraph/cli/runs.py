@@ -19,12 +19,12 @@ from contextgraph.cli.commands import (
     option,
     time_option,
 )
-from contextgraph.cli.notes import Opening, print_item, unknown_repository
+from contextgraph.cli.notes import Opening, meant_repository, print_item, unknown_repository
 from contextgraph.cli.output import FAILED, console, emit, fail, print_text, warn
 from contextgraph.cli.timeline import show_timeline
 from contextgraph.console.page import error_line
 from contextgraph.model import Outcome, SessionFilter, is_subagent
-from contextgraph.model.values import batched
+from contextgraph.model.values import batched, replace
 from contextgraph.service.records import record_of
 from contextgraph.text import neutral, number_of, one_line, regex
 
@@ -261,6 +261,7 @@ def sessions(
         raise click.BadParameter("--open: sessions are opened from a memory itself")
     wanted = SessionFilter(repo, agent, Outcome(outcome) if outcome else None, since, until)
     with common.open(read_only=True) as memory:
+        wanted = replace(wanted, repo=meant_repository(memory, repo))
         shown = memory.sessions(wanted, limit)
         total = memory.session_facets(wanted, 0).total
         if repo and not total and (unknown := unknown_repository(memory, repo)):
@@ -325,6 +326,7 @@ def runs(
     """
     first, end = since or _FIRST, until or _END
     with common.open(read_only=True) as memory:
+        repo = meant_repository(memory, repo)
         runs = [
             run
             for run in _stored(memory.store.runs, repo)

@@ -1,12 +1,14 @@
 """``contextgraph search`` opens what it finds."""
 
 import os
+import re
 from html import unescape
 from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 from tests.acceptance.command_line import call, contextgraph, in_terminal, write_runs
 from tests.builders import NOON, recovering_run
@@ -213,3 +215,21 @@ def test_a_search_names_what_no_session_has_and_what_is_near(
     assert name in line
     assert known in line
     assert contextgraph("search", ASKED, option, known, "--store", store).err == ""
+
+
+def test_a_repository_is_named_without_its_owner_where_that_is_clear(home: Path) -> None:
+    store = learned(home, home)
+    with AgentMemory.open(store) as memory:
+        (known,) = memory.session_facets().repos
+        memory.learn(replace(recovering_run(), repo="acme/mailer"))
+    at = ("--store", store)
+    asked = (("search", ASKED, "--repo"), ("sessions", "--repo"), ("runs", "--repo"))
+    for command in (*asked, ("last",), ("lessons",), ("query", "--task", ASKED, "--repo")):
+        named = contextgraph(*command, "Shop", *at)
+        assert (named.code, named.err) == (0, "")
+        whole = contextgraph(*command, known, *at)
+        assert re.sub("ctx_[^>]+", "", named.out) == re.sub("ctx_[^>]+", "", whole.out)
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(recovering_run(), repo="bank/shop", instance_id="other"))
+    unclear = contextgraph("search", ASKED, "--repo", "shop", *at)
+    assert {*unclear.err.split("nearest: ")[1].strip().split(", ")} == {known, "bank/shop"}
