@@ -24,6 +24,7 @@ from contextgraph.console.shown import switch_of, switched_off, texts_of
 from contextgraph.knowledge.headings import by_heading
 from contextgraph.knowledge.last import is_decided, summary_of, to_review
 from contextgraph.knowledge.recall import without_secret
+from contextgraph.knowledge.search import runs_among
 from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model.values import replace
@@ -393,15 +394,12 @@ def sessions(visitor: Visitor, wanted: Annotated[SessionQuestion, Depends()]) ->
 def _sessions_about(
     memory: AgentMemory, text: str, asked: model.SessionFilter
 ) -> list[model.Session]:
-    """Return the sessions with the words of *text* in their tasks, best first."""
-    terms = [*dict.fromkeys(words(text))]
-    runs = memory.store.runs.for_text(terms, model.Scope(asked.repo), _ABOUT)
-    found = (memory.session(run.id) for run in runs)
+    """Return the sessions that a search for *text* finds, best first."""
+    runs = runs_among(memory.search(text, asked.repo, limit=_ABOUT, agent=asked.agent))
     return [
         one
-        for one in {one.id: one for one in found if one}.values()
-        if asked.agent in {"", one.agent}
-        and asked.outcome in {None, one.outcome}
+        for one in filter(None, map(memory.session, runs))
+        if asked.outcome in {None, one.outcome}
         and (asked.since is None or one.started_at >= asked.since)
         and (asked.until is None or one.started_at < asked.until)
     ]

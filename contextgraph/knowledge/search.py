@@ -278,6 +278,11 @@ def _said_in(store: Store, recalled: Iterable[Recollection]) -> frozenset[str]:
     return frozenset(id_ for id_, named in runs.items() if not stored.keys().isdisjoint(named))
 
 
+def runs_among(found: Iterable[Found]) -> list[str]:
+    """Return the ids of the runs in what was *found*, in its order."""
+    return [*dict.fromkeys(one.run for one in found if one.run)]
+
+
 def as_notes(store: Store, notes: Notes, found: Sequence[Found]) -> tuple[Recollection, ...]:
     """Return what was *found* as notes, where it is one or was said in a session, in its order.
 

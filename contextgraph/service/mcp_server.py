@@ -32,6 +32,7 @@ from contextgraph.advising.wording import MAX_TOKENS, render
 from contextgraph.agents.install import WHEN_TO_ASK
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, ReadError
+from contextgraph.knowledge.search import runs_among
 from contextgraph.learning import Inspection
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
@@ -59,7 +60,7 @@ from contextgraph.service.operations.arguments import (
     Tokens,
     arguments_of,
 )
-from contextgraph.text import clip, cut, fence, gives_instructions, mask_secrets, neutral, words
+from contextgraph.text import clip, cut, fence, gives_instructions, mask_secrets, neutral
 from contextgraph.trace import command_lines, state_at
 
 _RUN = """\
@@ -419,17 +420,19 @@ def check_submit(
 
 def search_trajectories(
     asked: Connection,
-    text: Annotated[Text, Field(description="Words of the task; empty for any.")] = "",
+    text: Annotated[Text, Field(description="What they are about; empty for any.")] = "",
     repo: Repository = "",
     limit: Limit = _ITEMS,
 ) -> Result:
-    """List past runs by words of their task; without words solved ones first, then newest."""
-    stored, scope = asked.memory.store.runs, Scope(repo or None)
-    matches = (
-        stored.for_text([*dict.fromkeys(words(text))], scope, limit)
-        if text
-        else stored.for_task(None, scope, limit)
-    )
+    """List past runs as search finds them; without a text solved ones first, then newest."""
+    stored = asked.memory.store.runs
+    if not text:
+        matches = stored.for_task(None, Scope(repo or None), limit)
+    else:
+        # Of what is found some is no run.
+        found = runs_among(asked.memory.search(text, repo or None, limit=2 * limit))[:limit]
+        known = stored.trajectories(found)
+        matches = [known[id_] for id_ in found if id_ in known]
     return {"runs": [_quoted(_found(run)) for run in matches]}
 
 

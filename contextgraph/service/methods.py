@@ -239,7 +239,6 @@ class _Runs(Part):
 
     for_task = requested(RunStore.for_task, "store.runs", READ)
     listed = requested(RunStore.listed, "store.runs", READ)
-    for_text = requested(RunStore.for_text, "store.runs", READ)
     ids = requested(RunStore.ids, "store.runs", READ)
     learned = requested(RunStore.learned, "store.runs", READ)
     raw = requested(RunStore.raw, "store.runs", READ)

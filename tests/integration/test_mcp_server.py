@@ -204,7 +204,7 @@ def test_what_is_quoted_names_who_said_it() -> None:
         memory.learn(run, source="carol")
         with connected(server_of(lambda: memory)) as (_, call):
             found = answer_of(call("search", question=words, repo=REPO))["found"]
-            runs = answer_of(call("search_trajectories", text="kettle"))["runs"]
+            runs = answer_of(call("search_trajectories", text="ninja"))["runs"]
     assert found
     assert {one["contributor"] for one in (*found, *runs)} == {"carol"}
 

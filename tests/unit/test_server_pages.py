@@ -209,8 +209,10 @@ def test_sessions_are_filtered_counted_sorted_and_paged(
     assert titles("/pages/runs?since=2999-01-01") == []
     assert titles("/pages/runs?until=1999-01-01") == []
     assert len(titles("/pages/runs?days=7")) == len(titles("/pages/runs"))
-    assert titles("/pages/runs?text=tariff 2")[0] == task_of(2)
+    assert {*titles("/pages/runs?text=tariff")} == {*ours}
+    assert titles("/pages/runs?text=alert") == [escape(HOSTILE)]
     assert titles("/pages/runs?text=tariff&repo=evil/b") == []
+    assert titles("/pages/runs?text=tariff&agent=nobody") == []
     assert re.search(r"acme/shop</a><span[^>]*>3<", page(visitor, "/pages/runs"))
     assert visitor.get("/pages/runs?outcome=nonsense").status_code == 422
     learn(service.client(TokenScope.ADMIN), *map(recovering_run, range(10, 60)))
@@ -227,7 +229,7 @@ def test_a_session_has_its_sub_agents_inside_and_says_how_it_ended(
     steps = (
         Step(0, "", Action("Edit", "shop/tariff.py", edit), "updated"),
         step(1, "pytest tests", "1 passed in 0.1s"),
-        replace(step(2, "git status"), thought="Done."),
+        replace(step(2, "git status"), thought="Invoices are rounded."),
     )
     asked = recovering_run(7, task="Mend the invoices", agent="claude-code", session="s-7")
     asked = replace(asked, steps=steps)
@@ -240,6 +242,7 @@ def test_a_session_has_its_sub_agents_inside_and_says_how_it_ended(
 
     assert listed.count("<tr><td>") == 5
     assert "1 sub-agent<" in listed
+    assert link in page(visitor, "/pages/runs?text=rounded")
     assert '<span class="solved guess"' in listed
     assert "<h1>Mend the invoices</h1>" in text
     assert "guessed: " in text
