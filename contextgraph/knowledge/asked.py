@@ -201,6 +201,11 @@ def anything() -> frozenset[str]:
     )
 
 
-def asks_for_anything(text: str) -> bool:
-    """Return whether *text* names nothing that it is about."""
-    return anything().issuperset(stems(in_english(text)))
+def asks_for_anything(text: str, period: Period = ALWAYS) -> bool:
+    """Return whether *text* asks for what is new, or was in a *period*, and not about what.
+
+    "Who are we" asks about what it has no word for.
+    """
+    asked = stems(in_english(text))
+    is_open = bool(asked) or period != ALWAYS or not text.strip()
+    return is_open and anything().issuperset(asked)

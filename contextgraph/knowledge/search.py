@@ -142,7 +142,7 @@ def answers(
     rest, period = period_in(question, now)
     where = partial(search, store, notes, rest, limit=limit, strategy=strategy)
     found = where(within._replace(period=period), facts=facts if period == ALWAYS else ())
-    if found or asks_for_anything(rest):
+    if found or asks_for_anything(rest, period):
         return found
     # The question may be about the time; what is not of it hardly answers.
     return tuple(replace(one, probability=0.0) for one in where(within))
@@ -190,7 +190,7 @@ def search(
         and not (waits(one.note) and (one.note.contributor or one.note.id in said_in))
     }
     if any(one.why.keys() == {"recency"} for one in recalled.values()) or (
-        not recalled and asks_for_anything(question) and not is_graph
+        not recalled and asks_for_anything(question, within.period) and not is_graph
     ):
         return _newest(store, recalled.values(), within, limit)
     weights = question_weights(asked, counts)
@@ -377,7 +377,7 @@ def may_answer(store: Store, question: str, within: Within, least: float) -> boo
     if (
         (space and not is_fitted(space.name))  # a meaning has no such bound
         or within.period != ALWAYS  # a part may have other passages than those proposed
-        or asks_for_anything(question)
+        or asks_for_anything(question, within.period)
     ):
         return True
     asked = [*dict.fromkeys(stems(without_asking(question)))][:MOST_WORDS]
