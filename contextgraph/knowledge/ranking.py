@@ -25,6 +25,9 @@ _OTHERS, _OTHER_WORDS = 4, 0.15
 _BY_NUMBER = 0.15
 # Texts about other things have such a cosine.
 UNRELATED = 0.2
+# What has no vector counts so much by its words where others have one: remedies have none, and by
+# words alone they stood before the sessions that answer.
+_WITHOUT_VECTOR = 0.8
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -114,10 +117,10 @@ def fused(
 ) -> dict[Key, float]:
     """Key -> the score of each of *groups* of texts, 0 to 1, the best first.
 
-    Half by words and half by meaning, each over its maximum; of what has no vector yet words
-    decide alone. The best text of a group counts whole; by words also a share of the next few, not
-    by meaning: any text of a long session is a little near to anything. By *sizes* groups
-    have more texts than those rated; words in one of many count less.
+    Half by words and half by meaning, each over its maximum; of what has no vector words decide
+    alone, and for less than where there is one. The best text of a group counts whole; by words
+    also a share of the next few, not by meaning: any text of a long session is a little near to
+    anything. By *sizes* groups have more texts than those rated; words in one of many count less.
     """
     words, meaning = dict[Key, float](), dict[Key, float]()
     for key, texts in groups.items():
@@ -130,7 +133,11 @@ def fused(
     scores = {}
     for key, by_words in words.items():
         share = by_words / most_words
-        scores[key] = (share + meaning[key] / most_meaning) / 2 if key in meaning else share
+        if key in meaning:
+            share = (share + meaning[key] / most_meaning) / 2
+        elif meaning:
+            share *= _WITHOUT_VECTOR
+        scores[key] = share
     return dict(sorted(scores.items(), key=lambda entry: (-entry[1], str(entry[0]))))
 
 

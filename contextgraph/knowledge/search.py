@@ -72,6 +72,9 @@ _COPIED = 120
 _FEW_SESSIONS = 16
 # A file that is named is meant.
 _NAMED = 0.5
+# What was written down to be kept answers rather than a session of the same words. Chosen on forty
+# notes among 277 sessions.
+_KEPT = 1.3
 _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same. At half of
 # the words newer reviews of the same code displaced the session that answers.
@@ -263,9 +266,9 @@ def search(
 def _with_notes(scores: Mapping[str, float], notes: Sequence[Recollection]) -> dict[str, float]:
     """Return *scores*, at most 1, of which the *notes* share theirs as `Notes.recall` ranks them.
 
-    That counts what is near them and linked to them, too.
+    That counts what is near them and linked to them, too. They count for more than sessions.
     """
-    best = max((scores.get(one.note.id, 0.0) for one in notes), default=0.0) / ALONE
+    best = _KEPT * max((scores.get(one.note.id, 0.0) for one in notes), default=0.0) / ALONE
     scores = {**scores, **{one.note.id: best * one.score for one in notes}}
     most = max((1.0, *scores.values()))
     return {id_: score / most for id_, score in scores.items()}

@@ -472,6 +472,32 @@ def test_many_texts_that_are_a_little_near_do_not_outweigh_the_nearest() -> None
     assert [*fused(words)] == ["long", "answer"]
 
 
+def test_what_has_no_vector_does_not_stand_before_what_is_near() -> None:
+    alone, near = {"remedy": [Rated(1.0)]}, {"session": [Rated(0.8, 0.9)]}
+    assert [*fused(alone | near)] == ["session", "remedy"]
+    assert fused(alone) == {"remedy": 1.0}
+
+
+def test_a_note_stands_before_the_sessions_that_often_say_its_words(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    for number in range(6):
+        said, reply = (f"Now {verb} the mailer tests {number}." for verb in ("run", "I run"))
+        memory.learn(discussed(f"talk-{number}", now, said, reply))
+    note = memory.remember("Run the mailer tests by `make post` in the folder of the shop")
+    first, *_ = memory.search("how do I run the mailer tests")
+    assert first.id == note.id
+
+
+def test_a_question_without_a_word_to_search_for_asks_for_nothing_new(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    memory.learn(discussed("talk", now, "The mailer sends on Mondays.", "It does."))
+    memory.remember("the importer locks its queue", repo=SHOP)
+    assert not memory.search("who are we")
+    assert not memory.recall("who are we")
+    for question in ("what is new", "what did we do last week", "what did we do today"):
+        assert "talk" in {one.session for one in memory.search(question, SHOP)}
+
+
 def test_hits_of_one_session_stand_together_and_leave_room_for_others(memory: AgentMemory) -> None:
     now = datetime.now(UTC)
     for number in range(6):
