@@ -230,16 +230,13 @@ def neutral(text: str) -> str:
     if not data.isascii() or "memory" in data.lower():
         data = _ANY_NAME.sub(r"\1 \2", data)
     if "<" in data or not data.isascii():
-        data = _without_frames(_FRAME.sub("< ", data))
+        data = _FRAME.sub("< ", data)
+        if names := Counter(_CLOSING.findall(data)):
+            names -= Counter(_VALUE.findall(data))
+            data = _TAG.sub(lambda found: "< " if found[1] in names else "<", data)
     if "<" in data or "[" in data or not data.isascii():
         data = _TURN.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", data)
     return _SPEAKER.sub(r"\1 ", data) if ":" in data or "\uff1a" in data else data
-
-
-def _without_frames(text: str) -> str:
-    names = Counter(_CLOSING.findall(text)) if "</" in text else Counter[str]()
-    names -= Counter(_VALUE.findall(text)) if names else names
-    return _TAG.sub(lambda found: "< " if found[1] in names else "<", text) if names else text
 
 
 def fence(text: str, context_id: str) -> str:
