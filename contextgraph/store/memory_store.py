@@ -1728,20 +1728,23 @@ class ExposureStore(_Part):
         found.sort(key=lambda one: (-one.shown_at.timestamp(), one.context_id))
         return found[skip : skip + max(0, limit)]
 
-    def of_session(self, session: str) -> Sequence[model.Exposure]:
-        """Return the contexts that were shown or withheld in a session, oldest first."""
+    def of_session(self, session: str, only_of: str | None = None) -> Sequence[model.Exposure]:
+        """Return the contexts that were shown or withheld in a session, oldest first.
+
+        Only those that were shown to the source *only_of*, if it is given.
+        """
         if not session:
             return []
         question = Question(tables.CONTEXT, [_equal("session", session)], ("shown_at",))
-        return [_exposure(text) for (text,) in _one(self._port, question)]
+        known = (_exposure(text) for (text,) in _one(self._port, question))
+        return [one for one in known if only_of in (None, one.shown_to)]
 
     def forget_session(self, session: str, only_of: str | None = None) -> None:
         """Empty `said` of the contexts of a session, whose agent no longer knows them.
 
         Only of contexts that were shown to the source *only_of*, if it is given.
         """
-        known = self.of_session(session)
-        shown = [one for one in known if one.said and only_of in (None, one.shown_to)]
+        shown = [one for one in self.of_session(session, only_of) if one.said]
         if shown:
             emptied = [replace(one, said=()) for one in shown]
             self._port.write(lambda port: _put_contexts(port, emptied))

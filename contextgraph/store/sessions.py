@@ -31,9 +31,10 @@ class SharedExposures(ExposureStore):
         super().add(exposures)
         self._ask(lambda other: other.add(exposures))
 
-    def of_session(self, session: str) -> Sequence[Exposure]:
-        found = self._ask(lambda other: other.of_session(session))
-        known = {one.context_id: one for one in (*found, *super().of_session(session))}
+    def of_session(self, session: str, only_of: str | None = None) -> Sequence[Exposure]:
+        found = self._ask(lambda other: other.of_session(session, only_of))
+        own = super().of_session(session, only_of)
+        known = {one.context_id: one for one in (*found, *own)}
         return sorted(known.values(), key=lambda one: (one.shown_at, one.context_id))
 
     def forget_session(self, session: str, only_of: str | None = None) -> None:

@@ -286,13 +286,13 @@ def test_a_text_of_a_method_is_cut_as_its_client_cuts_it(service: Served) -> Non
     assert (rank(asked), rank("." * 150_000 + asked + "." * 150_000)) == (1, None)
 
 
-def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -> None:
+def test_a_contributor_neither_says_nor_empties_what_another_was_shown(service: Served) -> None:
     ann, eve = service.client(source="ann"), service.client(source="eve")
     at = {"shown_at": "2026-01-31T12:00:00Z", "session": "s1", "said": ["ls"], "shown_to": "eve"}
     session = {"session": "s1"}
 
-    def said() -> list[object]:
-        found = ann.post("/v1/store/exposures/of_session", json=session).json()["value"]
+    def said(client: TestClient) -> list[object]:
+        found = client.post("/v1/store/exposures/of_session", json=session).json()["value"]
         return [one.get("said", []) for one in found]
 
     for client, name in ((ann, "ctx_1"), (eve, "ctx_2")):
@@ -302,9 +302,9 @@ def test_a_contributor_empties_nothing_that_another_was_shown(service: Served) -
         given = {**session, "only_of": named}
         assert eve.post("/v1/store/exposures/forget_session", json=given).status_code == 422
     assert eve.post("/v1/store/exposures/forget_session", json=session).status_code == 200
-    assert said() == [["ls"], []]
+    assert (said(ann), said(eve)) == ([["ls"]], [[]])
     assert ann.post("/v1/store/exposures/forget_session", json=session).status_code == 200
-    assert said() == [[], []]
+    assert said(ann) == [[]]
 
 
 CLONE = "clone:evil.example/acme/shop"
