@@ -29,12 +29,13 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
 from contextgraph.advising import playbook
-from contextgraph.advising.cases import FileFeatures, file_features
+from contextgraph.advising.cases import file_features
 from contextgraph.advising.gate import CONSERVATIVE, probability
 from contextgraph.evaluation.baselines import RecoveryBaselines
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.evaluation.saving import LiveReplays
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.learning import masked
 from contextgraph.learning.gate_fitting import JudgedRemedy, shares_of
 from contextgraph.memory.agent_memory import AgentMemory
@@ -43,7 +44,7 @@ from contextgraph.trace import trace
 
 PLACES = (1, 3, 5)
 _EVIDENCE = "contextgraph.advising.evidence"
-_OF_FILES = FileFeatures._fields
+_OF_FILES = (*fitted("files").weights,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class JudgedFile:
     """A file that was ranked for the task of *instance*, and whether its patch changes it."""
 
     instance: str
-    features: FileFeatures
+    features: Mapping[str, float]
     is_right: bool
 
 
@@ -193,7 +194,10 @@ def _files(runs: Sequence[RawTrajectory], memory: AgentMemory) -> Moments:
 def _print_files(moments: Moments) -> None:
     fitted = _print_features(moments, _OF_FILES)
     known = [
-        (name, [file for file in files if not isinstance(file, JudgedFile) or file.features.used])
+        (
+            name,
+            [file for file in files if not isinstance(file, JudgedFile) or file.features["used"]],
+        )
         for name, files in moments
     ]
     _print_part("files of listings", fitted, _fitted(known, _OF_FILES, _OF_FILES))
@@ -235,7 +239,7 @@ def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> 
 
 
 def _values(judged: Judged) -> tuple[float, ...]:
-    return judged.features if isinstance(judged, JudgedFile) else tuple(shares_of(judged))
+    return tuple(judged.features.values() if isinstance(judged, JudgedFile) else shares_of(judged))
 
 
 def _print_part(name: str, whole: Moments, without: Moments, more: Sequence[Measure] = ()) -> None:

@@ -20,11 +20,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.measure import model_line
-from contextgraph.advising.cases import FileFeatures, file_features, files_shown
+from contextgraph.advising.cases import file_features, files_shown
 from contextgraph.advising.wording import render_playbook
 from contextgraph.evaluation.baselines import TaskBaselines, files_in, files_most_frequent
 from contextgraph.evaluation.evaluation import split
 from contextgraph.evaluation.judging import files_to_find
+from contextgraph.knowledge.fitted import fitted
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import ActionKind, RawTrajectory, RunFacts
 from contextgraph.readers import read
@@ -81,12 +82,13 @@ def _fit(corpora: Sequence[Corpus]) -> None:
             if files := files_to_find(raw):
                 for path, features in file_features(runs, raw.task).items():
                     if posixpath.basename(path) not in raw.task:
-                        rows.append(features)
+                        rows.append((*features.values(),))
                         right.append(path in files)
-    fitted = LogisticRegression(max_iter=1000).fit(np.array(rows), right)
+    regression = LogisticRegression(max_iter=1000).fit(np.array(rows), right)
     print(f"{len(rows)} files, {sum(right)} of them changed")
-    weights = dict(zip(FileFeatures._fields, fitted.coef_[0].round(2).tolist(), strict=True))
-    print(model_line("files", float(fitted.intercept_[0]), weights))
+    coefficients = regression.coef_[0].round(2).tolist()
+    weights = dict(zip(fitted("files").weights, coefficients, strict=True))
+    print(model_line("files", float(regression.intercept_[0]), weights))
 
 
 def _localisation(corpus: Corpus) -> None:

@@ -431,13 +431,13 @@ class KnownRun(Struct, frozen=True):
 
 
 def known_runs(runs: Sequence[tuple[Trajectory, RunFacts]]) -> list[KnownRun]:
-    """Return *runs* with the facts that they show."""
+    """Return *runs* with the facts that they show: of named sources those that are supported."""
     # Runs of a project meet the same files.
     met = frozenset(
         chain.from_iterable((*run.files, *facts.opened, *facts.listed) for run, facts in runs)
     )
     files = frozenset(filter(_is_own, met))
-    return [
+    known = [
         KnownRun(
             run.instance_id,
             changed=own.intersection(run.files),
@@ -449,15 +449,14 @@ def known_runs(runs: Sequence[tuple[Trajectory, RunFacts]]) -> list[KnownRun]:
         for run, facts in runs
         for own in [files.difference(facts.created)]
     ]
+    return _supported(known) if any(run.source for run in known) else known
 
 
-def supported(runs: list[KnownRun]) -> list[KnownRun]:
+def _supported(runs: list[KnownRun]) -> list[KnownRun]:
     """Return *runs* without files, symbols and failing tests that only one named source shows.
 
     How commands went is kept: what counts them says so.
     """
-    if not any(run.source for run in runs):
-        return runs
     sources: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for fact in _facts_of(run):
@@ -500,30 +499,13 @@ def _is_own(file: str) -> bool:
     return bool(file) and not is_outside and not is_test
 
 
-class FileFeatures(NamedTuple):
-    """Features of the probability that a file is changed for a task.
-
-    *folders*: the share of the words of its folders that the task has, by their rarity; *name*: the
-    same of its own name, times the greatest weight and rarity of one of these words, as ln(1 + x);
-    *used*: the share of tasks that changed or opened it, over their number + 1; *symbol*: 1 where
-    the task has a name that it is known to define, or that is imported from it; *package*: 1 for an
-    `__init__` file. Words count without their English endings.
-    """
-
-    folders: float
-    name: float
-    used: float
-    symbol: float
-    package: float
-
-
 def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[PlaybookFile, ...]:
     """Return at most *limit* files that *task* does not name, most probable first, ties by path."""
     model = fitted("files")
     probable = sorted(
-        (-model.probability(features._asdict()), path)
+        (-model.probability(features), path)
         for path, features in file_features(runs, task).items()
-        if posixpath.basename(path) not in task
+        if path.rpartition("/")[2] not in task
     )[:limit]
     changed = _tasks_of((run.instance_id, run.changed) for run in runs)
     opened = _tasks_of((run.instance_id, run.opened) for run in runs)
@@ -575,8 +557,16 @@ def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
     return [file for file in playbook.files[:_FILES_SHOWN] if file.changed >= least]
 
 
-def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures]:
-    """Return features by path of the files that *runs* met, of kinds that runs changed."""
+def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, dict[str, float]]:
+    """Return features by path of the files that *runs* met, of kinds that runs changed.
+
+    They say how probably a task changes a file. *folders*: the share of the words of its folders
+    that the task has, by their rarity; *name*: the same of its own name, times the greatest weight
+    and rarity of one of these words, as ln(1 + x); *used*: the share of tasks that changed or
+    opened it, over their number + 1; *symbol*: 1 where the task has a name that it is known to
+    define, or that is imported from it; *package*: 1 for an `__init__` file. Words count without
+    their English endings.
+    """
     used = _tasks_of((run.instance_id, run.changed | run.opened) for run in runs)
     kinds = {_name_of(file).ending for run in runs for file in run.changed}
     named = frozenset(_IDENTIFIER.findall(task[:TASK_CHARS]))
@@ -587,13 +577,13 @@ def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures
     count = len({run.instance_id for run in runs}) + 1
     rarity = _rarity(files)
     return {
-        file: FileFeatures(
-            folders=_share(name.folders, weights.keys(), rarity),
-            name=_name(name.words, weights, rarity),
-            used=len(used.get(file, ())) / count,
-            symbol=float(file in defining),
-            package=float(name.is_package),
-        )
+        file: {
+            "folders": _share(name.folders, weights.keys(), rarity),
+            "name": _name(name.words, weights, rarity),
+            "used": len(used.get(file, ())) / count,
+            "symbol": float(file in defining),
+            "package": float(name.is_package),
+        }
         for file in files
         for name in [_name_of(file)]
     }
@@ -656,7 +646,7 @@ def _file_of_module(module: str, met: Collection[str], folders: Collection[str])
 def _rarity(files: Collection[str]) -> dict[str, float]:
     """Return the rarity of each word of the paths of *files* among them, at most 1."""
     names = map(_name_of, files)
-    met = Counter(chain.from_iterable({*name.folders, *name.words} for name in names))
+    met = Counter(chain.from_iterable(name.distinct for name in names))
     most = log(1 + len(files))
     return {word: log(1 + len(files) / n) / most for word, n in met.items()}
 
@@ -673,11 +663,12 @@ def _share(named: Sequence[str], terms: AbstractSet[str], rarity: Mapping[str, f
 class _FileName(NamedTuple):
     """Words of the path of a file: of its *folders* and of its own name, each once.
 
-    The *words* of a package are those of its folder.
+    The *words* of a package are those of its folder. *distinct* are those of both.
     """
 
     folders: tuple[str, ...]
     words: tuple[str, ...]
+    distinct: tuple[str, ...]
     ending: str
     is_package: bool
 
@@ -688,7 +679,8 @@ def _name_of(file: str) -> _FileName:
     own, ending = posixpath.splitext(name)
     is_package = own == "__init__"
     own = posixpath.basename(folder) if is_package else own
-    return _FileName(_stems(folder), _stems(own), ending, is_package)
+    above, named = _stems(folder), _stems(own)
+    return _FileName(above, named, tuple({*above, *named}), ending, is_package)
 
 
 @lru_cache(1 << 14)

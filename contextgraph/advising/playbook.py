@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
-from contextgraph.advising.cases import OUTSIDE, KnownRun, known_runs, ranked_files, supported
+from contextgraph.advising.cases import OUTSIDE, KnownRun, known_runs, ranked_files
 from contextgraph.advising.channels import harness, readable
 from contextgraph.advising.gate import is_supported, shown_as
 from contextgraph.advising.wording import is_fact_id
@@ -66,6 +66,7 @@ _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
 _PLACEHOLDER = regex(r"<(?:tests|script|code)>")
 
+_Known: TypeAlias = tuple[Trajectory, RunFacts]
 _Supplied = TypeVar("_Supplied", Trajectory, RunLosses)
 
 
@@ -105,7 +106,8 @@ class Playbooks:
         default that of most: what holds on another machine is not shown.
         """
         repo = current_name(self._store.runs, masked_name(repo))
-        runs = self.runs(repo, exclude_instances, as_of, agent, environment)
+        known = self._known(repo, exclude_instances, as_of, agent)
+        runs = self._on_usual(known, environment)
         notes, degraded = self._notes(repo, exclude_instances, as_of)
         package = _package(runs)
         return RepositoryPlaybook(
@@ -125,7 +127,7 @@ class Playbooks:
             degraded=degraded,
             facts=tuple(
                 fact
-                for fact in self.facts(repo, exclude_instances, as_of, agent, environment)
+                for fact in self._facts(repo, known, exclude_instances, as_of, agent, environment)
                 if not (fact.cause is Cause.LAYOUT and _has_folder(runs, fact.fails))
             ),
             environment=environment or usual_environment(run.facts.environment for run in runs),
@@ -146,26 +148,31 @@ class Playbooks:
             if record.is_agreed
         ]
 
-    def facts(
+    def _facts(
         self,
         repo: str,
-        exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
-        agent: str = "",
-        environment: Environment | None = None,
+        known: Sequence[_Known],
+        exclude_instances: frozenset[str],
+        as_of: datetime | None,
+        agent: str,
+        environment: Environment | None,
     ) -> tuple[MachineFact, ...]:
         """Return facts that cost *agent* most steps, the most costly first.
 
-        They are counted over its runs in *repo* and anywhere; none for an agent without a name.
+        They are counted over its runs in *repo*, among those *known*, and anywhere; none for an
+        agent without a name.
         """
         if not agent:
             return ()
         agent = harness(agent)
         hidden = frozenset(map(masked_name, exclude_instances))
-        far, near = (
-            self._trusted(self._store.runs.losses(Scope(place, hidden, as_of), most, agent), repo)
-            for place, most in ((None, _MACHINE_RUNS), (repo, RUNS))
-        )
+        everywhere = Scope(None, hidden, as_of)
+        far = self._trusted(self._store.runs.losses(everywhere, _MACHINE_RUNS, agent), repo)
+        near: Sequence[RunLosses] = [
+            RunLosses(run.instance_id, run.repo, of.losses, of.environment, run.contributor)
+            for run, of in known
+            if run.agent == agent
+        ]
         if withdrawn := self._withdrawn():
             near, far = (
                 [
@@ -237,6 +244,13 @@ class Playbooks:
 
         They ran on *environment*, by default that of most runs.
         """
+        known = self._known(repo, exclude_instances, as_of, agent)
+        return self._on_usual(known, environment)
+
+    def _known(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None, agent: str
+    ) -> list[_Known]:
+        """The runs of *repo* to look at, on any machine, without those forgotten meanwhile."""
         if not repo:
             return []
         agent = harness(agent)
@@ -248,8 +262,13 @@ class Playbooks:
             is_new = not trajectories  # there: what others know of it is better than nothing
             # What no agent is named for may be of this one.
             trajectories = [*trajectories, *(one for one in anyones if is_new or not one.agent)]
-        trusted = self._known(self._trusted(trajectories, repo))
-        known = supported(known_runs(trusted))
+        trusted = self._trusted(trajectories, repo)
+        facts = self._store.runs.facts(run.id for run in trusted)
+        return [(run, facts[run.id]) for run in trusted if run.id in facts]
+
+    def _on_usual(self, runs: Sequence[_Known], environment: Environment | None) -> list[KnownRun]:
+        """Those of *runs* on *environment*, by default that of most, without what was withdrawn."""
+        known = known_runs(runs)
         usual = environment or usual_environment(run.facts.environment for run in known)
         known = [run for run in known if run.facts.environment.agrees(usual)]
         settings = [one.target for one in self._withdrawn() if one.kind is RemedyKind.SET_ENV]
@@ -315,12 +334,6 @@ class Playbooks:
             return (), f"notes: {error}"
         valid = (note for note in pinned if as_of or note.is_valid(self._now()))
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
-
-    def _known(self, runs: Iterable[Trajectory]) -> list[tuple[Trajectory, RunFacts]]:
-        """*runs* with their facts, without those that were forgotten meanwhile."""
-        given = [*runs]
-        facts = self._store.runs.facts(run.id for run in given)
-        return [(run, facts[run.id]) for run in given if run.id in facts]
 
 
 def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:

@@ -31,16 +31,18 @@ class Environment:
 
         The folder may differ, because each task may have its own.
         """
-        ours, theirs = dict(self.versions), dict(other.versions)
-        is_same = not (self.system and other.system) or self.system == other.system
-        return is_same and all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+        if self.system and other.system and self.system != other.system:
+            return False
+        ours = dict(self.versions)
+        return all(ours.get(name, version) == version for name, version in other.versions)
 
     def is_at_home(self, other: "Environment") -> bool:
         """Return False where both folders are known, and are in homes of different people.
 
         A folder that is not absolute was renamed when the log was published.
         """
-        ours, theirs = (_HOME.match(one.root) for one in (self, other))
+        theirs = _HOME.match(other.root)
+        ours = theirs and _HOME.match(self.root)
         return not (ours and theirs) or ours[0] == theirs[0]
 
 

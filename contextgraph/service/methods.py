@@ -173,7 +173,6 @@ class RetrieverOfService(Part, MemoryRetriever):
 class _Playbooks(Part, Playbooks):
     """Playbooks of the service."""
 
-    facts = requested(Playbooks.facts, "retriever.playbooks", READ)
     history = asked(Playbooks.history, "POST /v1/how")
     of = asked(Playbooks.of, "POST /v1/playbook")
     _content_hashes = requested(Playbooks.content_hashes, "retriever.playbooks", READ)
