@@ -28,9 +28,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.lessons import sessions_of
 from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
+from contextgraph.agents.live import INDEX
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
-from contextgraph.knowledge.headings import headings
-from contextgraph.knowledge.lessons import lesson_of
 from contextgraph.model import Note, Origin, is_subagent
 from contextgraph.model.values import replace
 
@@ -172,7 +171,8 @@ def replay(
         repo=run.repo, task="", agent=run.agent, session=f"replay of {run.instance_id}"
     )
     turn, seen, read = 0, 0, ""
-    subjects = {digest(one): one for one in memory.lessons.subjects(run.repo)}
+    named = memory.lessons.subjects(run.repo, run.task)
+    subjects = {digest(one): one for one in named.values()}
 
     def lessons_opened() -> Iterator[Shown]:
         for subject in filter(None, map(subjects.get, opened.get(turn, ()))):
@@ -185,13 +185,16 @@ def replay(
         nonlocal seen, read
         if text:
             read += text
+            text, index = parted(text)
+            yield from [Shown(turn, "index", index, (), "")] * bool(index)
+        if text:
             exposures = live.session.exposures()[seen:]
             seen += len(exposures)
             said = memory.store.notes.get([id_ for one in exposures for id_ in one.said])
             notes = [note for note in said.values() if note.lesson]
             yield Shown(_START if moment == "start" else turn, moment, text, notes, about)
 
-    yield from shown("start", live.start(), "")
+    yield from shown("start", live.start(is_prompted=True), "")
     yield from shown("prompt", live.prompt(run.task), run.task)
     yield from lessons_opened()
     for step in run.steps:
@@ -204,6 +207,13 @@ def replay(
             yield from shown("prompt", live.prompt(said), said)
             yield from lessons_opened()
     yield from shown("end", "; ".join(live.broken()), "")
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Return *text* without the index of lessons, and this index with its fence."""
+    at = text.find(INDEX)
+    begins = text.rfind("<", 0, at) if at >= 0 else len(text)
+    return text[:begins], text[begins:]
 
 
 def prompts_of(run: RawTrajectory) -> list[str]:
@@ -242,6 +252,9 @@ class Counts:
     ) -> None:  # fmt: skip
         """Count what was *shown* in *run*, and what *memory* knew when it began."""
         known = [note for note in memory.store.notes.all() if note.lesson and note.lesson.is_active]
+        texts = " ".join(" ".join(one.text.split()) for one in shown)
+        named = memory.lessons.subjects(run.repo, run.task)
+        indexed = memory.store.notes.get([i for i, one in named.items() if one in texts]).values()
         self.prompts += len(steps_of(run))
         for moment in labelled:
             last = moment.turn - moment.is_corrected
@@ -254,15 +267,9 @@ class Counts:
             )
             self.right.append((moment, is_right, is_known))
             self.opened += is_read
-            named = headings([lesson_of(note) for note in known])
-            subjects = {
-                named.get(note.id, "")
-                for lesson in moment.lessons
-                for note in known
-                if lesson.is_said_by(note, steps)
-            }
-            starts = " ".join(one.text for one in shown if one.moment == "start")
-            self.indexed += any(subject and subject in starts for subject in subjects)
+            self.indexed += any(
+                lesson.is_said_by(note, steps) for lesson in moment.lessons for note in indexed
+            )
             if _is_first(memory, run, moment, steps):
                 self.searched.append(is_right)
         wanted = {moment.turn for moment in labelled}
@@ -273,7 +280,7 @@ class Counts:
         for one in shown:
             self.texts[one.moment] += 1
             self.lines[one.moment] += max(1, len(one.lessons))
-            if one.moment == "opened":
+            if one.moment in ("opened", "index"):
                 continue
             right = any(
                 lesson.is_said_by(note, steps)
@@ -330,7 +337,7 @@ class Counts:
         lines = [
             f"right at the moment: {right} of {len(self.right)}; {known} are known",
             f"said, or opened where openings are recorded: {self.opened}",
-            f"its subject is in the index of the start: {self.indexed}",
+            f"its subject is in the index: {self.indexed}",
             f"before a correction: {sum(corrected)} of {len(corrected)}",
             f"first of a search: {len(self.searched)}, of these said: {sum(self.searched)}",
             f"turns without a label: {self.controls}, with a line: {without}, of 40: {share:.1f}",

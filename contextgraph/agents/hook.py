@@ -207,6 +207,8 @@ def _text_in(value: object) -> str:
 
 # Before a command these agents pass on only why it was refused.
 _REFUSING = ("openhands", "gemini-cli", "opencode")
+# Prompts are no events that reach these.
+_UNPROMPTED = ("cursor", "copilot-cli")
 # These show a person the systemMessage of a hook.
 _ANNOUNCING = ("claude-code", "gemini-cli")
 # At other events OpenHands does not pass on what a hook prints.
@@ -433,7 +435,8 @@ class _Responder:
         """Return the start of work; after compaction also what clears the error still open."""
         if self._event.agent == "openhands" or self._event.text("source") == "compact":
             run.resume(self._steps())
-        return run.start()
+        is_prompted = self._event.name != "SubagentStart" and self._event.agent not in _UNPROMPTED
+        return run.start(is_prompted=is_prompted)
 
     def _prompted(self, run: "LiveRun") -> str:
         """Return what is known of the prompt, and the start where the agent was not shown one."""
@@ -492,7 +495,7 @@ class _Responder:
     def _shown_now(self, run: "LiveRun") -> list[str]:
         """Return the texts that this hook has shown, without their fences."""
         shown = [one for one in run.session.exposures() if one.shown_at >= self._began]
-        return [one.text for one in shown if not one.is_withheld]
+        return [one.text for one in shown if one.moment != "index" and not one.is_withheld]
 
     def _steps(self) -> "Sequence[Step]":
         """Return the steps of the session so far, by the first line of its log and the end."""

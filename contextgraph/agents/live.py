@@ -48,11 +48,11 @@ from contextgraph.trace.signature import error_of
 from contextgraph.trace.steps import StepReader, StepTrace
 
 START_TOKENS, STEP_TOKENS, INDEX_TOKENS = 800, 400, 500
-_INDEX = (
+INDEX = (
     "Lessons of earlier sessions by subject; read some with the tool `lessons` or "
     "`contextgraph lessons --about SUBJECT`: "
 )
-_FEWEST_INDEXED = 5
+_FEWEST_INDEXED, _INDEXED = 5, "index of lessons"
 _LIMIT = 3
 
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
@@ -281,41 +281,66 @@ class LiveRun:
         self._turn: list[StepTrace] = []
         self._is_finished = False
 
-    def start(self) -> str:
+    def start(self, *, is_prompted: bool = False) -> str:
         """Return advice for the first prompt; empty if nothing is known.
 
-        For a resumed run it includes what clears the error that is still open; see `resume`.
+        For a resumed run it includes what clears the error that is still open; see `resume`. Where
+        the task of the run *is_prompted* later, what depends on it comes with that `prompt`.
         """
-        begun = replace(state_at(self._raw, 0), environment=self._states.state.environment)
-        text = self._shown(lambda: self._query(begun), START_TOKENS, "start")
+        text = self._opening(self._raw.task)
         if error_of(self._states.state):
             remedy = self._shown(lambda: self._query(self._states.state), STEP_TOKENS, "error")
             text = "\n".join(filter(None, (text, remedy)))
         try:
             keyed = self._memory.keyed.for_prompt() if self._memory.has_keyed else ""
-            text = "\n".join(filter(None, (text, keyed, self._index())))
+            text = "\n".join(filter(None, (text, keyed)))
         except StoreError as error:
             self.session.fail("the agent starts without its keyed files", error)
+        if not is_prompted:
+            text = "\n".join(filter(None, (text, self._index(self._raw.task))))
         # Stripped before learning; its id says what this run was shown.
         self._raw = replace(self._raw, system_prompt=self._raw.system_prompt + text)
         return text
 
-    def _index(self) -> str:
-        """Return the subjects of the lessons of the repository, for the agent to open some.
+    def _opening(self, task: str, least: float = 0.0) -> str:
+        """Return what is known about a *task* that begins, or without one about the repository.
 
-        Empty if there are few. The newest stand at the end, so that prompt caches hold.
+        Of similar tasks those at *least* so probable.
         """
-        named = self._memory.lessons.subjects(self._raw.repo) if self._raw.repo else ()
-        subjects = [" ".join(one.split()) for one in named if not gives_instructions(one)]
-        room, shown = INDEX_TOKENS - count_tokens(_INDEX), list[str]()
-        for subject in reversed(subjects):
+        state = replace(state_at(self._raw, 0), environment=self._states.state.environment)
+
+        def search() -> MemoryContext:
+            found = self._query(replace(state, task_description=task))
+            similar = tuple(one for one in found.similar_cases if one.probability >= least)
+            return replace(found, similar_cases=similar)
+
+        return self._shown(search, START_TOKENS, "start")
+
+    def _index(self, request: str) -> str:
+        """Return subjects of the lessons of the repository, once, for the agent to open some.
+
+        Those nearest to *request* first. Empty if there are few.
+        """
+        try:
+            if not self._raw.repo or _INDEXED in self.session.said():
+                return ""
+            named = self._memory.lessons.subjects(self._raw.repo, request)
+        except StoreError as error:
+            self.session.fail("the agent gets no index of lessons", error)
+            return ""
+        room, shown = INDEX_TOKENS - count_tokens(INDEX), dict[str, None]()
+        for subject in dict.fromkeys(" ".join(one.split()) for one in named.values()):
+            if gives_instructions(subject):
+                continue
             room -= count_tokens(f"{subject}; ")
             if room < 0:
                 break
-            shown.append(subject)
+            shown[subject] = None
         if len(shown) < _FEWEST_INDEXED:
             return ""
-        return fence(_INDEX + "; ".join(reversed(shown)), new_context_id())
+        text = fence(INDEX + "; ".join(shown), new_context_id())
+        self.session.record("index", {_INDEXED: text})
+        return text
 
     def observe(
         self,
@@ -368,8 +393,9 @@ class LiveRun:
     def prompt(self, text: str, *, earlier: Callable[[], Iterable[Step]] = tuple) -> str | None:
         """Return what is known about the request *text* of a person; None if there is nothing new.
 
-        This is what people decided about it, and what clears an error that is pasted into it. Less
-        is said to one who replies to an agent at work. Steps that the agent took *earlier* are
+        This is what people decided about it, and what clears an error that is pasted into it. The
+        first one is the task, where the run has none: with it comes what `start` knows of a task.
+        Less is said to one who replies to an agent at work. Steps that the agent took *earlier* are
         looked up only where something may be said.
         """
         self._turn = []
@@ -377,8 +403,13 @@ class LiveRun:
         remedy = ""
         if error_of(pasted):
             remedy = self._shown(lambda: self._query(pasted), STEP_TOKENS, "error")
-        decided = self._decided("prompt", request=text, earlier=earlier)
-        return "\n".join(filter(None, (remedy, decided))) or None
+        index = self._index(text)
+        is_task = not self._raw.task and index and not (self._steps or any(True for _ in earlier()))
+        if is_task:
+            known = self._opening(text, self._memory.retriever.gate.close_case_precision)
+        else:
+            known = self._decided("prompt", request=text, earlier=earlier)
+        return "\n".join(filter(None, (remedy, known, index))) or None
 
     def before(self, action: str | Action) -> str | None:
         """Return a warning to show before *action* is taken; None if there is nothing new.

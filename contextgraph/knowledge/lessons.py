@@ -22,7 +22,7 @@ from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.fitted import fitted
-from contextgraph.knowledge.headings import headings
+from contextgraph.knowledge.headings import keywords
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     Notes,
@@ -74,7 +74,7 @@ from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
-from contextgraph.text import clean, count_tokens, dice, folded, mask_secrets, regex, stems
+from contextgraph.text import clean, count_tokens, dice, folded, mask_secrets, rarity, regex, stems
 from contextgraph.trace.ordered import bears_on_command, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -345,18 +345,17 @@ class Lessons:
         return self._store.newest(_scope(repo), _LISTED)
 
     def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
-        """Return the rules of *repo* that apply to any work there, as many as fit a few lines.
+        """Return what people had to say of *repo* in several sessions, as much as fits a few lines.
 
-        Those that people gave repeatedly, most frequent first, then what a person accepted, or
-        a model wrote down and was confirmed, and names no file. Not what agents read by themselves.
+        Most frequent first; not what agents read by themselves, nor what is said before a call.
         """
-        notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
+        notes = {
+            note.id: note
+            for note in self._newest(repo)
+            if _is_seen(note, as_of) and _is_repeated(note)
+        }
         superseded = superseded_in(self._store, notes, as_of)
-        general = [
-            lesson_of(note)
-            for id_, note in notes.items()
-            if id_ not in superseded and _is_general(note)
-        ]
+        general = [lesson_of(note) for id_, note in notes.items() if id_ not in superseded]
         general.sort(key=lambda one: (-one.sessions, len(one.about.names), -one.time.timestamp()))
         room, rules = STANDING_TOKENS, list[Recollection]()
         for one in general:
@@ -366,33 +365,44 @@ class Lessons:
                 room -= count_tokens(line)
         return tuple(rules)
 
-    def subjects(self, repo: str) -> tuple[str, ...]:
-        """Return the subjects of the active lessons of *repo*, each once, the oldest first.
+    def subjects(self, repo: str, request: str = "") -> dict[str, str]:
+        """Return the subjects of the lessons of *repo* by id, those nearest to *request* first.
 
-        One that a model gave, a file, or what several lessons share: a name alone does not say what
-        is said of it. What is counted is said before the command itself.
+        Then the newest, and after all these such as wait, where a person's own words may be quoted.
+        A subject is that which a model gave, or the rarest words of the sentence. What is counted
+        is said before the command itself.
         """
-        notes = [note for note in self._newest(repo) if note.lesson and not waits(note)]
-        left = superseded_in(self._store, [note.id for note in notes]).keys() | _said_again(notes)
-        held = [
-            lesson_of(note)
-            for note in reversed(notes)
-            if note.id not in left and not _is_counted(note)
-        ]
-        named = headings(held)
-        shared = Counter(named.values())
-        subjects = (
-            named[one.id]
-            for one in held
-            if one.id in named
-            and (one.about.subject or shared[named[one.id]] > 1 or named[one.id] in one.about.paths)
-        )
-        return tuple(dict.fromkeys(subjects))
+        hidden = self._notes.distrusted()
+        notes = {
+            note.id: note
+            for note in self._newest(repo)
+            if note.is_live
+            and _may_be_quoted(note)
+            and not _is_counted(note)
+            and note.contributor not in hidden
+        }
+        left = superseded_in(self._store, [*notes]).keys() | _said_again(notes.values())
+        worded = {id_: Worded.of(note) for id_, note in notes.items() if id_ not in left}
+        near = (one.id for one in closest(request_words(request), worded))
+        in_order = sorted(dict.fromkeys((*near, *worded)), key=lambda id_: waits(notes[id_]))
+        met = Counter(stem for one in worded.values() for stem in one.own)
+
+        def weight(stem: str) -> float:
+            return rarity(met[stem], len(worded))
+
+        named = {
+            id_: lesson_of(notes[id_]).about.subject or keywords(notes[id_].content, weight)
+            for id_ in in_order
+        }
+        return {id_: subject for id_, subject in named.items() if subject}
 
     def about(self, subject: str, repo: str | None = None, limit: int = 5) -> tuple[Lesson, ...]:
-        """Return the active lessons nearest to *subject*, closest first."""
-        found = self.for_request(subject, repo=repo)
-        return tuple(lesson_of(one.note) for one in found if not waits(one.note))[:limit]
+        """Return the lessons nearest to *subject*, closest first.
+
+        Those that wait, too, where a person's own words may be quoted.
+        """
+        found = sorted(self.for_request(subject, repo=repo), key=lambda one: -one.score)
+        return tuple(lesson_of(one.note) for one in found)[:limit]
 
     def accept(self, ids: Collection[str], by: str = "") -> int:
         """Mark these lessons as right, reviewed by *by*; return how many there were."""
@@ -1001,16 +1011,13 @@ def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
     return max(near, key=lambda pair: pair[0].created_at, default=listed[0])
 
 
-def _is_general(note: Note) -> bool:
-    """Return True for a rule of any work, which agents do not read by themselves."""
+def _is_repeated(note: Note) -> bool:
+    """Return True for what was said in several sessions, which agents do not read by themselves."""
     facts = note.lesson
     if facts is None or waits(note) or is_read_at_start(facts.evidence[0].speaker):
         return False
-    if facts.origin is Origin.COUNTED and facts.kind is LessonKind.RULE:
-        return False  # it is said before the call
-    is_sure = note.credibility == REVIEWED or facts.origin is Origin.DISTILLED
-    is_rule = facts.kind is LessonKind.RULE and not (facts.about.paths or facts.about.symbols)
-    return facts.sessions > 1 or (is_rule and is_sure)
+    # A counted rule is said before the call.
+    return facts.sessions > 1 and not (_is_counted(note) and facts.kind is LessonKind.RULE)
 
 
 def _orders(note: Note, line: str) -> bool:
@@ -1072,7 +1079,7 @@ def _may_be_quoted(note: Note) -> bool:
     facts = note.lesson
     if facts is None or not waits(note):
         return True
-    if needs_a_person(note):
+    if facts.gone or needs_a_person(note):
         return False
     said = facts.evidence[0]
     is_statement = said.quote == note.content and not said.context and "?" not in note.content

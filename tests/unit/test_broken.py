@@ -36,15 +36,16 @@ def keep(
     subject: str = "",
     kind: LessonKind = LessonKind.RULE,
     paths: tuple[str, ...] = (),
+    session: str = "s",
 ) -> str:
     """Keep an active lesson that a model wrote down, and return its id."""
-    said = RawTrajectory("claude-code", "s", SHOP, text, (Step(0, "", Action("bash", "ls"), "ok"),))
-    run = memory.learn(said).trajectory_id
-    quote = Quotation(text, run, "s", -1, datetime(2026, 3, 2, tzinfo=UTC))
+    steps = (Step(0, "", Action("bash", "ls"), "ok"),)
+    run = memory.learn(RawTrajectory("claude-code", session, SHOP, text, steps)).trajectory_id
+    quote = Quotation(text, run, session, -1, datetime(2026, 3, 2, tzinfo=UTC))
     about = About(paths, subject=subject)
     facts = LessonFacts(kind, Origin.DISTILLED, about, (quote,), is_active=True)
-    (id_,), _ = memory.lessons.keep([NewLesson(text, facts)], SHOP)
-    return id_
+    new, known = memory.lessons.keep([NewLesson(text, facts)], SHOP)
+    return (*new, *known)[0]
 
 
 def broken(memory: AgentMemory, *actions: str) -> tuple[str, ...]:
@@ -145,11 +146,13 @@ def test_a_start_has_an_index_of_subjects_which_a_search_opens(memory: AgentMemo
     assert memory.live(repo="acme/other", task="").start() == ""
 
 
-def test_a_general_rule_is_said_at_the_start_unless_agents_read_it_by_themselves(
+def test_a_repeated_rule_is_said_at_the_start_unless_agents_read_it_by_themselves(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
     rule = "Person decides: options are presented, not chosen."
     keep(memory, rule)
+    assert memory.live(repo=SHOP, task="").start() == ""
+    keep(memory, rule, session="t")
     keep(memory, "The width of columns is 12.", kind=LessonKind.DECISION)
     text = memory.live(repo=SHOP, task="").start()
     assert rule in text

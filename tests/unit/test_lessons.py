@@ -1182,11 +1182,53 @@ def test_a_symbol_that_an_edit_only_mentions_brings_no_remark_that_nobody_accept
     edit = Action("Write", "Write shop/basket.py", given)
     (known,) = memory.lessons.of(SHOP)
     assert known.about.symbols == ("OrderTotals",)
-    # Nor is its name alone a subject to look up.
-    assert not memory.lessons.subjects(SHOP)
     assert memory.live(repo=SHOP, task="").before(edit) is None
     memory.lessons.accept([known.id])
     assert said in (memory.live(repo=SHOP, task="").before(edit) or "")
+
+
+WISHES = (
+    "We don't want the replace directive, it would always be active.",
+    "Let's never merge the watcher with the filter, they change apart.",
+    "Always truncate the names to the terminal width in the listing.",
+    "We always use the wall clock when the Cursor messages have no time.",
+    "Never write floats into the price table, always decimals.",
+    "The invoices must always carry the supplier number of the warehouse.",
+)
+
+
+def test_the_first_prompt_brings_subjects_that_a_person_spoke_of_once(memory: AgentMemory) -> None:
+    for number, wish in enumerate(WISHES):
+        memory.learn(talk(f"wish{number}", "Look at it, please.", ("It is done.", wish)))
+    named = memory.lessons.subjects(SHOP, "Print the listing of the warehouse")
+    texts = {one.id: one.text for one in memory.lessons.of(SHOP)}
+    assert {texts[id_] for id_ in named} == {*WISHES}
+    # The nearest first; each is the first that is found by its subject.
+    nearest = next(iter(named))
+    assert texts[nearest] == WISHES[2]
+    for id_, subject in named.items():
+        assert memory.lessons.about(subject, SHOP)[0].id == id_
+    agent = memory.live(repo=SHOP, task="", session="first")
+    assert not any(subject in agent.start(is_prompted=True) for subject in named.values())
+    first = agent.prompt("Print the listing of the warehouse") or ""
+    assert all(subject in first for subject in named.values())
+    # Each hook is a process of its own.
+    again = memory.live(repo=SHOP, task="", session="first").prompt("Print it again") or ""
+    assert not any(subject in again for subject in named.values())
+    # Where no prompt follows, it stands at the start.
+    assert named[nearest] in memory.live(repo=SHOP, task="").start()
+
+
+def test_rejected_and_distrusted_lessons_are_no_subjects(memory: AgentMemory) -> None:
+    for number, wish in enumerate(WISHES):
+        source = "eve" if number == 0 else ""
+        memory.learn(
+            talk(f"wish{number}", "Look at it, please.", ("It is done.", wish)), source=source
+        )
+    known = {one.text: one.id for one in memory.lessons.of(SHOP)}
+    memory.lessons.reject([known[WISHES[1]]])
+    memory.quarantine("source:eve")
+    assert memory.lessons.subjects(SHOP).keys() == {known[wish] for wish in WISHES[2:]}
 
 
 def test_a_source_replaces_or_displaces_nothing_that_another_one_decided() -> None:
