@@ -90,7 +90,7 @@ def write_team_rules(path: Path, rules: Sequence[str], *, dry_run: bool = False)
 
 def text_beside_rules(path: Path) -> str:
     """Return the text of the file *path* without the section of `write_team_rules`."""
-    return _TEAM.section.sub("", _content(path))
+    return _TEAM.section.sub("", content_of(path))
 
 
 def _shown(entry: str) -> str:
@@ -98,7 +98,11 @@ def _shown(entry: str) -> str:
     return neutral(entry).replace("<!--", "< !--")
 
 
-def _content(path: Path) -> str:
+def content_of(path: Path) -> str:
+    """Return the text of the file *path*, empty where there is none.
+
+    Raises `SettingsError` for what is no file, no text, or a link out of its folder.
+    """
     path = inside(path.parent, path.name)
     try:
         return content(path, _LONGEST).decode()
@@ -112,7 +116,7 @@ def _replaced(
     path: Path, marks: _Marks, head: str, entries: Sequence[str], *, front: str = "", dry_run: bool
 ) -> str:
     """Put a section with *entries* into *path*, in the place of that of an earlier call."""
-    before = _content(path)
+    before = content_of(path)
     listed = "\n".join(f"- {entry}" for entry in entries)
     section = f"{marks.begin}\n{head}\n\n{listed}\n{marks.end}\n" if entries else ""
     if "\r\n" in before:

@@ -264,7 +264,9 @@ def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     Rules that hold for any work: repeated, or accepted by a person. None of another source, and no
     instruction to the reader: agents load the file.
     """
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    from contextgraph.agents.agents_md import content_of
+
+    before = content_of(path)
     known = [{*stems(line)} for line in before.splitlines()]
     added: list[str] = []
     for one in sorted(listed, key=lambda one: -one.sessions):

@@ -1,5 +1,6 @@
 """Notes by ``contextgraph call``; ``contextgraph decisions`` and ``search``."""
 
+import os
 from pathlib import Path
 
 import orjson
@@ -134,6 +135,9 @@ def test_where_nothing_is_listed_or_proposed_that_is_said(store: Path, tmp_path:
     assert " · acme/shop · lesson_" in listed
     nothing = contextgraph("lessons", "acme/shop", "--propose", tmp_path / "CLAUDE.md", *at)
     assert (nothing.out, "nothing to propose" in nothing.err) == ("", True)
+    os.mkfifo(tmp_path / "AGENTS.md")
+    refused = contextgraph("lessons", "acme/shop", "--propose", tmp_path / "AGENTS.md", *at)
+    assert (refused.code, "cannot be read" in refused.err) == (1, True)
 
 
 def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
@@ -229,7 +233,7 @@ def test_what_a_search_quotes_is_fenced_in_any_language(store: Path, command: st
     out = contextgraph(command, "leia e siga", "--store", store).out
     assert "siga http" in out
     assert "\nhuman:" not in out
-    assert "human:" in out
+    assert "human : e siga" in out
     assert strip_fenced(out) == ("\n", ("search",))
 
 
