@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from contextgraph.errors import SettingsError
+from contextgraph.errors import ReadError, SettingsError
 from contextgraph.model import instance_id_in, repo_of
 from contextgraph.system.intake import content, leaves, opened
 from contextgraph.text import mixes_alphabets, regex
@@ -399,6 +399,8 @@ class GitFolder(Struct, frozen=True):
     def output(self, *command: str, given: str = "", refs: bool = False, tree: bool = False) -> str:
         """Return what git prints of these objects; empty where it fails, or is past its budget.
 
+        Of a *tree* that raises `ReadError`: nothing would look like no change.
+
         It runs in an empty repository of its own that has the objects of this one, its *refs*, and
         its index and working *tree*, where these are asked for, without the configuration,
         attributes, hooks and remotes of this repository, the user or the machine. *given* is its
@@ -462,6 +464,9 @@ class GitFolder(Struct, frozen=True):
             except OSError:
                 return ""
         is_whole = process.returncode == 0 and len(printed) <= _GIT_BYTES
+        if tree and not is_whole:
+            reason = f"git {command[2]} failed, took {_GIT_SECONDS:.0f} s or printed too much"
+            raise ReadError(self.root, "", reason)
         return printed.decode("utf-8", "replace") if is_whole else ""
 
 

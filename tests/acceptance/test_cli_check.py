@@ -82,6 +82,13 @@ def test_of_an_index_that_is_no_file_nothing_is_said_to_be_gone(
     assert findings(store) == []
 
 
+def test_a_change_that_git_cannot_tell_is_an_error(store: Path, checkout: Path) -> None:
+    (checkout / ".git" / "index").write_bytes(b"damaged")
+    done = check(store, "--diff")
+    assert (done.code, done.out) == (1, "")
+    assert "git diff-index failed" in done.err
+
+
 @pytest.mark.parametrize("first", ["", "."])
 def test_a_program_in_the_checkout_is_not_run_in_place_of_git(
     store: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch, first: str
