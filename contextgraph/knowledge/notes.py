@@ -1,6 +1,6 @@
 """Remembers notes, compares them with earlier ones, and recalls them."""
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
@@ -276,13 +276,15 @@ class Notes:
         asked = Question.of(question, vector, scope, self._now(), period)
         found = self._found(asked, others, strategy, counts or self._counts(asked.words))
         replaced = superseded_in(self._store, [one.note.id for one in found])
-        # Who asks is shown what is only proposed, too, but nothing of whom the owner distrusts.
+        # Who asks is shown what the owner only proposed, too, but nothing of whom they distrust.
         given = {one.note.contributor for one in found}
         hidden = self.distrusted() if given - {""} else frozenset()
         current = [
             one
             for one in found
-            if one.note.id not in replaced and one.note.contributor not in hidden
+            if one.note.id not in replaced
+            and one.note.contributor not in hidden
+            and not (one.note.contributor and waits(one.note))
         ]
         return self._with_contradictions(current, scope)
 
@@ -966,8 +968,9 @@ def _unneeded(
 ) -> tuple[list[str], list[str]]:
     """Return the ids of faded notes, and of those over the limit, least valuable first.
 
-    Valuable is what is important, credible and recalled; among notes of one importance the words
-    decide. No note of the long-term layer goes before one of the short-term layer.
+    Of each source as many stay as of any other that has as many. Valuable is what is important,
+    credible and recalled; among notes of one importance the words decide. No note of the long-term
+    layer goes before one of the short-term layer that its source has.
     """
     free = {note.id for note in notes if not note.pinned and note.id not in referenced}
     faded = [note.id for note in notes if note.id in free and _is_faded(note, now, policy)]
@@ -986,6 +989,12 @@ def _unneeded(
             note.id,
         )
     )
+    better = Counter(note.contributor for note in evictable)
+    place = dict[str, int]()  # among those of its source, from the best
+    for note in evictable:
+        better[note.contributor] -= 1
+        place[note.id] = better[note.contributor]
+    evictable.sort(key=lambda note: -place[note.id])
     return faded, [note.id for note in evictable[:excess]]
 
 

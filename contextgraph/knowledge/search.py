@@ -188,9 +188,8 @@ def search(
     recalled = {
         one.note.id: one
         for one in answering
-        # The words of a proposed lesson are found where they were said; of others it waits.
-        if within.admits(one.note)
-        and not (waits(one.note) and (one.note.contributor or one.note.id in said_in))
+        # The words of a proposed lesson are found where they were said.
+        if within.admits(one.note) and not (waits(one.note) and one.note.id in said_in)
     }
     if any(one.why.keys() == {"recency"} for one in recalled.values()) or (
         not recalled and asks_for_anything(question, within.period) and not is_graph

@@ -299,6 +299,8 @@ class Journal:
         self._lock: int | None = None
         self._opening = threading.Lock()
         self._written: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}
+        """Bytes of the runs that go on."""
 
     def write(self, identity: str, run: RawTrajectory, source: str) -> None:
         """Append those steps of *run* that are not written yet."""
@@ -310,11 +312,13 @@ class Journal:
         lines += [orjson.dumps(encoded(step)) for step in new.steps]
         with open(self._folder / identity, "ab") as file:
             file.writelines(line + b"\n" for line in lines)
+            self.sizes[identity] = file.tell()
         self._written[identity] = len(run.steps)
 
     def remove(self, identity: str) -> None:
         """Forget a run that is finished and safe elsewhere."""
         self._written.pop(identity, None)
+        self.sizes.pop(identity, None)
         (self._folder / identity).unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -359,12 +363,16 @@ def _read(path: Path) -> WaitingRun:
 
 
 class OpenRun(Struct):
-    """A live run, the lock under which it is used, and when it last was (monotonic seconds)."""
+    """A live run, the lock under which it is used, and when it last was (monotonic seconds).
+
+    With more than *most* bytes it can only be finished.
+    """
 
     id: str
     run: LiveRun
     source: str
     journal: Journal
+    most: int
     used_at: float = field(default_factory=time.monotonic)
     is_open: bool = True
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -373,11 +381,13 @@ class OpenRun(Struct):
     def in_use(self) -> Iterator[LiveRun]:
         """Yield the run, to one thread; at the end, its new steps are written to a file.
 
-        Raises ValueError if it is finished.
+        Raises ValueError if it is finished, or has to be.
         """
         with self.lock:
             if not self.is_open:
                 raise ValueError("the run is finished: begin another one")
+            if self.journal.sizes.get(self.id, 0) > self.most:
+                raise ValueError(f"the run has more than {self.most:,} bytes: finish it")
             self.used_at = time.monotonic()
             yield self.run
             if (raw := self.run.raw).steps:
@@ -494,7 +504,8 @@ class Service:
         if own >= self.limits.live_runs - len(tenant.live):
             raise TooBusyError(f"{own} live runs of this source are open; finish some of them")
         identity = f"live_{uuid4().hex[:16]}"
-        tenant.live[identity] = OpenRun(identity, run, source, tenant.journal)
+        most = self.limits.upload
+        tenant.live[identity] = OpenRun(identity, run, source, tenant.journal, most)
         return identity
 
     def end(

@@ -4,6 +4,7 @@ import logging
 import re
 import shutil
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO
@@ -21,6 +22,7 @@ from starlette.types import Message, Scope
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
+from contextgraph.knowledge import MaintenancePolicy
 from contextgraph.learning.writer import Spool
 from contextgraph.model import MemoryContext, RawTrajectory
 from contextgraph.model.codec import decoded
@@ -259,6 +261,16 @@ def test_a_note_of_one_contributor_changes_none_of_another(service: Served) -> N
     assert notes[said]["confirmed_by"] == ["agent:eve"]
 
 
+def test_notes_of_one_contributor_evict_none_of_another(tmp_path: Path) -> None:
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        for source, importance in (("ann", 0.1), ("eve", 1.0)):
+            for number in range(30):
+                text = f"{source} says {number}: the {'kettle' * (number + 1)} boils"
+                memory.notes.remember(text, source=f"agent:{source}", importance=importance)
+        memory.maintain(MaintenancePolicy(max_notes=40))
+        assert Counter(note.contributor for note in memory.notes.of()) == {"ann": 20, "eve": 20}
+
+
 def test_a_contributor_takes_neither_the_brief_nor_all_live_runs(tmp_path: Path) -> None:
     with served(tmp_path, Limits(live_runs=4)) as service:
         ann, eve = service.client(source="ann"), service.client(source="eve")
@@ -271,6 +283,16 @@ def test_a_contributor_takes_neither_the_brief_nor_all_live_runs(tmp_path: Path)
         opened = [eve.post("/v1/runs/live", json=RUN).status_code for _ in range(4)]
         assert opened == [201, 201, 503, 503]
         assert ann.post("/v1/runs/live", json=RUN).status_code == 201
+
+
+def test_a_live_run_is_as_large_as_an_upload_at_most(tmp_path: Path) -> None:
+    step = {"action": "cat data.txt", "observation": "line of data\n" * 7_000, "exit_code": 0}
+    with served(tmp_path, Limits(upload=200_000)) as service:
+        client = service.client()
+        live = f"/v1/runs/live/{client.post('/v1/runs/live', json=RUN).json()['id']}"
+        codes = [client.post(f"{live}/observe", json=step).status_code for _ in range(4)]
+        assert codes == [200, 200, 200, 409]
+        assert client.post(f"{live}/finish", json={}).is_success
 
 
 def test_a_text_of_a_method_is_cut_as_its_client_cuts_it(service: Served) -> None:
