@@ -777,13 +777,14 @@ def counted(
         else:
             left_out = harmful | against
         others = counts.of(counted_as(one), frozenset((advice, False) for advice in left_out))
-        rated.append(_rated(query, one, others, known, alone))
+        rated.append(_rated(query, one, others, known, alone, foreign))
     rated.sort(
         key=lambda one: (
             one.silence is not None,
             one.advice in against,
             one.advice in foreign,
-            -one.probability,
+            -(one.score if one.advice in foreign else one.probability),
+            one.advice if one.advice in foreign else "",
         )
     )
     return [
@@ -802,15 +803,26 @@ def _rated(
     counts: tuple[Count, ...],
     known: Credits,
     alone: Collection[str],
+    foreign: Collection[str],
 ) -> Remedy:
-    """Return *remedy* with its probability by *counts*."""
+    """Return *remedy* with its probability by *counts*.
+
+    It is scored by them, but as one instance where it is *foreign*: a source makes up any number.
+    """
     likely = 0.0 if remedy.silence else probability(counts, query.gate)
     why = replace(
         remedy.why,
         counts=ranked_counts(counts, query.gate),
         is_active=remedy.advice not in alone,
     )
-    score = known.of(remedy.advice).trust * likely
+    is_scored_as_one = remedy.advice in foreign and remedy.silence is None
+    # A share has one instance of doubt.
+    as_one = (
+        replace(one, share=one.share * (one.cleared + 1) / max(1, one.cleared) / 2)
+        for one in counts
+    )
+    scored = probability(as_one, query.gate) if is_scored_as_one else likely
+    score = known.of(remedy.advice).trust * scored
     return replace(remedy, why=why, probability=likely, score=score)
 
 

@@ -89,6 +89,17 @@ def test_five_runs_of_one_source_do_not_displace_three_of_others(
     assert evil is None or "from one source (eve)" in memory.render(context)
 
 
+def test_any_number_of_one_source_elsewhere_comes_after_what_another_did_here(
+    memory: AgentMemory,
+) -> None:
+    _learn(memory, HONEST, "ann", "ann", "ann")
+    for number in range(20):
+        seen = ("python reproduce.py", NO_MODULE, 1), (EVIL, "ok", 0)
+        given = run([*seen], instance_id=f"acme__two-{number}")
+        memory.learn(replace(given, repo="acme/two"), source="eve")
+    assert _is_honest(memory.query(STATE))
+
+
 def test_failures_of_one_source_silence_nothing_of_another(memory: AgentMemory) -> None:
     _learn(memory, HONEST, "ann", "ann", "ann")
     for number in range(15):
