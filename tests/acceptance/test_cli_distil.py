@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 from pathlib import Path
 from shlex import quote as quoted
 from typing import Any
@@ -238,20 +237,18 @@ def test_no_more_than_the_bound_of_a_day_is_used(
 
 
 @pytest.mark.parametrize(
-    ("script", "reason"),
+    ("script", "reason", "seconds"),
     [
-        ("import time; time.sleep(60)", "no answer within"),
-        ("while True: print('a' * 100_000)", "printed more than"),
-        ("import sys; sys.exit(3)", "ended with 3"),
+        ("import time; time.sleep(600)", "no answer within", 1),
+        ("while True: print('a' * 100_000)", "printed more than", 600),
+        ("import sys; sys.exit(3)", "ended with 3", 600),
     ],
 )
-def test_a_program_that_hangs_floods_or_fails_is_ended(script: str, reason: str):
-    began = time.monotonic()
+def test_a_program_that_hangs_floods_or_fails_is_ended(script: str, reason: str, seconds: int):
     with pytest.raises(RemoteError, match=reason):
-        ProgramAnswerer(f"{quoted(sys.executable)} -c {quoted(script)}", seconds=5)(
+        ProgramAnswerer(f"{quoted(sys.executable)} -c {quoted(script)}", seconds=seconds)(
             "text " * 50_000
         )
-    assert time.monotonic() - began < 60
 
 
 def test_a_program_has_an_empty_folder_and_hooks_in_it_do_nothing(

@@ -221,14 +221,12 @@ def test_a_500_is_retried(server: Server) -> None:
 )
 def test_an_unusable_answer_is_given_up(server: Server, fault: Fault, reason: str) -> None:
     server.fault = fault
-    started = time.monotonic()
     is_answered = not reason.startswith("no ")  # what is answered is not asked for again
     remote = model_at(server)
-    policy = RetryPolicy(timeout=9, retries=1) if is_answered else QUICK
+    policy = QUICK if "in time" in reason else RetryPolicy(timeout=60, retries=1)
     with pytest.raises(RemoteError, match=reason):
         worded(replace(remote, chat=replace(remote.chat, policy=policy)))
     assert len(server.requests) == (1 if is_answered else 2)
-    assert time.monotonic() - started < 30
 
 
 def test_an_interactive_call_gives_up_sooner(server: Server) -> None:
