@@ -4,24 +4,27 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, LiteralString, NoReturn
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+if TYPE_CHECKING:
+    from neo4j import Record
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
 ENVIRONMENT = dict(os.environ)  # as it was before each test got a home of its own
 GIVEN = "CONTEXTGRAPH_TEST_NEO4J"  # bolt://user:password@host:port, of an empty database
 VERSION = "CONTEXTGRAPH_TEST_NEO4J_VERSION"
-_HAVE_INDEXES = set[str]()
 # A server for tests ends before its most optimised code would pay: without it, it takes half the
 # processor time; with the collector for a small heap, two thirds of that.
 JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-# Nor is a statement planned again because a test has stored something.
+# Nor is a statement planned again because a test has stored something, or made an index.
 _KEEPS_PLANS = "dbms.cypher.min_replan_interval=1h"
+_VECTORS = [f"embedding_{size}_{number}" for size in (2, 3, 4, 384) for number in (1, 2)]
 
 
 # Seconds that the processor has worked for servers that were stopped.
@@ -37,34 +40,49 @@ class Neo4jServer:
 
     def empty(self) -> None:
         """Delete everything in the database, with its indexes and constraints."""
+        self._run("MATCH (n) DETACH DELETE n")
+        for kind, kinds in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
+            shown = f"SHOW {kinds} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
+            for found in self._run(shown):
+                self._run(f"DROP {kind} `{found['name']}`")
+
+    def make_indexes(self) -> None:
+        """Make the schema of a memory, with indexes of the vectors that most tests have."""
         from neo4j import GraphDatabase
 
-        self.forget()
+        from contextgraph.store.neo4j import Neo4jStore
+        from contextgraph.store.neo4j.schema import Schema, has_vector_index
+        from contextgraph.store.tables import TABLES
+
+        with closing(Neo4jStore(self.uri, self.auth)) as store:
+            store.runs.ids()
+        schema = Schema(TABLES)
         with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
-            for kind, kinds in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
-                shown = f"SHOW {kinds} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
-                for found in driver.execute_query(shown, database_="neo4j").records:
-                    driver.execute_query(f"DROP {kind} `{found['name']}`", database_="neo4j")
+            for table in filter(has_vector_index, TABLES):
+                for vectors in _VECTORS:
+                    schema.create_vector_index(driver, "neo4j", table, vectors)
 
     def forget(self) -> None:
-        """Delete all nodes."""
-        from neo4j import GraphDatabase
+        """Delete all memories; the schema stays."""
+        from contextgraph.store.neo4j.schema import NUMBER
 
-        with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
-            driver.execute_query("MATCH (n) DETACH DELETE n", database_="neo4j")
+        self._run("MATCH (n) DETACH DELETE n")
+        self._run("CREATE (:Schema {name: 'memory', number: $number})", number=NUMBER)
 
     def is_empty(self) -> bool:
         """True where the database has no node."""
+        return not self._run("MATCH (n) RETURN n LIMIT 1")
+
+    def _run(self, text: LiteralString, **parameters: object) -> "list[Record]":
         from neo4j import GraphDatabase
 
         with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
-            found = driver.execute_query("MATCH (n) RETURN n LIMIT 1", database_="neo4j")
-        return not found.records
+            return driver.execute_query(text, parameters, database_="neo4j").records
 
 
 @pytest.fixture(scope="session")
 def neo4j_server() -> Iterator[Neo4jServer]:
-    """A running server with an empty database, for all tests of this process.
+    """A running server with the indexes of a memory, for all tests of this process.
 
     Some tests empty the database or end every connection, so processes do not share a server:
     one of them runs all tests that need it. Where none can be started, the test is skipped; in CI
@@ -72,6 +90,7 @@ def neo4j_server() -> Iterator[Neo4jServer]:
     """
     if given := ENVIRONMENT.get(GIVEN):
         server = _given(given)
+        server.make_indexes()
         with _keeping_plans():
             yield server
         server.empty()
@@ -81,8 +100,10 @@ def neo4j_server() -> Iterator[Neo4jServer]:
     if started.returncode:
         _skip(started.stderr.strip())
     found = json.loads(started.stdout)
+    server = Neo4jServer(found["uri"], (found["user"], found["password"]))
+    server.make_indexes()
     with _keeping_plans():
-        yield Neo4jServer(found["uri"], (found["user"], found["password"]))
+        yield server
     computed.append(_seconds_of(found["pid"]))
     _script("stop", "--name", name).check_returncode()
 
@@ -101,22 +122,16 @@ def _keeping_plans() -> Iterator[None]:
 
 
 @pytest.fixture
-def neo4j(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
-    """The server with an empty database, for one test; the next one may make a memory there."""
-    _HAVE_INDEXES.discard(neo4j_server.uri)
+def neo4j(neo4j_server: Neo4jServer) -> Neo4jServer:
+    """The server with an empty database, for one test; it runs after all that need indexes."""
     neo4j_server.empty()
-    yield neo4j_server
-    neo4j_server.forget()
+    return neo4j_server
 
 
 @pytest.fixture
 def neo4j_with_indexes(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
     """The server without nodes, for one memory; its indexes stay, as they take seconds to make."""
-    if neo4j_server.uri in _HAVE_INDEXES:
-        neo4j_server.forget()
-    else:
-        neo4j_server.empty()
-        _HAVE_INDEXES.add(neo4j_server.uri)
+    neo4j_server.forget()
     yield neo4j_server
     neo4j_server.forget()
 

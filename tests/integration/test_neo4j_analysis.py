@@ -30,7 +30,7 @@ def text(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def memory(neo4j_server: Neo4jServer) -> Iterator[AgentMemory]:
-    neo4j_server.empty()
+    neo4j_server.forget()
     with AgentMemory(neo4j_server.uri, neo4j_server.auth) as opened:
         paths = [*EXAMPLES.glob("harborlight*-*.json"), *EXAMPLES.glob("fernway*-2*.json")]
         for _ in opened.learn_many(raw for path in sorted(paths) for raw in read(path)):

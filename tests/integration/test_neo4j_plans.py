@@ -75,7 +75,7 @@ DELETES = re.compile(r"\bDELETE\b|SET n\[\$property\] = null SET")
 def plans(neo4j_server: Neo4jServer) -> Mapping[str, Sequence[Plan]]:
     """The plans by which each statement was run, while all that can be written was."""
     found: dict[str, list[Plan]] = {}
-    neo4j_server.empty()
+    neo4j_server.forget()
 
     def noted(text: str, result: Any) -> list[Any]:
         returned = list(result)
