@@ -5,7 +5,7 @@ bound of a day is counted by it, and no session is asked about twice with the sa
 for each methodology, which several cases of one error have in common.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -40,7 +40,6 @@ from contextgraph.model import (
     ModelWording,
     Origin,
     RunFilter,
-    Trajectory,
     Words,
 )
 from contextgraph.model.values import replace
@@ -50,7 +49,7 @@ from contextgraph.text import count_tokens
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-PROMPT = "lessons.v1"
+PROMPT, REVIEWS = "lessons.v1", "reviews.v1"
 FILE = "file"
 _NEWEST = 10_000
 # An answer has a few lessons; a model may reason before it.
@@ -152,24 +151,31 @@ class Distiller:
         last = self._known[-1] if self._known else None
         return bool(last and last.status == "stopped" and last.at > datetime.now(UTC) - _PAUSE)
 
-    def waiting(
-        self, repo: str | None = None, since: datetime | None = None
-    ) -> Iterator[tuple[Trajectory, Session]]:
+    def waiting(self, repo: str | None = None, since: datetime | None = None) -> Iterator[Session]:
         """Yield the sessions that were not asked about, the newest first.
 
         Those in which nobody spoke are noted, so that they are read once.
         """
-        asked = {one.run: one.turns for one in self._known if _is_settled(one)}
+        asked = self._asked()
         runs = self._memory.store.runs
         for run in runs.listed(RunFilter(repo=repo, since=since), _NEWEST):
             if run.id in asked and not asked[run.id]:
                 continue
             raw = runs.raw(run.id)
-            session = session_of(raw, run.id) if raw else None
+            session = session_of(raw, run.id, run.contributor) if raw else None
             if session is None:
                 self._note(Distilled(datetime.now(UTC), run.id, "silent"))
             elif asked.get(run.id, 0) < _turns(session):
-                yield run, session
+                yield session
+
+    def not_asked(self, reviews: Iterable[Session]) -> Iterator[Session]:
+        """Yield those of *reviews* of which not all comments were asked about."""
+        asked = self._asked()
+        yield from (one for one in reviews if asked.get(one.run_id, 0) < _turns(one))
+
+    def _asked(self) -> dict[str, int]:
+        """The turns that were asked about, by session."""
+        return {one.run: one.turns for one in self._known if _is_settled(one)}
 
     def request(
         self, session: Session, part: int = 0, named: Sequence[str] | None = None
@@ -192,13 +198,11 @@ class Distiller:
         else:
             by_id = {one.id: one for one in lessons}
             given = tuple(by_id[id_] for id_ in named if id_ in by_id)
-        return Request(session, part, given, prompt_text(PROMPT))
+        return Request(session, part, given, prompt_text(_prompt(session)))
 
-    def distil(self, answerer: Answerer, run: Trajectory, session: Session) -> Distilled:
+    def distil(self, answerer: Answerer, session: Session) -> Distilled:
         """Ask *answerer* about *session*, and keep the lessons that count."""
-        receipt = Distilled(
-            datetime.now(UTC), run.id, "done", turns=_turns(session), by=answerer.name
-        )
+        receipt = _receipt(session, answerer.name)
         before: tuple[str, ...] = ()
         for part in range(len(session.parts)):
             request = self.request(session, part)
@@ -217,7 +221,7 @@ class Distiller:
             if found is None:
                 receipt = replace(receipt, status="failed", reason=problems[0].reason)
                 break
-            before = self._keep(found, run)
+            before = self._keep(found, session)
             receipt = replace(
                 receipt,
                 kept=receipt.kept + len(found.kept) - found.confirmed,
@@ -227,35 +231,27 @@ class Distiller:
         self._note(receipt)
         return receipt
 
-    def distil_all(
-        self,
-        answerer: Answerer,
-        repo: str | None = None,
-        since: datetime | None = None,
-        limit: int | None = None,
-    ) -> Iterator[Distilled]:
-        """Distil the sessions that wait, at most *limit*; end where there is no usable answer.
+    def distil_all(self, answerer: Answerer, sessions: Iterable[Session]) -> Iterator[Distilled]:
+        """Distil *sessions*; end where there is no usable answer.
 
         One failure to answer ends it, or two answers in a row without a list of lessons.
         """
         failures = 0
-        for run, session in islice(self.waiting(repo, since), limit):
-            receipt = self.distil(answerer, run, session)
+        for session in sessions:
+            receipt = self.distil(answerer, session)
             yield receipt
             failures = failures + 1 if receipt.status == "failed" else 0
             if receipt.status == "stopped" or failures == _FAILURES:
                 return
 
-    def take(self, answer: str, run: Trajectory, request: Request) -> Distilled:
+    def take(self, answer: str, request: Request) -> Distilled:
         """Keep the lessons of an *answer* that came as a file."""
         found, problems = self._checked(answer, request)
-        receipt = Distilled(
-            datetime.now(UTC), run.id, "done", turns=_turns(request.session), by=FILE, requests=1
-        )
+        receipt = replace(_receipt(request.session, FILE), requests=1)
         if found is None:
             receipt = replace(receipt, status="failed", reason=problems[0].reason)
         else:
-            self._keep(found, run)
+            self._keep(found, request.session)
             receipt = replace(
                 receipt,
                 kept=len(found.kept) - found.confirmed,
@@ -345,15 +341,16 @@ class Distiller:
             return None, (Refused("", str(error)),)
         return found, found.refused
 
-    def _keep(self, found: Checked, run: Trajectory) -> tuple[str, ...]:
-        new, known = self._memory.lessons.keep(found.kept, run.repo, run.contributor)
+    def _keep(self, found: Checked, session: Session) -> tuple[str, ...]:
+        new, known = self._memory.lessons.keep(found.kept, session.repo, session.contributor)
         return (*new, *known)
 
     def _of_ids(self, session: Session, ids: Sequence[str]) -> tuple[Lesson, ...]:
         return self.request(session, 0, ids).given if ids else ()
 
     def _note(self, receipt: Distilled) -> None:
-        self._log.add(receipt)
+        # Of a reviewer there is no run with which what was refused would be forgotten.
+        self._log.add(replace(receipt, refused=()) if receipt.prompt == REVIEWS else receipt)
         self._known = (*self._known, receipt)
 
 
@@ -361,9 +358,24 @@ def _receipt_of(derived: Derived, by: str) -> Distilled:
     return Distilled(datetime.now(UTC), derived[1].id, "done", by=by, prompt=PROMPT_VERSION)
 
 
+def _receipt(session: Session, by: str) -> Distilled:
+    return Distilled(
+        datetime.now(UTC),
+        session.run_id,
+        "done",
+        turns=_turns(session),
+        by=by,
+        prompt=_prompt(session),
+    )
+
+
+def _prompt(session: Session) -> str:
+    return REVIEWS if session.reviewer else PROMPT
+
+
 def _turns(session: Session) -> int:
     return sum(map(len, session.parts))
 
 
 def _is_settled(receipt: Distilled) -> bool:
-    return receipt.prompt == PROMPT and receipt.status != "stopped"
+    return receipt.prompt in (PROMPT, REVIEWS) and receipt.status != "stopped"

@@ -18,6 +18,7 @@ from contextgraph.text import count_tokens, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.agents.distilling import Distilled, Distiller, Worded
+    from contextgraph.knowledge.distil import Session
     from contextgraph.memory.agent_memory import AgentMemory
 
 _NICE = 10
@@ -37,6 +38,10 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     methodologies: Annotated[
         bool, flag("Summaries of how cases of one error were solved, not lessons.")
     ] = False,
+    reviews: Annotated[
+        list[Path] | None,
+        option("FILE", "Comments of reviews, as for learn --reviews, not sessions (repeatable)."),
+    ] = None,
     dry_run: Annotated[bool, flag("Print what would be sent, and send nothing.")] = False,
     write_requests: Annotated[
         Path | None, option("FOLDER", "Write a file for each request, and send nothing.")
@@ -80,8 +85,9 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
                 return
             warn("another process distils this memory")
             raise click.exceptions.Exit(LEASE_HELD)
-        with common.open(create=False) as memory:
+        with common.open(create=bool(reviews)) as memory:
             distiller = Distiller(memory, log, settings.distil_tokens)
+            sessions = islice(_sessions(distiller, repo, since, reviews or []), limit)
             if methodologies:
                 _word(
                     common,
@@ -92,18 +98,32 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
                     limit,
                 )
             elif dry_run or write_requests:
-                asked = _requests(distiller, repo, since, limit)
+                asked = _requests(distiller, sessions)
                 _write(common, asked, write_requests, "session", "sessions")
             elif read_answers:
-                _report(common, _read(distiller, read_answers, repo), settings, quiet=False)
+                _report(common, _read(distiller, read_answers, sessions), settings, quiet=False)
             elif queued:
                 os.nice(_NICE)
                 if not distiller.is_paused():
-                    receipts = distiller.distil_all(answerer_of(chosen, memory))
+                    receipts = distiller.distil_all(answerer_of(chosen, memory), sessions)
                     _report(common, receipts, settings, quiet=True)
             else:
-                receipts = distiller.distil_all(answerer_of(chosen, memory), repo, since, limit)
+                receipts = distiller.distil_all(answerer_of(chosen, memory), sessions)
                 _report(common, receipts, settings, quiet=False)
+
+
+def _sessions(
+    distiller: "Distiller", repo: str | None, since: datetime | None, reviews: list[Path]
+) -> "Iterator[Session]":
+    """Return the sessions that wait; of *reviews* what each reviewer wrote."""
+    from contextgraph.cli.commands import repository_here
+    from contextgraph.knowledge.reviews import sessions_of_reviews
+    from contextgraph.readers.repository import GitFolder
+
+    if not reviews:
+        return distiller.waiting(repo, since)
+    git = GitFolder.around(str(Path.cwd()))
+    return distiller.not_asked(sessions_of_reviews(reviews, git, repository_here()))
 
 
 def _write(
@@ -139,9 +159,9 @@ def _write(
 
 
 def _requests(
-    distiller: "Distiller", repo: str | None, since: datetime | None, limit: int | None
+    distiller: "Distiller", sessions: "Iterable[Session]"
 ) -> Iterator[tuple[str, str, str]]:
-    for _, session in islice(distiller.waiting(repo, since), limit):
+    for session in sessions:
         for part in range(len(session.parts)):
             request = distiller.request(session, part)
             yield request.name, session.run_id, request.text
@@ -211,11 +231,13 @@ def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
         yield distiller.take_words(answer.read_text("utf-8"), derived)
 
 
-def _read(distiller: "Distiller", folder: Path, repo: str | None) -> "Iterator[Distilled]":
+def _read(
+    distiller: "Distiller", folder: Path, sessions: "Iterable[Session]"
+) -> "Iterator[Distilled]":
     """Keep the answers in *folder* to the requests that lie there."""
     from contextgraph.knowledge.distil import given_in
 
-    for run, session in distiller.waiting(repo):
+    for session in sessions:
         for part in range(len(session.parts)):
             name = distiller.request(session, part).name
             asked, answer = folder / f"{name}.txt", folder / f"{name}.json"
@@ -226,7 +248,7 @@ def _read(distiller: "Distiller", folder: Path, repo: str | None) -> "Iterator[D
             if request.text != text:
                 warn(f"{asked}: the session or its lessons have changed since; write it again")
                 continue
-            yield distiller.take(answer.read_text("utf-8"), run, request)
+            yield distiller.take(answer.read_text("utf-8"), request)
 
 
 def _report(

@@ -71,7 +71,8 @@ _ABSOLUTE = {word: regex(rf"\b{word}\b", re.IGNORECASE) for word in ("never", "a
 class Turn(Struct, frozen=True):
     """A turn of a person: its *text*, after the end of what the agent wrote *before* it.
 
-    *step* is that after which it was written, -1 for the first request.
+    *step* is that after which it was written, -1 for the first request. A comment of a review is of
+    the *session* of its pull request, after the line that it is about.
     """
 
     number: int
@@ -79,6 +80,7 @@ class Turn(Struct, frozen=True):
     at: datetime | None
     text: str
     before: str = ""
+    session: str = ""
 
     def __str__(self) -> str:
         before, text = neutral(self.before), neutral(self.text)
@@ -87,7 +89,10 @@ class Turn(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """A session as it is asked about: its *turns* in *parts*, each small enough for a request."""
+    """A session as it is asked about: its *turns* in *parts*, each small enough for a request.
+
+    Or what one *reviewer* wrote on pull requests. *contributor* supplied it.
+    """
 
     run_id: str
     instance_id: str
@@ -95,6 +100,8 @@ class Session(Struct, frozen=True):
     title: str
     started_at: datetime | None
     parts: tuple[tuple[Turn, ...], ...]
+    contributor: str = ""
+    reviewer: str = ""
 
 
 class Request(Struct, frozen=True):
@@ -134,18 +141,24 @@ class Request(Struct, frozen=True):
         return f"{run}.{self.part}"
 
 
-def session_of(run: RawTrajectory, run_id: str) -> Session | None:
+def session_of(run: RawTrajectory, run_id: str, contributor: str = "") -> Session | None:
     """Return the turns of people in *run*, masked; None if nobody spoke after the first request."""
     if is_subagent(run.agent) or not any(step.user_message for step in run.steps):
         return None
     turns = list(_turns(run))
     return Session(
-        run_id, run.instance_id, run.repo, _masked(run.task), run.started_at, tuple(_parts(turns))
+        run_id,
+        run.instance_id,
+        run.repo,
+        _masked(run.task),
+        run.started_at,
+        tuple(in_parts(turns)),
+        contributor,
     )
 
 
 def _turns(run: RawTrajectory) -> Iterator[Turn]:
-    yield Turn(0, -1, run.started_at, _fitting(run.task))
+    yield Turn(0, -1, run.started_at, fitting(run.task))
     number, before = 0, list[str]()
     for step in run.steps:
         before += filter(None, [step.thought])
@@ -157,13 +170,14 @@ def _turns(run: RawTrajectory) -> Iterator[Turn]:
                 number,
                 step.index,
                 step.timestamp,
-                _fitting(step.user_message),
+                fitting(step.user_message),
                 written[-_BEFORE_CHARACTERS:],
             )
             before = []
 
 
-def _parts(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
+def in_parts(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
+    """Yield *turns* in parts that are small enough for a request."""
     part, tokens = list[Turn](), 0
     for turn in turns:
         size = count_tokens(str(turn))
@@ -175,7 +189,8 @@ def _parts(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
     yield tuple(part)
 
 
-def _fitting(text: str) -> str:
+def fitting(text: str) -> str:
+    """Return *text* as it is sent: masked, and cut where it is too long for a turn."""
     return clip_tokens(_masked(text), _TURN_TOKENS)
 
 
@@ -355,9 +370,10 @@ class _Check:
         session = self._request.session
         return Quotation(
             quote=quote[:MAX_QUOTE],
-            run=session.run_id,
-            session=session.instance_id,
+            run="" if session.reviewer else session.run_id,
+            session=turn.session or session.instance_id,
             step=turn.step,
+            speaker=session.reviewer or "user",
             at=turn.at or session.started_at or datetime.now(UTC),
             context=turn.before[-_CONTEXT_CHARACTERS:],
         )

@@ -8,12 +8,13 @@ the same.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from contextgraph.errors import ReadError
+from contextgraph.knowledge.distil import Session, Turn, fitting, in_parts
 from contextgraph.knowledge.extraction import Said, statements_in
 from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.knowledge.sentences import is_whole
@@ -73,8 +74,7 @@ def lessons_of_reviews(path: Path, git: GitFolder | None = None, here: str = "")
     *git* has the code of the repository *here* as it is now. Raises `ReadError` for a file that
     holds neither.
     """
-    records = [*_records(path)]
-    comments = [one for record in records if (one := _comment(record, git, here))]
+    records, comments = _comments(path, git, here)
     of_source = defaultdict[tuple[str, str], list[NewLesson]](list)
     of_pull = defaultdict[tuple[str, str, str], list[Comment]](list)
     for one in comments:
@@ -84,9 +84,58 @@ def lessons_of_reviews(path: Path, git: GitFolder | None = None, here: str = "")
     times = Counter((repo, words) for repo, _, words in pulls)
     for (repo, _, reviewer), said in statements.items():
         kept = (one for one in said if one.is_sure or times[repo, folded(one.text)] > 1)
-        # A login may be the name of a source here.
-        of_source[repo, f"github:{reviewer}"] += (_lesson(one, said[one]) for one in kept)
+        of_source[repo, _source(reviewer)] += (_lesson(one, said[one]) for one in kept)
     return Reviewed(len(comments), len(records) - len(comments), of_source)
+
+
+def _source(reviewer: str) -> str:
+    """Return the source that *reviewer* is; the login alone may be the name of another one here."""
+    return f"github:{reviewer}"
+
+
+def sessions_of_reviews(
+    paths: Iterable[Path], git: GitFolder | None = None, here: str = ""
+) -> Iterator[Session]:
+    """Yield what each reviewer wrote, in the files at *paths*, on pull requests of a repository.
+
+    As a language model is asked about it: each comment after the line that it is about. *git* and
+    errors are as in `lessons_of_reviews`.
+    """
+    said = defaultdict[tuple[str, str], list[Comment]](list)
+    for path in paths:
+        for one in _comments(path, git, here)[1]:
+            said[one.repo, one.reviewer].append(one)
+    for (repo, reviewer), comments in sorted(said.items()):
+        comments.sort(key=lambda one: (one.at, one.number))
+        turns = [
+            Turn(at, at, one.at, fitting(one.text), fitting(_place(one)), _session(one))
+            for at, one in enumerate(comments)
+        ]
+        yield Session(
+            f"reviews:{repo}:{reviewer}",
+            repo,
+            repo,
+            "",
+            comments[-1].at,
+            tuple(in_parts(turns)),
+            _source(reviewer),
+            reviewer,
+        )
+
+
+def _place(comment: Comment) -> str:
+    """Return where *comment* stands, and whether that line is another one by now."""
+    then = "changed afterwards" if comment.is_followed else "not known to have changed"
+    line = f", line `{comment.line}`, {then}" if comment.line else ""
+    return f"{_session(comment)}, {comment.file or 'the whole change'}{line}"
+
+
+def _comments(
+    path: Path, git: GitFolder | None, here: str
+) -> tuple[Sequence[Mapping[str, Any]], list[Comment]]:
+    """Return the records in the file at *path*, and the comments that count."""
+    records = [*_records(path)]
+    return records, [one for record in records if (one := _comment(record, git, here))]
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:

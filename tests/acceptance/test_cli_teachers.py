@@ -150,6 +150,50 @@ def test_bots_outsiders_replies_and_quotes_are_left_out(
     assert reviewed(tmp_path, said) == []
 
 
+SHORT = "Not from the views, please: the gateway is there for that."
+MADE = "Views of the shop call the gateway module, and requests is not called there."
+
+
+def distil(tmp_path: Path, *arguments: str | Path) -> Result:
+    store = tmp_path / "memory.db"
+    return contextgraph("distil", *arguments, "--store", store, "--json")
+
+
+def test_a_model_makes_a_lesson_of_comments_which_words_cannot(
+    tmp_path: Path, checkout: Path
+) -> None:
+    file, folder = tmp_path / "comments.json", tmp_path / "asked"
+    comments = [comment("Typo."), comment(SHORT, number=14, position=None)]
+    file.write_text(json.dumps([*comments, comment("Nice!", login="ann")]))
+    assert learn(tmp_path, "--reviews", file).code == 0
+    assert lessons(tmp_path) == []
+    asking = ("--reviews", file, "--write-requests", folder)
+    assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 2
+    (asked,) = folder.glob("*grace*.txt")
+    text = asked.read_text()
+    place = "acme/shop#14, shop/views.py, line `page = requests.get(ADDRESS)`, changed afterwards"
+    assert place in text
+    item = {"kind": "rule", "lesson": MADE, "about": {"subject": "the gateway"}}
+    quotes = ("the gateway is there for that", "words that nobody wrote")
+    rows = [{**item, "evidence": [{"turn": 1, "quote": quote}]} for quote in quotes]
+    asked.with_suffix(".json").write_text(json.dumps(rows))
+    reading = ("--reviews", file, "--read-answers", folder)
+    (receipt, _) = distil(tmp_path, *reading).records
+    assert (receipt["kept"], [one["text"] for one in receipt["refused"]]) == (1, [MADE])
+    (lesson,) = lessons(tmp_path)
+    assert (lesson.text, lesson.status, lesson.contributor) == (
+        MADE,
+        LessonStatus.PROPOSED,
+        "github:grace",
+    )
+    (quote,) = lesson.evidence
+    assert (quote.run, quote.session, quote.speaker) == ("", "acme/shop#14", "grace")
+    assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 1
+    assert MADE not in next(tmp_path.glob("*.distil/log.jsonl")).read_text()
+    file.write_text(json.dumps([*comments, comment("We never call it twice.", number=15)]))
+    assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 1
+
+
 def test_a_file_of_something_else_is_named(tmp_path: Path, checkout: Path) -> None:
     (tmp_path / "other.json").write_text('[{"id": 1}]')
     done = learn(tmp_path, "--reviews", tmp_path / "other.json")
