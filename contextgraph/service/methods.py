@@ -361,7 +361,7 @@ class EntitiesOfService(Part, Entities):
 
     find_by_keywords = asked(Entities.find_by_keywords, "POST /v1/entities/find_by_keywords")
     find_tags = asked(Entities.find_tags, "POST /v1/entities/find_tags")
-    get_entity = requested(Entities.get_entity, "entities", READ)
+    get_entity = asked(Entities.get_entity, "POST /v1/entities/get_entity")
     get_related = asked(Entities.get_related, "POST /v1/entities/get_related")
     add_entity = requested(Entities.add_entity, "entities", WRITE)
     add_relation = asked(Entities.add_relation, "POST /v1/entities/add_relation")

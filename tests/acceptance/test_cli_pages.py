@@ -45,6 +45,8 @@ def test_entities_are_added_linked_and_removed(store: Path) -> None:
     assert call("entities_link", store, **relation, weight=0.9).records[0]["weight"] == 0.9
     (found,) = call("entities_related", store, name="pricerule").records
     assert (found["name"], found["distance"], found["score"]) == ("Cart", 1, 0.5)
+    assert call("entities_get", store, name="Cart").records[0]["entity_type"] == "class"
+    assert call("entities_get", store, name="Basket").code == 1
     (named,) = call("entities_find", store, question="what is a car").records
     assert named["name"] == "Cart"
     assert call("entities_unlink", store, **relation).records == [{"removed": True}]

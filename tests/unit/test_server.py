@@ -522,7 +522,7 @@ def test_pages_and_entities_are_changed_by_their_contributor_alone(service: Serv
         "tags": ["unsafe"],
     }
     assert not call_tool(bob, "put_page", **mentioning, mentions=["billing"])["isError"]
-    entity = ann.post("/v1/entities/get_entity", json={"name": "billing"}).json()["value"]
+    entity = ann.post("/v1/entities/get_entity", json={"name": "billing"}).json()
     assert entity["tags"] == ["money"]
     assert not call_tool(ann, "link_entities", **link)["isError"]
     notes = ann.post(

@@ -33,6 +33,12 @@ def entities_add(
     return record_of(memory.entities.get_entity(name))
 
 
+@operation(TokenScope.READ, "POST /v1/entities/get_entity")
+def entities_get(memory: AgentMemory, name: _Entity, repo: _Repository = "") -> Entity:
+    """Return an entity."""
+    return memory.entities.get_entity(name, repo)
+
+
 @operation(TokenScope.ADMIN, "POST /v1/entities/fill", key="stored", takes_long=True)
 def entities_fill(memory: AgentMemory, repo: Repository) -> int:
     """Store files, symbols, tests and commands of the runs of a repository, with relations."""
