@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import orjson
 
 from contextgraph import model
-from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads
+from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads, in_thread
 from contextgraph.config import load_settings
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.memory.agent_memory import MOST_SHOWN
@@ -109,23 +109,14 @@ class Client(OfService):
             self._service.close()
 
 
-# Send nothing, so they are not awaited.
-_AT_ONCE = frozenset({"inspect", "render", "withholds", "working"})
-# Of a block of code in one thread, or of another class.
-_NOT_FOR_ASYNCIO = frozenset({"batch", "close", "of", "of_settings", "open"})
-
-
 class AsyncPart(InThreads[T_co]):
     """A part of a `Client` for asyncio: its methods are awaited, and run in threads."""
 
     def __getattr__(self, name: str) -> Any:
-        part = self.wrapped
-        if name.startswith("_") or (name in _NOT_FOR_ASYNCIO and isinstance(part, Client)):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        value = getattr(part, name)
+        value = getattr(self.wrapped, name)
         if isinstance(value, OverHttp):
             return AsyncPart(value)
-        if not callable(value) or name in _AT_ONCE:
+        if not callable(value):
             return value
 
         @wraps(value)
@@ -138,11 +129,58 @@ class AsyncPart(InThreads[T_co]):
         return dir(self.wrapped)
 
 
-class AsyncClient(AsyncPart[Client]):
-    """The methods of `Client` for asyncio; ``async with AsyncClient(url, token) as memory:``."""
+class AsyncClient(InThreads[Client]):
+    """The methods of `Client` for asyncio; ``async with AsyncClient(url, token) as memory:``.
+
+    All are awaited but those that send nothing: `live`, `inspect`, `render`, `withholds`.
+    """
+
+    before = in_thread(Client.before)
+    check_loop = in_thread(Client.check_loop)
+    consolidate = in_thread(Client.consolidate)
+    decided = in_thread(Client.decided)
+    explain = in_thread(Client.explain)
+    export = in_thread(Client.export)
+    export_graph = in_thread(Client.export_graph)
+    forget = in_thread(Client.forget)
+    get_stats = in_thread(Client.get_stats)
+    graph = in_thread(Client.graph)
+    holdings = in_thread(Client.holdings)
+    how = in_thread(Client.how)
+    learn = in_thread(Client.learn)
+    maintain = in_thread(Client.maintain)
+    note_exposures = in_thread(Client.note_exposures)
+    playbook = in_thread(Client.playbook)
+    quarantine = in_thread(Client.quarantine)
+    query = in_thread(Client.query)
+    recall = in_thread(Client.recall)
+    release = in_thread(Client.release)
+    remember = in_thread(Client.remember)
+    report_outcome = in_thread(Client.report_outcome)
+    retire = in_thread(Client.retire)
+    search = in_thread(Client.search)
+    session = in_thread(Client.session)
+    session_facets = in_thread(Client.session_facets)
+    sessions = in_thread(Client.sessions)
+    set_outcome = in_thread(Client.set_outcome)
+    snapshot = in_thread(Client.snapshot)
+    sources = in_thread(Client.sources)
+    warning_before = in_thread(Client.warning_before)
 
     def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
-        super().__init__(Client(url, token, deadline=deadline))
+        client = Client(url, token, deadline=deadline)
+        super().__init__(client)
+        self.store_id = client.store_id
+        self.inspect, self.render, self.withholds = client.inspect, client.render, client.withholds
+        self.entities = AsyncPart(client.entities)
+        self.lessons = AsyncPart(client.lessons)
+        self.loop_detector = AsyncPart(client.loop_detector)
+        self.notes = AsyncPart(client.notes)
+        self.pages = AsyncPart(client.pages)
+        self.retriever = AsyncPart(client.retriever)
+        self.stats = AsyncPart(client.stats)
+        self.store = AsyncPart(client.store)
+        self.writer = AsyncPart(client.writer)
 
     def live(self, **run: Any) -> AsyncLiveRun:
         """Begin a run as `Client.live` does, which sends nothing and so is not awaited."""
