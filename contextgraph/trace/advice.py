@@ -393,10 +393,15 @@ def _instead(action: RemedyAction) -> str:
     return f" instead of {code(action.replaced)}" if action.replaced else ""
 
 
+# How much of its output another task looked at.
+_SHOWN_OUTPUT = regex(r"\s*(?:2>&1)?(?:\s*\|[^|&;]+)*")
+
+
 def without_tests(action: RemedyAction) -> RemedyAction:
     """Return *action*, where another program ran tests, with a placeholder for these.
 
-    They were those of another task. Where the choice of tests is all that differs, *action* itself.
+    They were those of another task, as is how much of the output it looked at. Where the choice of
+    tests is all that differs, *action* itself.
     """
     if action.kind is not RemedyKind.USE or action.is_general:
         return action
@@ -406,8 +411,10 @@ def without_tests(action: RemedyAction) -> RemedyAction:
 
 def _test_form(line: str) -> str:
     use = command_use(line)
-    is_test = use is not None and use.form.endswith(TESTS)
-    return line.replace(use.text, use.form) if use and is_test else line
+    if use is None or not use.form.endswith(TESTS):
+        return line
+    before, _, after = line.partition(use.text)
+    return f"{before}{use.form}{'' if _SHOWN_OUTPUT.fullmatch(after) else after}"
 
 
 def _run(action: RemedyAction) -> str:

@@ -124,7 +124,7 @@ def test_a_remedy_names_no_tests_of_its_task_and_no_runner_that_is_gone(checkout
     with AgentMemory.open(":memory:") as memory:
         for number, test in enumerate(("totals", "orders", "tariffs")):
             failed = (f"python -m pytest tests/test_{test}.py -q", NO_PYTEST, 1)
-            line = f"python tests/runtests.py tests.test_{test}"
+            line = f"python tests/runtests.py tests.test_{test} 2>&1 | tail -{10 + number}"
             passed = (line, "Ran 3 tests in 0.1s\n\nOK\n", 0)
             memory.learn(run([failed, passed], instance_id=f"acme__shop-{number}", task=TASK))
         tried = "python -m pytest tests/test_vat.py"
