@@ -68,6 +68,8 @@ _PUTTING = (
         "put putting rely relying create creating bring bringing".split()
     )
 )
+# A folder after these is where something does not belong, and may be named there.
+_PLACES = frozenset({"in", "into", "on"})
 _LISTING = frozenset({",", "or", "and", "nor"})
 _CHANGING = frozenset(
     {stem(word) for word in "edit touch change modify alter rewrite reformat update".split()}
@@ -235,15 +237,19 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
     """
     if _is_bound(text):
         return
-    is_meant, is_next = False, False
+    is_meant, is_next, before = False, False, ""
     last: RuledOut | None = None
     for token in _TOKEN.findall(_CALL.sub(r"`\1()`", text.replace("’", "'"))):
         word = token.casefold()
         # A word in small letters is a word of the sentence, whatever else it names.
         is_known = token in known and not token.islower()
         is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or is_known
+        is_place = "/" in token and before in _PLACES
+        before = word
         if word in _NOT:
             is_meant, last = True, None
+        elif is_place:
+            is_meant = False
         elif is_meant and is_name and not (last and last.is_plain):
             last = RuledOut(token.strip("`"), is_plain=False)
             yield last

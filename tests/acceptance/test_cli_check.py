@@ -23,6 +23,7 @@ NAME = "Never use `print` in the shop: write to the logger."
 ALONE = "Leave shop/generated alone: it is made by the build."
 HTTP = "We use httpx for HTTP, never requests, urllib3 or lib+++."
 LINT = "Run `ruff check .` after every change of Python code."
+PLACE = "The statistics belong in the session package, not in shop/common."
 TOGETHER = "`shop/cli.py` is changed together with `docs/cli.md`."
 
 
@@ -33,6 +34,7 @@ def store(tmp_path: Path) -> Path:
         keep(memory, BATCH, LessonKind.DECISION, ("shop/export.py",))
         keep(memory, NAME)
         keep(memory, HTTP)
+        keep(memory, PLACE)
         keep(memory, ALONE, LessonKind.DECISION, ("shop/generated",))
         keep(memory, LINT)
         keep(memory, TOGETHER, LessonKind.CHECKLIST, ("shop/cli.py",), Origin.COUNTED)
@@ -131,6 +133,7 @@ def test_a_program_in_the_checkout_is_not_run_in_place_of_git(
             "",
             0,
         ),
+        ("shop/export.py", "load('shop/common')\nBATCH_ROWS = 640\nRATE = 3\n", "", 0),
         ("shop/generated/api.py", "VERSION = 2\n", "file", 1),
         ("shop/cli.py", "NAME = 'other'\n", "checklist", 1),
         ("shop/export.py", "import log\n\nBATCH_ROWS = 640\nRATE = 4\n", "", 0),
@@ -420,7 +423,7 @@ def test_sarif_has_no_mark_that_an_agent_takes_for_its_own(
 def test_no_finding_is_said_with_what_was_compared(
     store: Path, checkout: Path, tmp_path: Path
 ) -> None:
-    assert check(store, "--diff").out == "no finding by 6 lessons of this repository\n"
+    assert check(store, "--diff").out == "no finding by 7 lessons of this repository\n"
     (checkout / "shop" / "export.py").write_text("print(1)\n")
     done = check(tmp_path / "none.db", "--diff")
     assert (done.code, done.out) == (0, "no finding by 0 lessons of this repository\n")
