@@ -24,6 +24,7 @@ from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.knowledge import MaintenancePolicy
 from contextgraph.learning.writer import Spool
+from contextgraph.memory.exported import Exports
 from contextgraph.model import MemoryContext, RawTrajectory
 from contextgraph.model.codec import decoded
 from contextgraph.model.values import replace
@@ -283,6 +284,14 @@ def test_a_contributor_takes_neither_the_brief_nor_all_live_runs(tmp_path: Path)
         opened = [eve.post("/v1/runs/live", json=RUN).status_code for _ in range(4)]
         assert opened == [201, 201, 503, 503]
         assert ann.post("/v1/runs/live", json=RUN).status_code == 201
+
+
+def test_what_a_service_sends_is_no_file_of_this_machine(tmp_path: Path) -> None:
+    with served(tmp_path) as service:
+        client = service.client(TokenScope.ADMIN)
+        for form in ("archive", "graphml"):
+            assert client.get(f"/v1/export?format={form}").is_success
+    assert list(Exports(Settings(store=str(tmp_path / "memory.db"))).missing()) == []
 
 
 def test_a_live_run_is_as_large_as_an_upload_at_most(tmp_path: Path) -> None:
