@@ -51,7 +51,7 @@ from contextgraph.model import (
 from contextgraph.model.codec import COMPLETE, encoded, parts_of
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
-from contextgraph.service.operations import Operation, operations, provenance_by
+from contextgraph.service.operations import Operation, operations
 from contextgraph.service.operations.arguments import (
     Arguments,
     Name,
@@ -129,10 +129,6 @@ class Connection(Struct, frozen=True):
     def memory(self) -> AgentMemory:
         """The memory that the call asks."""
         return self.of_call()
-
-    def sourced(self, source: str) -> str:
-        """Return the source of what an agent says; a service takes it from its token."""
-        return "" if self.memory.is_service else source.format(self.source()).rstrip(":")
 
     def shown(self, context: MemoryContext) -> Result:
         """Return the text of what is new in *context*, and its id where there is any."""
@@ -524,17 +520,14 @@ class Offered(Struct, frozen=True):
 
     def __call__(self, asked: Connection, **given: Any) -> Result:
         """Return the answer to an agent."""
-        operation, memory = self.operation, asked.memory
-        if operation.source and "source" not in given:
-            given["source"] = asked.sourced(operation.source)
-        elif operation.has_provenance and (name := asked.source()):
-            stated = given["source"]
-            own = operation.source.format(name)
-            given["source"] = provenance_by(own, stated if isinstance(stated, Mapping) else None)
-        if operation.is_about_owner:
-            given["is_owner"] = False
-        if operation.is_of_writer:  # the agent of the owner may change all
-            given["only_of"] = asked.source() or None
+        operation, memory, name = self.operation, asked.memory, asked.source()
+        stated = given.get("source")
+        read = stated if name and isinstance(stated, Mapping) else None
+        given |= operation.sourced(name, read, may_change_all=not name)
+        if operation.has_provenance and not name:
+            given["source"] = stated  # the agent of the owner may say any
+        elif operation.source and memory.is_service:
+            given["source"] = ""  # that of its token
         value = operation.value(memory, given, is_owner=False)
         return self.shown(operation.record(value, given))
 

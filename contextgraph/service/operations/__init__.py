@@ -146,26 +146,16 @@ class Operation(Struct, frozen=True):
         names = [name for name in self.names if name not in without]
         return arguments_of(self.function, names, Arguments)
 
-    @property
-    def is_about_owner(self) -> bool:
-        """True where the answer holds more for the owner of the memory than for others."""
-        return _IS_OWNER in self.function.__annotations__
-
-    @property
-    def is_of_writer(self) -> bool:
-        """True where it changes entries, each of which is of the source that wrote it."""
-        return _ONLY_OF in self.function.__annotations__
-
     def sourced(self, name: str, stated: object = None, *, may_change_all: bool) -> dict[str, Any]:
         """Return the arguments that the sender of a request with the source *name* does not choose.
 
         What is confidential is for the owner alone, and what others wrote for those that may change
         all. *stated* is the source that the request names: where something was read.
         """
-        own = self.source.format(name)
-        given: dict[str, Any] = {"source": provenance_by(own, stated)} if self.source else {}
-        given |= {_IS_OWNER: False} if self.is_about_owner else {}
-        return given | ({_ONLY_OF: None if may_change_all else name} if self.is_of_writer else {})
+        every = {_IS_OWNER: False, _ONLY_OF: None if may_change_all else name}
+        given = {key: every[key] for key in every.keys() & signature(self.function).parameters}
+        own = self.source.format(name).rstrip(":")
+        return given | ({"source": provenance_by(own, stated)} if self.source else {})
 
     def value(self, memory: Any, given: Mapping[str, Any], *, is_owner: bool = True) -> Any:
         """Return the value of the operation on *memory*, or on the run in progress.
