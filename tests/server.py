@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, LiteralString, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 if TYPE_CHECKING:
-    from neo4j import Record
+    from neo4j import Driver
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
 ENVIRONMENT = dict(os.environ)  # as it was before each test got a home of its own
@@ -40,16 +40,15 @@ class Neo4jServer:
 
     def empty(self) -> None:
         """Delete everything in the database, with its indexes and constraints."""
-        self._run("MATCH (n) DETACH DELETE n")
-        for kind, kinds in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
-            shown = f"SHOW {kinds} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
-            for found in self._run(shown):
-                self._run(f"DROP {kind} `{found['name']}`")
+        with self._driver() as driver:
+            driver.execute_query("MATCH (n) DETACH DELETE n", database_="neo4j")
+            for kind, kinds in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
+                shown = f"SHOW {kinds} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
+                for found in driver.execute_query(shown, database_="neo4j").records:
+                    driver.execute_query(f"DROP {kind} `{found['name']}`", database_="neo4j")
 
     def make_indexes(self) -> None:
         """Make the schema of a memory, with indexes of the vectors that most tests have."""
-        from neo4j import GraphDatabase
-
         from contextgraph.store.neo4j import Neo4jStore
         from contextgraph.store.neo4j.schema import Schema, has_vector_index
         from contextgraph.store.tables import TABLES
@@ -57,7 +56,7 @@ class Neo4jServer:
         with closing(Neo4jStore(self.uri, self.auth)) as store:
             store.runs.ids()
         schema = Schema(TABLES)
-        with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
+        with self._driver() as driver:
             for table in filter(has_vector_index, TABLES):
                 for vectors in _VECTORS:
                     schema.create_vector_index(driver, "neo4j", table, vectors)
@@ -66,18 +65,21 @@ class Neo4jServer:
         """Delete all memories; the schema stays."""
         from contextgraph.store.neo4j.schema import NUMBER
 
-        self._run("MATCH (n) DETACH DELETE n")
-        self._run("CREATE (:Schema {name: 'memory', number: $number})", number=NUMBER)
+        with self._driver() as driver:
+            driver.execute_query("MATCH (n) DETACH DELETE n", database_="neo4j")
+            record = "CREATE (:Schema {name: 'memory', number: $number})"
+            driver.execute_query(record, number=NUMBER, database_="neo4j")
 
     def is_empty(self) -> bool:
         """True where the database has no node."""
-        return not self._run("MATCH (n) RETURN n LIMIT 1")
+        with self._driver() as driver:
+            found = driver.execute_query("MATCH (n) RETURN n LIMIT 1", database_="neo4j")
+        return not found.records
 
-    def _run(self, text: LiteralString, **parameters: object) -> "list[Record]":
+    def _driver(self) -> "Driver":
         from neo4j import GraphDatabase
 
-        with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
-            return driver.execute_query(text, parameters, database_="neo4j").records
+        return GraphDatabase.driver(self.uri, auth=self.auth)
 
 
 @pytest.fixture(scope="session")
