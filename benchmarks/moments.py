@@ -8,9 +8,7 @@ readers, checked as `contextgraph distil` does, are accepted after each session.
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
 reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
 ``judged/prompts.jsonl``: lessons near the prompts of the earlier part that help there, as a reader
-said. ``judged/openings.jsonl``
-has the subjects that a reader in place of the agent opened, given the index and the prompts of the
-held part one after the other.
+said. ``judged/openings.jsonl`` has the subjects that readers in place of the agent opened.
 """
 
 import argparse
