@@ -93,7 +93,10 @@ class Forgetting:
             forget_words(self._store, {*known, *notes})
         if notes:
             self._notes.forget(notes)
-        return runs.forget(known)
+        removed = runs.forget(known)
+        for run in known:  # what another process said of them meanwhile
+            self._lessons.remove_run(run)
+        return removed
 
     def forgotten(self, runs: Iterable[Trajectory]) -> list[str]:
         """Return the ids of those of *runs* whose sessions are not learned again."""

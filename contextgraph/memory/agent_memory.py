@@ -997,6 +997,8 @@ class AgentMemory:
                 self.lessons.add(own, receipt.trajectory_id, supplier)
             else:
                 self.lessons.take_over(own, receipt.trajectory_id)
+            if not runs.learned([receipt.trajectory_id]):  # it was forgotten meanwhile
+                self.lessons.remove_run(receipt.trajectory_id)
         if receipt.continues:
             self.lessons.remove_run(receipt.continues, goes_on=True)
         # What the owner said is known by now, with its review.

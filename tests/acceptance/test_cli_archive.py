@@ -11,6 +11,7 @@ import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.knowledge.lessons import Lessons
 from contextgraph.learning.forgetting import Forgetting
 from contextgraph.learning.writer import MemoryWriter
 from contextgraph.memory.exported import Exports
@@ -19,7 +20,7 @@ from contextgraph.model.values import replace
 from contextgraph.readers import SkippedError, read
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import recovering_run
-from tests.marked import REPO, SESSION, marked_files, remember_marked
+from tests.marked import REPO, SESSION, marked_files, marked_run, remember_marked
 
 
 @pytest.fixture
@@ -259,6 +260,22 @@ def test_a_session_that_is_learned_again_while_it_is_forgotten_goes_too(
     with AgentMemory.open(store) as memory:
         assert memory.forget(sessions=[SESSION]) > 0
     assert marked_files(tmp_path) == []
+
+
+def test_no_lesson_is_kept_of_a_session_that_is_forgotten_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, add = tmp_path / "memory.db", Lessons.add
+
+    def outrun(self: Lessons, *given: Any) -> None:
+        with AgentMemory.open(store) as other:
+            other.forget(sessions=[SESSION])
+        add(self, *given)
+
+    monkeypatch.setattr(Lessons, "add", outrun)
+    with AgentMemory.open(store) as memory:
+        memory.learn(marked_run(1))
+        assert [*memory.store.notes.all()] == []
 
 
 def test_what_is_forgotten_after_a_writer_looked_is_not_stored(
