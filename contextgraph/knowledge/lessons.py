@@ -497,7 +497,8 @@ class Lessons:
         words, is_asked = request_words(request), asks_what_is_known(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
         notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
-        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()})
+        waiting = {id_ for id_, note in notes.items() if waits(note)}
+        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()}, waiting)
         chosen = self._successors(ranked, notes, as_of)
         of_source: dict[str, list[tuple[Note, Close]]] = {}
         for id_, close in chosen.items():
@@ -767,7 +768,6 @@ def lesson_of(note: Note, superseded_by: str | None = None) -> Lesson:
         ruled_out=facts.ruled_out,
         history=note.history,
         gone=facts.gone,
-        request=note.title.partition("\n")[0],
     )
 
 

@@ -320,13 +320,18 @@ def closeness(close: Close, wanted: float, *, is_reply: bool) -> dict[str, float
     }
 
 
-def closest(words: Collection[str], lessons: Mapping[str, Worded]) -> list[Close]:
+def closest(
+    words: Collection[str], lessons: Mapping[str, Worded], waiting: Collection[str] = ()
+) -> list[Close]:
     """Rank *lessons* (by id) by how much of each a request of *words* says again, closest first.
 
-    What shares no word is left out.
+    What shares no word is left out. How rare a word is does not depend on those *waiting* for a
+    review: a colleague, who has the others alone, finds the same.
     """
-    met = Counter(word for one in lessons.values() for word in one.own | one.beside)
-    number = max(_FEWEST_TEXTS, len(lessons))
+    held = [one for id_, one in lessons.items() if id_ not in waiting]
+    every = {word for one in lessons.values() for word in one.own | one.beside}
+    met = Counter(every) | Counter(word for one in held for word in one.own | one.beside)
+    number = max(_FEWEST_TEXTS, len(held))
 
     def weight(found: Collection[str]) -> float:
         # In a fixed order: floating-point sums depend on it.

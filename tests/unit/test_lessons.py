@@ -279,6 +279,33 @@ def test_a_lesson_is_found_among_many_of_sessions_that_began_with_a_long_request
     assert [one.note.content for one in found][:1] == [about]
 
 
+def test_what_waits_for_a_review_makes_no_word_of_another_lesson_less_rare(
+    memory: AgentMemory,
+) -> None:
+    rule = "Tariffs are rounded down at the customs border."
+
+    def lesson(text: str, *, is_active: bool) -> NewLesson:
+        quote = Quotation(text, "", text, 0, MONDAY)
+        facts = LessonFacts(LessonKind.RULE, Origin.SAID, evidence=(quote,), is_active=is_active)
+        return NewLesson(text, facts)
+
+    def probability() -> float:
+        (found,) = (
+            one
+            for one in memory.lessons.for_request("How are tariffs rounded?", repo=SHOP)
+            if one.note.content == rule
+        )
+        return found.probability
+
+    memory.lessons.keep([lesson(rule, is_active=True)], SHOP)
+    alone = probability()
+    waiting = [
+        lesson(f"Tariffs {at} are rounded at {at}, or so.", is_active=False) for at in range(80)
+    ]
+    memory.lessons.keep(waiting, SHOP)
+    assert probability() == alone
+
+
 def test_learning_again_rates_what_nobody_reviewed(memory: AgentMemory) -> None:
     run = session(f"{SQUASH} Keep the newest of each day.")
     memory.learn(run)
