@@ -175,7 +175,9 @@ def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
         assert [client.quarantine(methodology), client.release(methodology)] == [True, True]
         assert not client.quarantine("mth_unknown")
         assert client.retire([methodology, "mth_unknown"]) == 1
-        assert client.forget([learned[0].trajectory_id, "trj_unknown"]) == 1
+        many = [f"trj_unknown{number}" for number in range(1_500)]
+        assert client.retire(many) == 0
+        assert client.forget([*many, learned[0].trajectory_id], notes=many) == 1
         receipt = client.notes.remember("a note to forget")
         assert client.notes.forget([receipt.id, "note_unknown"]) == 1
     assert not running.memory.store.runs.ids(instance="acme__shop-70")
@@ -198,6 +200,7 @@ def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_
 
         assert client.pages.search("tariffs") == memory.pages.search("tariffs") != ()
         assert client.search("tariffs") == memory.search("tariffs") != ()
+        assert client.search("tariffs", limit=501) == memory.search("tariffs", limit=501)
         assert client.entities.get_related("Shop", 2, "has") == memory.entities.get_related("Shop")
         assert client.entities.find_tags("ret") == {"retail": 1}
         assert client.stats.get_friction() == memory.stats.get_friction() != ()

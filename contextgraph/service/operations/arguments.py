@@ -131,6 +131,7 @@ Names = Annotated[tuple[Name, ...], Field(max_length=1000), FailFast()]
 Tags = Annotated[tuple[Name, ...], Field(max_length=100, description="Its tags."), FailFast()]
 Limit = Annotated[int, Field(ge=1, le=100, description="At most this many items of each kind.")]
 PageSize = Annotated[int, Field(ge=1, le=500, description="At most this many.")]
+Most = Annotated[int, Field(ge=1, le=MOST, description="At most this many.")]
 Tokens = Annotated[int, Field(ge=1, le=100_000, description="At most this many tokens.")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Time = Annotated[datetime, AfterValidator(_in_utc)]
@@ -151,7 +152,9 @@ Ignored = Annotated[Names, Field(description="Ignore runs of these instances.")]
 AsOf = Annotated[Time | None, Field(description="Ignore newer runs.")]
 Instance = Annotated[Name | None, Field(description="The id of the task.")]
 Identity = Annotated[Name, Field(description="Its id.")]
-Identities = Annotated[Names, Field(description="Their ids.")]
+Identities = Annotated[
+    tuple[Name, ...], Field(max_length=MOST, description="Their ids."), FailFast()
+]
 
 
 class ToolBody(BaseModel):

@@ -27,6 +27,7 @@ from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     AboutRepository,
     Kinds,
+    Most,
     Name,
     Names,
     OnlyRepository,
@@ -61,7 +62,7 @@ def recall(
     question: Question,
     repo: AboutRepository = None,
     tags: Annotated[Tags, Field(description="Only notes with this tag.")] = (),
-    limit: PageSize = 5,
+    limit: Most = 5,
     min_probability: Annotated[
         Share, Field(description="Only what answers at least as probably.")
     ] = 0.0,

@@ -11,10 +11,10 @@ from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     LongText,
+    Most,
     Name,
     Names,
     OnlyRepository,
-    PageSize,
     Question,
     Repository,
     Tags,
@@ -72,7 +72,7 @@ def pages_search(
     memory: AgentMemory,
     question: Question,
     repo: Annotated[Name | None, Field(description="Pages of this repository first.")] = None,
-    limit: PageSize = 5,
+    limit: Most = 5,
 ) -> Sequence[PageFound]:
     """Return the pages that share most words with a question."""
     return memory.pages.search(question, repo=repo, limit=limit)

@@ -19,6 +19,7 @@ from contextgraph.service.operations.arguments import (
     Identity,
     Ignored,
     Machine,
+    Most,
     Name,
     Names,
     OnlyAgent,
@@ -128,7 +129,7 @@ def stats(
     form=lambda found, given: friction_record(masked_name(given.get("repo", "")), found),
 )
 def friction(
-    memory: AgentMemory, repo: OnlyRepository = "", limit: PageSize = 10
+    memory: AgentMemory, repo: OnlyRepository = "", limit: Most = 10
 ) -> Sequence[Friction]:
     """Return the errors that two tasks or more met, by the steps that they cost, with remedies."""
     return memory.stats.get_friction(masked_name(repo), limit)
