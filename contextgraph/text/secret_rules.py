@@ -1351,7 +1351,7 @@ _RULES = {
         "api-key",
         r"[\"'](?P<secret>[A-Za-z0-9]{30,128}+)[\"']",
         _after,
-        lambda match: is_generated(match["secret"]),
+        lambda match: is_generated(match["secret"]) or is_shuffled(match["secret"]),
     ),
     "endpoint": Rule("api-key", r"(?P<secret>[\w-]{20,64}+)", _after, _random),
     "percent": Rule("login", r"(?P<secret>[^\s\"'@]{4,128}+)", _after, _is_value),
