@@ -74,12 +74,12 @@ def root_of(folder: str | os.PathLike[str]) -> str:
 
 def trust_lessons(folder: str | os.PathLike[str]) -> None:
     """Trust the lessons of the repository at *folder*, as long as it is the same repository."""
-    LESSONS.add(os.fspath(folder), clone_name(os.path.abspath(folder)))
+    LESSONS.add(os.fspath(folder), clone_name(os.path.realpath(folder)))
 
 
 def trusts_lessons(root: str) -> bool:
     """Return whether the user trusts the lessons of the repository that is now at *root*."""
-    return LESSONS.has(root, clone_name(root))
+    return LESSONS.has(root, clone_name(os.path.realpath(root)))
 
 
 def take_over(notes: Notes, store: NoteStore, root: str, repo: str, entries: Entries) -> Taken:

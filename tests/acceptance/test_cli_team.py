@@ -336,6 +336,15 @@ def test_trust_is_for_the_repository_not_for_its_place(second: Path, tmp_path: P
     assert team(other, "sync").code == 1
 
 
+def test_a_link_leads_to_the_repository_that_is_trusted(second: Path, tmp_path: Path) -> None:
+    git(second, "remote", "remove", "origin")
+    (tmp_path / "link").symlink_to(second)
+    trust_lessons(second)
+    with AgentMemory.open(tmp_path / "second.db") as memory:
+        assert memory.learn_team(second).known
+        assert memory.learn_team(tmp_path / "link").known
+
+
 def test_the_name_of_an_entry_adds_no_other_file_to_a_proposal(store: Path, checkout: Path) -> None:
     with AgentMemory.open(store) as memory:
         (one, *_) = memory.lessons.of(SHOP)
