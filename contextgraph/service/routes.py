@@ -44,7 +44,7 @@ from contextgraph.service.operations.arguments import Arguments, LongText, Name,
 from contextgraph.service.records import record_of, unread_record
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
-from contextgraph.store.archive import export_memory
+from contextgraph.store.archive import Exported, export_memory
 from contextgraph.store.graph import export_graph
 from contextgraph.system.intake import has_more, loads
 from contextgraph.text import terminal_json
@@ -598,11 +598,14 @@ async def export(
 
     folder = TemporaryDirectory(prefix="contextgraph-")  # which only this user can read
     path = Path(folder.name) / ("memory.jsonl.zst" if file_format == "archive" else "graph")
-    store, headers = caller.memory.store, {}
+    memory, store, headers = caller.memory, caller.memory.store, {}
+
     # By the store: the memory would note the file as one that this machine keeps.
+    def write() -> Exported:
+        memory.note_exposures()
+        return export_memory(store, path, store.tenant, vectors=vectors)
+
     if file_format == "archive":
-        caller.memory.note_exposures()
-        write = partial(export_memory, store, path, store.tenant, vectors=vectors)
         counts = await caller.service.maintain(write)
         headers["X-Exported"] = orjson.dumps(record_of(counts)).decode()
     else:

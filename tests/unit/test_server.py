@@ -1,5 +1,6 @@
 """The HTTP service: what each request answers, and who may send it."""
 
+import asyncio
 import logging
 import re
 import shutil
@@ -292,6 +293,27 @@ def test_what_a_service_sends_is_no_file_of_this_machine(tmp_path: Path) -> None
         for form in ("archive", "graphml"):
             assert client.get(f"/v1/export?format={form}").is_success
     assert list(Exports(Settings(store=str(tmp_path / "memory.db"))).missing()) == []
+
+
+def test_an_export_stores_what_was_shown_beside_other_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = list[bool]()
+
+    def note(memory: AgentMemory) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            waited.append(False)
+        else:
+            waited.append(True)
+
+    with served(tmp_path) as service:
+        client = service.client(TokenScope.ADMIN)
+        with monkeypatch.context() as patched:
+            patched.setattr(AgentMemory, "note_exposures", note)
+            assert client.get("/v1/export").is_success
+    assert set(waited) == {False}
 
 
 def test_a_live_run_is_as_large_as_an_upload_at_most(tmp_path: Path) -> None:
