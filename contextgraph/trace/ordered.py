@@ -131,7 +131,7 @@ def _is_ordered(said: Sequence[_Word], command: Command, *, restricts: bool) -> 
 
 def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
     """Return whether *one* is the program itself, alone or with this subcommand."""
-    first, *rest = one.word.strip("`").split()
+    first, *rest = one.word.strip("`").split() or [""]
     if one.word.startswith("`"):
         other = next((word for word in rest if not word.startswith("-")), "")
         return first == program and (not other or other in named)

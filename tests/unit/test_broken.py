@@ -201,3 +201,8 @@ def test_a_rule_to_check_all_is_said_before_a_command_that_checks_a_part(
     run = memory.live(repo=SHOP, task="")
     assert run.before("golangci-lint run 2>&1 | head -50") is None
     assert rule in (run.before("golangci-lint run ./pkg/shop") or "")
+
+
+def test_an_empty_code_span_in_a_rule_names_no_program(memory: AgentMemory) -> None:
+    keep(memory, "The span ` ` of the page is never cut before the tests run.")
+    assert memory.live(repo=SHOP, task="").before("python -m pytest -q") is None
