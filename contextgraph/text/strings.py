@@ -198,11 +198,12 @@ _FRAME = regex(
 # Of whatever name: a tag that a later one closes, around more than one word.
 _TAG, _CLOSING = regex(r"<(?=/?\s?([\w:.-]{1,60}))"), regex(r"</\s?([\w:.-]{1,60})\s{0,8}>")
 _VALUE = regex(r"<([\w:.-]{1,60})>[^\s<>]{0,200}</\1>")
-_SPEAKER = regex(
-    r"((?:^[ \t]*|\#{2,6}[ \t]*|\*\*|\[)(?:human|assistant|system|developer|user|tool"
-    r"|instructions?|response)\b[*\]]{0,2})(?=[:\uff1a])",
-    re.IGNORECASE | re.MULTILINE,
+_SPOKEN = (
+    r"[ \t]*|\#{2,6}[ \t]*|\*\*|\[)(?:human|assistant|system|developer|user|tool"
+    r"|instructions?|response)\b[*\]]{0,2})([:\uff1a])"
 )
+_SPEAKER = regex(rf"((?:^{_SPOKEN}", re.IGNORECASE | re.MULTILINE)
+_SPEAKER_IN_JSON = regex(rf"((?:\\n{_SPOKEN}", re.IGNORECASE)
 _ID = regex(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
 _LESS = r"(?:<|&(?:lt|LT|\#0{0,6}60|\#[xX]0{0,6}3[cC]);|\\{1,8}u003[cC])"
@@ -236,7 +237,7 @@ def neutral(text: str) -> str:
             data = _TAG.sub(lambda found: "< " if found[1] in names else "<", data)
     if "<" in data or "[" in data or not data.isascii():
         data = _TURN.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", data)
-    return _SPEAKER.sub(r"\1 ", data) if ":" in data or "\uff1a" in data else data
+    return _SPEAKER.sub(r"\1 \2", data) if ":" in data or "\uff1a" in data else data
 
 
 def fence(text: str, context_id: str) -> str:
@@ -361,6 +362,7 @@ def terminal_json(line: str) -> str:
     folded = normalize("NFKC", line)
     if _FRAME.search(folded) or any(mark in folded for mark in ("<|", "<<", "</")):
         line = _BEGINNING.sub(escaped, line)
+    line = _SPEAKER_IN_JSON.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", line)
     return _TURN.sub(lambda found: f"\\u{ord(found[0][0]):04x}{found[0][1:]}", line)
 
 
