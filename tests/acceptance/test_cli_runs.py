@@ -282,6 +282,6 @@ def test_sessions_of_an_unknown_repository_are_an_error(tmp_path: Path) -> None:
     written = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     assert contextgraph("learn", written, "--store", store).code == 0
     for command in (("sessions", "--repo"), ("runs", "--repo"), ("last",), ("lessons",)):
-        result = contextgraph(*command, "shop", "--store", store)
+        result = contextgraph(*command, "shops", "--store", store)
         assert result.code == 1
-        assert "no session of the repository shop; nearest: acme/shop" in result.err
+        assert "no session of the repository shops; nearest: acme/shop" in result.err

@@ -161,7 +161,7 @@ def test_a_machine_without_histories_says_what_to_do(tmp_path: Path) -> None:
         name, *arguments = shlex.split(step, comments=True)
         done = contextgraph(*arguments, "--store", tmp_path / "m.db")
         assert (name, done.code) == ("contextgraph", 0)
-    assert "parcelkit" in done.out
+    assert "PYTHONPATH=lib" in done.out
 
 
 def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
