@@ -771,7 +771,8 @@ def related_by(note: Note, compared: Sequence[tuple[Note, Verdict]]) -> Note:
     """Return *note* with relations to the notes that it was *compared* with."""
     superseded, contradicted = conflicts_in(compared)
     # Found by the words of what it replaces, too: a question may use the old ones.
-    replaces = "; ".join(old.content for old, _ in superseded)[:MAX_NOTE]
+    known = (old for old, _ in superseded if note.security.is_secret or not old.security.is_secret)
+    replaces = "; ".join(old.content for old in known)[:MAX_NOTE]
     ids = (*note.contradicts, *(other.id for other, _ in contradicted))
     return replace(
         note,

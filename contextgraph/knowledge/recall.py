@@ -674,7 +674,9 @@ def snapshot_of(
 
 def without_secret(note: Note) -> Note:
     """Return *note* without a confidential text, which only the owner of the memory sees."""
-    return replace(note, content=f"[{note.security.upper()}]") if note.security.is_secret else note
+    if not note.security.is_secret:
+        return note
+    return replace(note, content=f"[{note.security.upper()}]", title="", summary="")
 
 
 def shareable(recollection: Recollection) -> Recollection:

@@ -295,6 +295,20 @@ def test_what_a_service_sends_is_no_file_of_this_machine(tmp_path: Path) -> None
     assert list(Exports(Settings(store=str(tmp_path / "memory.db"))).missing()) == []
 
 
+@pytest.mark.parametrize("later", ["restricted", "public"])
+def test_what_replaces_a_confidential_note_does_not_say_it(tmp_path: Path, later: str) -> None:
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        memory.notes.remember("The port of the database is 7123", security="restricted")
+        receipt = memory.notes.remember("The port of the database is 8123", security=later)
+        assert receipt.others
+    with served(tmp_path) as service:
+        client = service.client(TokenScope.READ)
+        for archived in (False, True):
+            answer = client.get("/v1/notes", params={"archived": archived})
+            assert answer.is_success
+            assert "7123" not in answer.text
+
+
 def test_an_export_stores_what_was_shown_beside_other_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
