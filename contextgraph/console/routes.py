@@ -598,6 +598,7 @@ class ShownGroup(Struct, frozen=True):
 _MOMENTS = {
     "start": "at the start",
     "prompt": "at a request",
+    "index": "at the first request, for the agent to open some",
     "before": "before a command or an edit",
     "error": "at an error",
     "failing": "while it went as failed runs had",

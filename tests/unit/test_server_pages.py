@@ -11,7 +11,20 @@ from fastapi.testclient import TestClient
 
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
-from contextgraph.model import Action, Condition, Exposure, Outcome, RawTrajectory, ShownItem, Step
+from contextgraph.knowledge import NewLesson
+from contextgraph.model import (
+    Action,
+    Condition,
+    Exposure,
+    LessonFacts,
+    LessonKind,
+    Origin,
+    Outcome,
+    Quotation,
+    RawTrajectory,
+    ShownItem,
+    Step,
+)
 from contextgraph.model.values import replace
 from contextgraph.service.app import create_app
 from contextgraph.service.operations import TokenScope
@@ -144,6 +157,19 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
     assert "Earlier runs: set `PYTHONPATH=lib`" in unescape(listed)
     assert "PYTHONPATH=lib" in listed
     assert "cleared</span>" in listed
+
+
+def test_an_index_that_was_shown_is_listed(service: Served, visitor: TestClient) -> None:
+    memory = service.app.state.service.tenant("default").memory
+    rules = [
+        f"We never round the {name} of a tariff before the invoice is written."
+        for name in ("discount", "freight", "surcharge", "customs", "deposit", "refund")
+    ]
+    said = Quotation("never round", "", "s", 0, datetime(2026, 1, 31, tzinfo=UTC))
+    facts = LessonFacts(LessonKind.RULE, Origin.SAID, evidence=(said,), is_active=True)
+    memory.lessons.keep([NewLesson(rule, facts) for rule in rules], "acme/shop")
+    memory.live(repo="acme/shop", task="", session="s").prompt("Write the invoices")
+    assert "for the agent to open some" in page(visitor, "/pages/advice")
 
 
 def test_a_warning_that_a_run_goes_as_failed_ones_did_is_listed(
