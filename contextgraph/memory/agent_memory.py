@@ -1,5 +1,6 @@
 """`AgentMemory`, the façade of the library."""
 
+import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -87,7 +88,7 @@ from contextgraph.model import (
 from contextgraph.model.values import batched, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
-from contextgraph.system.processes import CachedPart, no_fork, operation
+from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
@@ -116,6 +117,8 @@ if TYPE_CHECKING:
     from contextgraph.memory.exported import Export, Exports
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
+
+os.register_at_fork(**AT_FORK)
 
 # Where nothing is ever written, so many contexts wait to be recorded; the oldest are dropped.
 MOST_SHOWN = 4096
@@ -1568,6 +1571,4 @@ def _is_of_splits(value: Mapping[str, Any]) -> bool:
 
 
 def _leave_out(error: ReadError) -> None:
-    import logging  # not for each query
-
     logging.getLogger(__name__).warning("left out: %s", error)

@@ -77,12 +77,13 @@ def _after_fork_in_child() -> None:
     _busy_changed.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_busy_changed.release,
-        after_in_child=_after_fork_in_child,
-    )
+# What is registered last runs first. `logging` takes its lock before a fork, and a thread that logs
+# would wait for the fork that waits for it: who registers these imports it before.
+AT_FORK = {
+    "before": _before_fork,
+    "after_in_parent": _busy_changed.release,
+    "after_in_child": _after_fork_in_child,
+}
 
 
 def load(*modules: str) -> None:
