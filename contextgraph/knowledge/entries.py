@@ -26,7 +26,7 @@ _LONGEST, _MOST_FILES, _MOST_BYTES = 1 << 16, 5_000, 1 << 24
 _NAME_WORDS, _NAME_CHARS = 8, 48
 QUESTIONS_FOLDER = ".contextgraph/questions"
 _RULE, _EVIDENCE, _ANSWER = "---", "## Evidence", "## Answer"
-_VALUES = ("lesson", "kind", "by", "status", "at", "subject", "origin", "probability")
+_VALUES = ("lesson", "kind", "by", "status", "at", "subject", "origin", "probability", "request")
 _LISTS = ("paths", "symbols", "programs")
 _CITED = ("session", "step", "speaker", "at", "asked", "pasted")
 _PLAIN = regex(r"[\w./<(~$-](?:[^\n\"#]*[^\s\"#:])?")
@@ -41,7 +41,8 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 class Entry(Struct, frozen=True):
     """A lesson in a file: *lesson* is the id that it had in the memory of who proposed it.
 
-    *by* proposed it, *at* is when it was said first. *probability* is how likely a reader wants it,
+    *by* proposed it, *at* is when it was said first, *request* how the session began in which a
+    person said it: requests like it find the lesson. *probability* is how likely a reader wants it,
     None where somebody reviewed it. *path* is relative to the repository; empty before it is
     written.
     """
@@ -56,6 +57,7 @@ class Entry(Struct, frozen=True):
     by: str = ""
     lesson: str = ""
     probability: float | None = None
+    request: str = ""
     path: str = ""
 
     @property
@@ -164,6 +166,8 @@ def written(entry: Entry) -> str:
     }
     if entry.probability is not None:
         values["probability"] = f"{entry.probability:.3f}"
+    if entry.request:
+        values["request"] = entry.request
     lines = [_RULE, *(f"{name}: {_scalar(value)}".rstrip() for name, value in values.items())]
     for name, listed in zip(_LISTS, (about.paths, about.symbols, about.programs), strict=True):
         lines += [f"{name}:", *(f"  - {_scalar(one)}" for one in listed)]
@@ -222,6 +226,7 @@ def entry_in(text: str, path: str, written_at: datetime) -> Entry:
         by=found.value("by"),
         lesson=found.value("lesson"),
         probability=found.probability(),
+        request=found.value("request"),
         path=path,
     )
 

@@ -768,6 +768,7 @@ def lesson_of(note: Note, superseded_by: str | None = None) -> Lesson:
         ruled_out=facts.ruled_out,
         history=note.history,
         gone=facts.gone,
+        request=note.title.partition("\n")[0],
     )
 
 

@@ -37,10 +37,12 @@ from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import NoteStore
-from contextgraph.text import dice, folded, gives_instructions, mask_secrets, neutral, stems
+from contextgraph.text import cut, dice, folded, gives_instructions, mask_secrets, neutral, stems
 
 _SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
 _MOST_RULES, _SAME = 10, 0.6
+# Of a request: it is a person's text, and finds the lesson nearly as well as the whole.
+_REQUEST = 200
 
 
 class Taken(Struct, frozen=True):
@@ -130,7 +132,7 @@ def _note_of(entry: Entry, repo: str, contributor: str, own: Mapping[str, Note])
     if entry.probability is not None and is_rated:
         facts = replace(facts, probability=entry.probability)
     replaced = (entry.lesson,) if is_active and entry.lesson in own else ()
-    new = NewLesson(entry.text, facts, replaced, importance=1.0)
+    new = NewLesson(entry.text, facts, replaced, title=entry.request, importance=1.0)
     note = note_of_lesson(new, repo, contributor)
     credibility = note.credibility if is_rated else REVIEWED
     return replace(note, locator=f"{entry.path}#-1", credibility=credibility)
@@ -152,6 +154,7 @@ def _updated(known: Note, new: Note) -> Note:
         known,
         lesson=facts,
         tags=new.tags,
+        title=new.title,
         locator=new.locator,
         created_at=new.created_at,
         credibility=known.credibility if known.history else new.credibility,
@@ -193,6 +196,7 @@ def entry_of(lesson: Lesson, by: str = "") -> Entry:
         by=by,
         lesson=lesson.id,
         probability=None if _is_settled(lesson) else lesson.probability,
+        request=_request(lesson.request),
     )
     text = written(entry)
     if "<secret:" in text or mask_secrets(text) != text:
@@ -200,6 +204,13 @@ def entry_of(lesson: Lesson, by: str = "") -> Entry:
     if gives_instructions(lesson.text):
         raise InvalidNoteError(f"{lesson.id} is an instruction to its reader, not a lesson")
     return entry
+
+
+def _request(request: str) -> str:
+    """Return the beginning of *request*; empty where it holds a secret or instructs its reader."""
+    text = cut(neutral(" ".join(request.split())), _REQUEST)
+    is_safe = "<secret:" not in text and mask_secrets(text) == text
+    return text if is_safe and not gives_instructions(text) else ""
 
 
 def _is_settled(lesson: Lesson) -> bool:

@@ -123,7 +123,7 @@ class Lesson(Struct, frozen=True):
     *speaker* is who said it first, *time* when, *source* who vouches for it. *superseded_by* is the
     id of the lesson that took its place, *supersedes* are those whose place it took. *sessions*
     counts those in which it was said; copies of one message count once. *gone* is as in
-    `LessonFacts`.
+    `LessonFacts`. *request* is how the session began in which a person said it.
     """
 
     id: str
@@ -144,6 +144,7 @@ class Lesson(Struct, frozen=True):
     ruled_out: str = ""
     history: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    request: str = ""
 
     @property
     def contributor(self) -> str:
