@@ -4,6 +4,7 @@ import pytest
 
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace import command_lines, describe_pattern, describe_remedy, is_retry, names_in
+from tests.deadline import deadline
 from tests.sessions import Session, traceback
 
 NO_NAME = "F821 undefined name 'Decimal'"
@@ -211,3 +212,11 @@ def test_every_kind_is_worded(kind: RemedyKind) -> None:
     action = RemedyAction(kind, "target", RemedyPattern(kind, "general", "old"), "old")
     assert describe_remedy([action])
     assert isinstance(describe_pattern(action.pattern), str)
+
+
+def test_a_line_of_many_pipes_costs_no_time() -> None:
+    target = f"python -m pytest tests/test_a.py -x{' | a' * 80} > out;"
+    pattern = RemedyPattern(RemedyKind.USE, "<tests>")
+    action = RemedyAction(RemedyKind.USE, target, pattern, "pytest tests/test_b.py")
+    with deadline(5):
+        assert "<tests>" in describe_remedy((action,))
