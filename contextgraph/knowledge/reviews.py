@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,12 +108,15 @@ def sessions_of_reviews(
             said[one.repo, one.reviewer].append(one)
     for (repo, reviewer), comments in sorted(said.items()):
         comments.sort(key=lambda one: (one.at, one.number))
+        # Comments in another file are asked about, too, however few.
+        said_here = "\n".join(f"{_session(one)} {one.text}" for one in comments)
+        name = blake2b(said_here.encode(), digest_size=8).hexdigest()
         turns = [
             Turn(at, at, one.at, fitting(one.text), fitting(_place(one)), _session(one))
             for at, one in enumerate(comments)
         ]
         yield Session(
-            f"reviews:{repo}:{reviewer}",
+            f"reviews:{repo}:{reviewer}:{name}",
             repo,
             repo,
             "",

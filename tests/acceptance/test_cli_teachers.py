@@ -190,8 +190,10 @@ def test_a_model_makes_a_lesson_of_comments_which_words_cannot(
     assert (quote.run, quote.session, quote.speaker) == ("", "acme/shop#14", "grace")
     assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 1
     assert MADE not in next(tmp_path.glob("*.distil/log.jsonl")).read_text()
-    file.write_text(json.dumps([*comments, comment("We never call it twice.", number=15)]))
-    assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 1
+    later = comment("We never call it twice.", number=15)
+    for written in ([*comments, later], [later]):
+        file.write_text(json.dumps(written))
+        assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 1
 
 
 def test_a_file_of_something_else_is_named(tmp_path: Path, checkout: Path) -> None:
