@@ -13,7 +13,7 @@ _PHRASE = regex(
     r"(?: [A-Za-z][\w'-]*){0,3}))"
 )
 _FEWEST_LETTERS, _MOST_WORDS = 3, 2
-_TOKEN = regex(r"`[^`\n]+`|(?:--?)?[\w@./-]*\w")
+_TOKEN = regex(r"`[^`\n]+`|(?<![\w@./-])[\w@./-]*\w")
 _RUN, _KEYWORDS = 3, 4
 # A word that more of the lessons have is the project's.
 _OF_THE_PROJECT, _FEW = 0.2, 8

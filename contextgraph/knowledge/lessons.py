@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, islice
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -87,6 +88,8 @@ _SOURCES: Mapping[Origin, str] = {
 _CREDIBILITY, REVIEWED = 0.85, 0.95
 _KINDS = (NoteKind.LESSON,)
 _LISTED = 10_000
+# More subjects than an index of 500 tokens has room for.
+_INDEXED = 250
 # From here on two lessons say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
 STANDING_TOKENS = 110
@@ -368,9 +371,9 @@ class Lessons:
     def subjects(self, repo: str, request: str = "") -> dict[str, str]:
         """Return the subjects of the lessons of *repo* by id, those nearest to *request* first.
 
-        Then the newest, and after all these such as wait, where a person's own words may be quoted.
-        A subject is that which a model gave, or the rarest words of the sentence. What is counted
-        is said before the command itself.
+        Then the newest, and after all these such as wait, where a person's own words may be quoted;
+        of many the first 250. A subject is that which a model gave, or the rarest words of the
+        sentence. What is counted is said before the command itself.
         """
         hidden = self._notes.distrusted()
         notes = {
@@ -390,11 +393,11 @@ class Lessons:
         def weight(stem: str) -> float:
             return rarity(met[stem], len(worded))
 
-        named = {
-            id_: lesson_of(notes[id_]).about.subject or keywords(notes[id_].content, weight)
+        named = (
+            (id_, lesson_of(notes[id_]).about.subject or keywords(notes[id_].content, weight))
             for id_ in in_order
-        }
-        return {id_: subject for id_, subject in named.items() if subject}
+        )
+        return dict(islice(filter(itemgetter(1), named), _INDEXED))
 
     def about(self, subject: str, repo: str | None = None, limit: int = 5) -> tuple[Lesson, ...]:
         """Return the lessons nearest to *subject*, closest first.
@@ -1106,21 +1109,18 @@ def said_again(lessons: Collection[tuple[str, LessonFacts | Lesson, bool]]) -> s
 
     They are given with their ids, and whether they are active.
     """
-    quoted = {
-        (one.run or one.session, one.step, " ".join(one.quote.split()))
-        for _, lesson, is_active in lessons
-        if is_active and lesson.origin is not Origin.SAID
-        for one in lesson.evidence
-    }
+    quoted = defaultdict[tuple[str, int], set[str]](set)
+    for _, lesson, is_active in lessons:
+        for one in lesson.evidence if is_active and lesson.origin is not Origin.SAID else ():
+            quoted[one.run or one.session, one.step].add(" ".join(one.quote.split()))
     return {
         id_
         for id_, lesson, _ in lessons
         if lesson.origin is Origin.SAID
         for one in lesson.evidence
         if any(
-            (one.run or one.session, one.step) == (run, step)
-            and (one.quote in quote or quote in one.quote)
-            for run, step, quote in quoted
+            one.quote in quote or quote in one.quote
+            for quote in quoted.get((one.run or one.session, one.step), ())
         )
     }
 

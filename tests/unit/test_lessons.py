@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from cProfile import Profile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from contextgraph.agents.before import NextCall
 from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
-from contextgraph.knowledge.headings import by_heading
+from contextgraph.knowledge.headings import by_heading, keywords
+from contextgraph.knowledge.lessons import said_again
 from contextgraph.knowledge.ranking import quote_of
 from contextgraph.model import (
     About,
@@ -1255,6 +1257,43 @@ def test_the_first_prompt_brings_subjects_that_a_person_spoke_of_once(memory: Ag
     assert not any(subject in again for subject in named.values())
     # Where no prompt follows, it stands at the start.
     assert named[nearest] in memory.live(repo=SHOP, task="").start()
+
+
+def test_an_index_of_many_lessons_words_those_that_it_may_have_room_for(
+    memory: AgentMemory,
+) -> None:
+    said = [Quotation("Look at it.", "", f"s{n}", 0, MONDAY) for n in range(260)]
+    new = [
+        NewLesson(f"Shelf number{n} takes parcel{n} alone.", facts)
+        for n, one in enumerate(said)
+        for facts in [LessonFacts(LessonKind.RULE, Origin.DISTILLED, About(), (one,), True)]
+    ]
+    memory.lessons.keep(new, SHOP)
+    named = memory.lessons.subjects(SHOP, "Where does parcel7 go?")
+    texts = {one.id: one.text for one in memory.lessons.of(SHOP)}
+    assert (len(texts), len(named), texts[next(iter(named))]) == (260, 250, new[7].text)
+
+
+def test_a_lesson_of_hyphens_is_worded_in_no_time() -> None:
+    with deadline(5):
+        assert keywords("-" * 50_000, lambda stem: 1.0) == ""
+    assert keywords("call `./ship.py` --dry-run", lambda stem: 1.0) == "call ship.py --dry-run"
+
+
+def test_sentences_are_compared_with_lessons_of_their_turn_alone() -> None:
+    calls = []
+    for count in (50, 200):
+        lessons = [
+            (f"{origin}{n}", LessonFacts(LessonKind.RULE, origin, About(), (quote,), True), True)
+            for n in range(count)
+            for quote in [Quotation(f"Shelf {n} takes parcels.", "", f"s{n}", 0, MONDAY)]
+            for origin in (Origin.SAID, Origin.DISTILLED)
+        ]
+        profile = Profile()
+        said = profile.runcall(said_again, lessons)
+        assert said == {f"{Origin.SAID}{n}" for n in range(count)}
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[1] <= 5 * calls[0]
 
 
 def test_rejected_and_distrusted_lessons_are_no_subjects(memory: AgentMemory) -> None:
