@@ -69,7 +69,7 @@ _PUTTING = (
     )
 )
 # A folder after these is where something does not belong, and may be named there.
-_PLACES = frozenset({"in", "into", "on"})
+_PLACES = frozenset({"in", "into"})
 _LISTING = frozenset({",", "or", "and", "nor"})
 _CHANGING = frozenset(
     {stem(word) for word in "edit touch change modify alter rewrite reformat update".split()}

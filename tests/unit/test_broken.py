@@ -18,6 +18,7 @@ from contextgraph.model import (
     RawTrajectory,
     Step,
 )
+from contextgraph.trace.ordered import names_ruled_out
 
 SHOP = "acme/shop"
 LINT = "Run `golangci-lint run` after every change of Go code."
@@ -206,3 +207,14 @@ def test_a_rule_to_check_all_is_said_before_a_command_that_checks_a_part(
 def test_an_empty_code_span_in_a_rule_names_no_program(memory: AgentMemory) -> None:
     keep(memory, "The span ` ` of the page is never cut before the tests run.")
     assert memory.live(repo=SHOP, task="").before("python -m pytest -q") is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "names"),
+    [
+        ("Never rely on `acme/dates` for times.", ["acme/dates"]),
+        ("Prices are computed in shop/prices, not in shop/common.", []),
+    ],
+)
+def test_a_module_that_nothing_relies_on_is_no_place(rule: str, names: list[str]) -> None:
+    assert [one.name for one in names_ruled_out(rule)] == names
