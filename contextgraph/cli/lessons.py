@@ -69,9 +69,10 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     """Show and review what a colleague would have to know.
 
     Decisions, rules, facts, checklists and references, by subject, the newest first. Agents are
-    shown an active one when their work is about it. A proposed one waits until it is accepted or
-    repeated. What looks like an instruction to the reader is never shown. One whose files,
-    symbols or programs are gone is not shown until it is reviewed: --gone lists these.
+    shown an active one when their work is about it. A proposed one is quoted at a request about it
+    alone, until it is accepted or repeated. What looks like an instruction to the reader is never
+    shown. One whose files, symbols or programs are gone is not shown until it is reviewed: --gone
+    lists these.
 
     \b
     Example:
@@ -215,7 +216,9 @@ def _print(
         print_text((f"{left} more: --page {page + 1}", "dim"))
     if proposed:
         which = f"the {_AT_ONCE} likeliest" if proposed > _AT_ONCE else "them"
-        print_text((f"{proposed} proposed, not shown to agents: --review lists {which}", "dim"))
+        print_text(
+            (f"{proposed} proposed, quoted at requests alone: --review lists {which}", "dim")
+        )
     if listed:
         print_text(("review: contextgraph lessons --accept ID --reject ID ...", "dim"))
     if missing:

@@ -154,7 +154,7 @@ def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     at = ("--store", store)
     first = contextgraph("lessons", "acme/shop", *at).out
     assert (first.count(f"  {always}"), "2 more: --page 2" in first) == (10, True)
-    assert "1 proposed, not shown to agents" in first
+    assert "1 proposed, quoted at requests alone" in first
     beyond = contextgraph("lessons", "acme/shop", "--page", "3", *at)
     assert (beyond.code, "--page 3: there are 2 pages" in beyond.err) == (1, True)
     second = contextgraph("lessons", "acme/shop", "--page", "2", *at).out
@@ -185,7 +185,7 @@ def test_the_likeliest_proposed_lessons_are_put_up_for_review_however_unlikely(
             ]
         )
     at = ("acme/shop", "--store", store)
-    assert "21 proposed, not shown to agents: --review lists the 10 likeliest" in (
+    assert "21 proposed, quoted at requests alone: --review lists the 10 likeliest" in (
         contextgraph("lessons", *at).out
     )
     put_up = contextgraph("lessons", *at, "--review", "--json").records
