@@ -91,6 +91,8 @@ def check(  # noqa: PLR0913  (the change, who judges it, and where to)
     from contextgraph.knowledge.team import root_of, trusts_lessons
     from contextgraph.readers.repository import repository_name
 
+    if (by or write_requests or read_answers) and not (diff or staged):
+        raise click.BadParameter("a model judges a change: give --diff or --staged, too")
     root = root_of(Path.cwd())
     patch = _patch(diff or _HEAD, root, staged=staged) if diff or staged else None
     questions, damaged = questions_in(root) if trusts_lessons(root) else ([], {})

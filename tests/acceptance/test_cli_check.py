@@ -384,6 +384,12 @@ def test_a_request_is_written_and_its_answer_read(
     assert "nobody answered" in changed.err
 
 
+def test_a_model_is_asked_of_a_change_alone(store: Path, checkout: Path, tmp_path: Path) -> None:
+    for option in (("--by", "cat"), ("--write-requests", tmp_path), ("--read-answers", tmp_path)):
+        done = check(store, *option)
+        assert (done.code, "give --diff" in done.err) == (2, True)
+
+
 def test_a_question_is_not_written_through_a_link(
     store: Path, checkout: Path, tmp_path: Path
 ) -> None:
