@@ -394,7 +394,7 @@ def _instead(action: RemedyAction) -> str:
 
 
 # How much of its output another task looked at.
-_SHOWN_OUTPUT = regex(r"\s*+(?:2>&1\s*+)?(?:\|[^|&;]++)*+")
+_SHOWN_OUTPUT = regex(r"\s*+(?:2>&1\s*+)?(?>(?:\|[^|&;]++)*)")
 
 
 def without_tests(action: RemedyAction) -> RemedyAction:
