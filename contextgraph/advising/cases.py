@@ -431,7 +431,7 @@ class KnownRun(Struct, frozen=True):
 
 
 def known_runs(runs: Sequence[tuple[Trajectory, RunFacts]]) -> list[KnownRun]:
-    """Return *runs* with the facts that they show: of named sources those that are supported."""
+    """Return *runs* with the facts that they show: of named sources only supported ones."""
     # Runs of a project meet the same files.
     met = frozenset(
         chain.from_iterable((*run.files, *facts.opened, *facts.listed) for run, facts in runs)

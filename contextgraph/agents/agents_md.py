@@ -101,7 +101,8 @@ def _shown(entry: str) -> str:
 def content_of(path: Path) -> str:
     """Return the text of the file *path*, empty where there is none.
 
-    Raises `SettingsError` for what is no file, no text, or a link out of its folder.
+    Raises `SettingsError` for a pipe or device, bytes that are no text, and a link that leaves its
+    folder.
     """
     path = inside(path.parent, path.name)
     try:

@@ -372,7 +372,7 @@ class Lessons:
         """Return the subjects of the lessons of *repo* by id, those nearest to *request* first.
 
         Then the newest, and after all these such as wait, where a person's own words may be quoted;
-        of many the first 250. A subject is that which a model gave, or the rarest words of the
+        of many the first 250. A subject is the one that a model gave, or the rarest words of the
         sentence. What is counted is said before the command itself.
         """
         hidden = self._notes.distrusted()

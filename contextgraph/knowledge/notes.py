@@ -603,8 +603,8 @@ class Notes:
         self, note: Note, compared: Sequence[tuple[Note, Verdict]]
     ) -> tuple[int, Sequence[str]]:
         """Store what was said of *note*; how many are merged, and the ids of those superseded."""
-        alike = (it for it, one in compared if one.relation is Relation.SAME)
-        same = [it for it in alike if it.contributor == note.contributor]
+        equal = (it for it, one in compared if one.relation is Relation.SAME)
+        same = [it for it in equal if it.contributor == note.contributor]
         if note.kind is NoteKind.LESSON:
             if same:
                 first = same[0].id
@@ -1034,11 +1034,11 @@ def _merged(
 
     None of the ids *kept* goes.
     """
-    alike: defaultdict[tuple[str, str], list[Note]] = defaultdict(list)
+    of_source: defaultdict[tuple[str, str], list[Note]] = defaultdict(list)
     for note in sorted(notes, key=lambda note: (note.created_at, note.id), reverse=True):
-        alike[note.repo, note.contributor].append(note)
+        of_source[note.repo, note.contributor].append(note)
     merged: list[str] = []
-    for some in alike.values():
+    for some in of_source.values():
         for group in _groups(some[:_RELATED_NOTES], kept):
             check()
             merged += _merge(store, group)
