@@ -1,7 +1,7 @@
 """The commands as click knows them, made from the signatures of functions; options they share."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
@@ -45,7 +45,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import ContextGraphError, MemoryNotFoundError, StoreUnavailableError
 from contextgraph.model.values import replace
-from contextgraph.text import neutral, regex
+from contextgraph.text import neutral
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
@@ -83,33 +83,18 @@ def flag(help_text: str) -> Marker:
     return described(help=help_text)
 
 
-_PERIOD = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 168}
-
-
 def time_option(help_text: str, default: str = "") -> Marker:
     """Describe an option with a time in ISO 8601, UTC without a zone, or so long ago: 12h, 7d."""
-    return option("TIME", help_text, default, parser=time_of)
+    return option("TIME", help_text, default, parser=_time)
 
 
-def time_of(text: str) -> datetime:
-    """Return the time that *text* names, as last month, or that is so long ago: 12h, 7d, 4w."""
-    now = datetime.now(UTC)
-    if period := _PERIOD.fullmatch(text):
-        return now - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
+def _time(text: str) -> datetime:
+    from contextgraph.knowledge.asked import time_in
+
     try:
-        time = datetime.fromisoformat(text)
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        from contextgraph.knowledge.asked import period_in
-
-        rest, named = period_in(text, now)
-        if named.since and not rest.strip():
-            return named.since
-        raise click.BadParameter(
-            f"{text!r} is not a time such as yesterday, 2026-01-31 or 2026-01-31T12:00:00, "
-            "nor a period such as 12h, 7d or 4w"
-        ) from error
+        return time_in(text, datetime.now(UTC))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 FollowLinks = Annotated[bool, flag("Follow links that lead out of a named folder.")]

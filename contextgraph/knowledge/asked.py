@@ -1,7 +1,7 @@
 """Requests in a question, in English or Chinese: for a time, a reason, or whatever is new."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ _TIME = regex(
     r"|(?P<on>on|since|in)\s+(?P<date>20\d\d(?:-\d\d(?:-\d\d)?)?))\b",
     re.IGNORECASE,
 )
+_AGO = regex(r"(?P<count>\d{1,4})(?P<unit>[hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 # A contracted verb, of which a stem of its own would be left: "didn" of "didn't".
 _CONTRACTED = regex(r"\b[^\W\d_]+n['’]t\b", re.IGNORECASE)
@@ -164,6 +166,26 @@ def period_in(text: str, now: datetime) -> tuple[str, Period]:
     elif len(parts) == 1:
         until = since.replace(year=since.year + 1)
     return rest, Period(since, None if is_open else until)
+
+
+def time_in(text: str, now: datetime) -> datetime:
+    """Return the time that *text* is, in ISO 8601 (UTC without a zone), or names: last month, 7d.
+
+    The latter is so long before *now*: hours, days or weeks. Raises `ValueError`.
+    """
+    if period := _AGO.fullmatch(text):
+        return now - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
+    try:
+        time = datetime.fromisoformat(text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        rest, named = period_in(text, now)
+        if named.since and not rest.strip():
+            return named.since
+        raise ValueError(
+            f"{text!r} is not a time such as yesterday, 2026-01-31 or 2026-01-31T12:00:00, "
+            "nor a period such as 12h, 7d or 4w"
+        ) from error
 
 
 def _of_calendar(unit: str, midnight: datetime, *, is_this: bool) -> Period:

@@ -142,6 +142,8 @@ def answers(
 
     See `AgentMemory.search`. *facts* are searched only where no time is named.
     """
+    if limit < 1:
+        return ()
     rest, period = period_in(question, now)
     where = partial(search, store, notes, rest, limit=limit, strategy=strategy)
     found = where(within._replace(period=period), facts=facts if period == ALWAYS else ())

@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -102,6 +103,8 @@ def json_of(value: Any) -> model.Json:
     """Return an argument as JSON, its texts cut after 200,000 characters."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         return [*map(json_of, value)]
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise errors.StoreError(f"time {value.isoformat()} has no time zone")
     return clipped(encoded(value))
 
 

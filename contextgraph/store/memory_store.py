@@ -74,6 +74,7 @@ Kind = TypeVar("Kind")
 Removed = tuple[list[str], list[str]]
 # Nodes and relations that are counted, by what a person calls them.
 _NODES = (tables.RUN, tables.FRAGMENT, tables.ERROR, tables.METHODOLOGY)
+_FIRST = datetime.min.replace(tzinfo=UTC)
 _EDGES = (tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tables.SIMILAR)
 # Forgotten in one transaction, whose size the memory of a server limits: a hundred runs of 100 kB
 # each took 31 MB.
@@ -142,7 +143,9 @@ def _period(column: str, since: datetime | None, until: datetime | None) -> Iter
     if since is not None:
         yield Term(column, Is.LEAST, since)
     if until is not None:
-        yield Term(column, Is.MOST, until - timedelta(microseconds=1))
+        # Before the first time that can be written there is none.
+        last = until - timedelta(microseconds=1) if until.replace(tzinfo=UTC) > _FIRST else until
+        yield Term(column, Is.MOST, last)
 
 
 def _one(port: Reads, question: Question) -> list[tuple[Any, ...]]:

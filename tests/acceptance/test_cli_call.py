@@ -52,7 +52,7 @@ def test_a_dot_may_stand_between_a_noun_and_its_verb() -> None:
         (("remember", "CI uses tox"), "'CI uses tox' is not ARGUMENT=VALUE"),
         (("remember",), "content: Field required"),
         (("recall", "question=x", "limit=many"), "limit: Input should be a valid integer"),
-        (("recall", "question=x", "limit=0"), "limit: Input should be greater than or equal to 1"),
+        (("recall", "question=x", "limit=-1"), "limit: Input should be greater than or equal to 0"),
         (("recall", "question=a", "question=b"), "given more than once"),
         (("outcome", "instance_id=a", "outcome=maybe"), "'solved' or 'failed'"),
         (("remember", "content=@none.txt"), "none.txt cannot be read"),

@@ -113,9 +113,10 @@ def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
     assert 0 < advice.saved <= advice.ceiling == 6
 
     (receipt,) = contextgraph("receipt", "--store", store, "--json").records
-    (called,) = call("advice", store, since=since.isoformat()).records
+    (called,) = call("advice", store, since="7d").records
     client = service.client(TokenScope.READ)
-    sent = client.get("/v1/advice", params={"since": since.isoformat()}).json()
+    sent = client.get("/v1/advice", params={"since": "7d"}).json()
+    assert client.get("/v1/advice", params={"until": "0001-01-01"}).json()["shown"] == 0
     expected = {"shown": 3, "followed": 2, "cleared": 1, "steps_saved": round(advice.saved, 1)}
     for figures in (receipt, called, sent):
         assert expected.items() <= figures.items()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from inspect import iscoroutinefunction, signature
@@ -98,6 +99,20 @@ def test_answers_are_the_values_that_the_memory_gives(client: Client, running: R
     )
     assert client.stats.get_common_mistakes() == memory.stats.get_common_mistakes()
     assert client.stats.get_solve_rates() == memory.stats.get_solve_rates()
+
+
+def test_no_items_and_times_without_a_zone_are_as_for_the_memory(
+    client: Client, running: Running
+) -> None:
+    [*client.learn_many(runs(1))]
+    entity = Entity("Redis", "service", "the cache of the shop")
+    client.entities.add_entity(entity)
+    for memory in (client, running.memory):
+        assert not memory.search("python", limit=0)
+        assert not memory.notes.recall("python", limit=0)
+        assert not memory.entities.get_related("Redis", 0)
+        with pytest.raises(StoreError, match="2026-11-30T00:00:00 has no time zone"):
+            memory.playbook("acme/shop", as_of=datetime(2026, 11, 30))  # noqa: DTZ001
 
 
 def test_runs_can_be_excluded(client: Client) -> None:

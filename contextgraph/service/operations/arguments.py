@@ -8,8 +8,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from pydantic import (
-    AfterValidator,
+    AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     FailFast,
     Field,
@@ -21,6 +22,7 @@ from pydantic import (
 )
 
 from contextgraph.errors import ReadError
+from contextgraph.knowledge.asked import time_in
 from contextgraph.model import Action, Condition, Environment, Json, Phase, State, Strategy
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.text import clip
@@ -117,11 +119,8 @@ def clipped(record: Json) -> Json:
     return [*map(clipped, record)] if isinstance(record, list | tuple) else record
 
 
-def _in_utc(time: datetime) -> datetime:
-    try:
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except OverflowError as error:
-        raise ValueError("the time is out of range") from error
+def _time(given: object) -> object:
+    return time_in(given, datetime.now(UTC)) if isinstance(given, str) else given
 
 
 Name = Annotated[str, Field(max_length=500)]
@@ -129,13 +128,13 @@ Text = Annotated[str, Field(max_length=LONGEST)]
 LongText = Annotated[str, Field(max_length=4_000_000)]
 Names = Annotated[tuple[Name, ...], Field(max_length=1000), FailFast()]
 Tags = Annotated[tuple[Name, ...], Field(max_length=100, description="Its tags."), FailFast()]
-Limit = Annotated[int, Field(ge=1, le=100, description="At most this many items of each kind.")]
+Limit = Annotated[int, Field(ge=0, le=100, description="At most this many items of each kind.")]
 PageSize = Annotated[int, Field(ge=1, le=500, description="At most this many.")]
-Most = Annotated[int, Field(ge=1, le=MOST, description="At most this many.")]
-Tokens = Annotated[int, Field(ge=1, le=100_000, description="At most this many tokens.")]
+Most = Annotated[int, Field(ge=0, le=MOST, description="At most this many.")]
+Tokens = Annotated[int, Field(ge=0, le=100_000, description="At most this many tokens.")]
 Share = Annotated[float, Field(ge=0, le=1)]
-Time = Annotated[datetime, AfterValidator(_in_utc)]
-"""A time in ISO 8601; one without a zone is UTC."""
+Time = Annotated[AwareDatetime, BeforeValidator(_time)]
+"""A time in ISO 8601, UTC without a zone, or so long ago: 12h, 7d."""
 After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
 Repository = Annotated[Name, Field(description="The repository (owner/repo).")]
 OnlyRepository = Annotated[Name, Field(description="Only this repository (owner/repo).")]

@@ -100,7 +100,7 @@ def _related_record(related: Sequence[RelatedEntity], _: object) -> Record:
 def entities_related(
     memory: AgentMemory,
     name: _Entity,
-    depth: Annotated[int, Field(ge=1, le=10, description="At most so many relations away.")] = 1,
+    depth: Annotated[int, Field(ge=0, le=10, description="At most so many relations away.")] = 1,
     types: Annotated[Names, Field(description="Only along these relations.")] = (),
     repo: _Repository = "",
 ) -> Sequence[RelatedEntity]:
