@@ -30,6 +30,14 @@ def memory(neo4j_with_indexes: Neo4jServer, credentials: None) -> str:
     return neo4j_with_indexes.uri
 
 
+@pytest.fixture
+def own_memory(neo4j: Neo4jServer, credentials: None) -> str:
+    """The address of an empty memory in a database whose indexes no other test needs."""
+    with AgentMemory.open(neo4j.uri) as made:
+        assert made.store.runs.ids() == []
+    return neo4j.uri
+
+
 def failed(address: str) -> list[HealthCheck]:
     return [check for check in check_up(Common(store=address)).checks if not check.ok]
 
@@ -84,21 +92,21 @@ def test_a_missing_password_is_named(neo4j_server: Neo4jServer) -> None:
     ],
 )
 def test_a_dropped_index_is_named_and_created_again(
-    neo4j_server: Neo4jServer, memory: str, dropped: LiteralString, name: str
+    neo4j_server: Neo4jServer, own_memory: str, dropped: LiteralString, name: str
 ) -> None:
-    assert not failed(memory)
+    assert not failed(own_memory)
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         driver.execute_query(dropped)
-    (check,) = failed(neo4j_server.uri)
+    (check,) = failed(own_memory)
     assert (check.name, check.detail) == (
         "schema version",
-        f"{neo4j_server.uri} lacks index {name}",
+        f"{own_memory} lacks index {name}",
     )
-    assert check.remedy.startswith(f"run contextgraph call consolidate --store {neo4j_server.uri}")
+    assert check.remedy.startswith(f"run contextgraph call consolidate --store {own_memory}")
 
-    with AgentMemory.open(neo4j_server.uri) as opened:
+    with AgentMemory.open(own_memory) as opened:
         opened.consolidate()
-    assert not failed(neo4j_server.uri)
+    assert not failed(own_memory)
 
 
 def test_a_memory_of_another_version_differs_from_an_unreachable_server(

@@ -1,12 +1,11 @@
 """Statements begin with an index, and those that write do not buffer their batch.
 
-They are those that a memory of example runs sends, each with the plan that it ran by.
+They are those that are sent while all is written that can be, each with the plan it ran by.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -27,16 +26,15 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.model.values import replace
-from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import BEGIN, Connection, Parameters, Transaction
 from tests.arguments import Call, calls
+from tests.builders import recovering_run
 from tests.compared_stores import answer
 from tests.made_bundles import made_bundle
 from tests.memories import COMPARED
 from tests.server import Neo4jServer
 
 Plan: TypeAlias = Mapping[str, Any]
-EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 WRITES = re.compile(r"\b(CREATE|MERGE|SET|DELETE|REMOVE)\b")
 SCANS = {
@@ -98,7 +96,6 @@ def plans(neo4j_server: Neo4jServer) -> Mapping[str, Sequence[Plan]]:
         AgentMemory.open(neo4j_server.uri, auth=neo4j_server.auth, tenant=uuid4().hex) as memory,
     ):
         # Of a few nodes, looking at all of them costs less than an index.
-        list(memory.learn_many(read(EXAMPLES)))
         memory.store.runs.add([made_bundle(number) for number in range(128)])
         with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
             driver.execute_query("CALL db.prepareForReplanning(30)", database_="neo4j")
@@ -114,6 +111,8 @@ def write_everything(memory: AgentMemory) -> None:
     made = [made_bundle(number) for number in range(32)]
     store.runs.add(made)
     store.runs.add([made_bundle(number, outcome=Outcome.SOLVED) for number in range(8)])
+    runs = [recovering_run(number, repo=f"acme/{number % 3}") for number in range(12)]
+    list(memory.learn_many(runs))
     memory.consolidate()
     renamed = replace_id(made[1], "another")
     store.runs.replace({made[0].trajectory.id: made[0], made[1].trajectory.id: renamed})

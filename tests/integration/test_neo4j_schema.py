@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
+from itertools import product
 from random import Random
 from typing import LiteralString
 
@@ -34,8 +36,8 @@ def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
 
 
 @pytest.fixture
-def driver(neo4j: Neo4jServer) -> Iterator[Driver]:
-    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as opened:
+def driver(neo4j_server: Neo4jServer) -> Iterator[Driver]:
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as opened:
         yield opened
 
 
@@ -75,15 +77,14 @@ def test_a_database_of_others_stays_as_it_is(store: Neo4jStore, driver: Driver) 
     assert names(driver, "CONSTRAINTS") == set()
 
 
-@pytest.mark.parametrize("other", [-1, 1])
 def test_a_memory_of_another_version_is_refused(
-    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, other: int
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
 ) -> None:
     store.runs.add([made_bundle(1)])
-    driver.execute_query("MATCH (s:Schema) SET s.number = $number", number=schema.NUMBER + other)
 
-    wanted = f"has schema {schema.NUMBER + other}, this version has {schema.NUMBER}; export it with"
-    for read_only in (False, True):
+    for other, read_only in product((schema.NUMBER - 1, schema.NUMBER + 1), (False, True)):
+        driver.execute_query("MATCH (s:Schema) SET s.number = $number", number=other)
+        wanted = f"has schema {other}, this version has {schema.NUMBER}; export it with"
         later = Neo4jStore(neo4j.uri, neo4j.auth, read_only=read_only)
         with pytest.raises(SchemaError, match=wanted):
             later.runs.ids()
@@ -99,40 +100,41 @@ def test_a_schema_that_was_broken_off_is_completed(store: Neo4jStore, driver: Dr
     assert names(driver, "INDEXES") == {*INDEXES}
 
 
-@pytest.mark.parametrize("dimensions", [None, 3])
 def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
-    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, dimensions: int | None
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
 ) -> None:
     store.vectors.prepare(Space("made/by-hand@4", 1), None)
     store.vectors.switch("made/by-hand@4")
     store.runs.add([made_bundle(1)])
     store.vectors.add("made/by-hand@4", {"run0001": None})
     index = "trajectory_embedding_4_1"
-    driver.execute_query(f"DROP INDEX {index}")
-    if dimensions is not None:
-        driver.execute_query(
-            f"CREATE VECTOR INDEX {index} FOR (n:Trajectory) ON (n.embedding_4_1) "
-            "OPTIONS {indexConfig: {`vector.dimensions`: $dimensions}}",
-            dimensions=dimensions,
-        )
-    later = Neo4jStore(neo4j.uri, neo4j.auth)
+    wanted = f"lacks vector index {index} of 4 dimensions; run contextgraph call consolidate"
 
-    reader = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
-    wanted = f"vector index {index} of 4 dimensions"
-    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph call consolidate"):
-        reader.runs.ids()
-    assert not {check.name: check.ok for check in reader.admin.health()}["schema version"]
+    for dimensions in (None, 3):
+        driver.execute_query(f"DROP INDEX {index}")
+        if dimensions is not None:
+            driver.execute_query(
+                f"CREATE VECTOR INDEX {index} FOR (n:Trajectory) ON (n.embedding_4_1) "
+                "OPTIONS {indexConfig: {`vector.dimensions`: $dimensions}}",
+                dimensions=dimensions,
+            )
+        with (
+            closing(Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)) as reader,
+            closing(Neo4jStore(neo4j.uri, neo4j.auth)) as writer,
+        ):
+            with pytest.raises(SchemaError, match=wanted):
+                reader.runs.ids()
+            assert not {one.name: one.ok for one in reader.admin.health()}["schema version"]
 
-    later = Neo4jStore(neo4j.uri, neo4j.auth)
-    assert later.runs.ids() == ["run0001"]
-    assert reader.runs.ids() == ["run0001"]
-    found = driver.execute_query("SHOW VECTOR INDEXES YIELD options RETURN options").records
-    assert [one["options"]["indexConfig"]["vector.dimensions"] for one in found] == [4]
-    later.close()
-    reader.close()
+            assert writer.runs.ids() == ["run0001"]
+            assert reader.runs.ids() == ["run0001"]
+        found = driver.execute_query("SHOW VECTOR INDEXES YIELD options RETURN options").records
+        assert [one["options"]["indexConfig"]["vector.dimensions"] for one in found] == [4]
 
 
-def test_entities_have_a_label_and_typed_relations(neo4j: Neo4jServer, driver: Driver) -> None:
+def test_entities_have_a_label_and_typed_relations(
+    neo4j_with_indexes: Neo4jServer, driver: Driver
+) -> None:
     def typed() -> list[tuple[str, str, float, str]]:
         found = driver.execute_query(
             "MATCH (a:Entity)-[r]->(b:Entity) "
@@ -140,7 +142,8 @@ def test_entities_have_a_label_and_typed_relations(neo4j: Neo4jServer, driver: D
         )
         return [(row["a"], row["r"], row["weight"], row["b"]) for row in found.records]
 
-    with AgentMemory(neo4j.uri, neo4j_auth=neo4j.auth) as memory:
+    server = neo4j_with_indexes
+    with AgentMemory(server.uri, neo4j_auth=server.auth) as memory:
         for name in ("Cart", "PriceRule"):
             memory.entities.add_entity(Entity(name, "class"))
         memory.entities.add_relation("Cart", "PriceRule", "depends on", 0.5)
@@ -179,10 +182,11 @@ def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Drive
 
 
 def test_what_an_older_version_stored_in_the_clear_is_masked(
-    neo4j: Neo4jServer, driver: Driver
+    neo4j_with_indexes: Neo4jServer, driver: Driver
 ) -> None:
+    server = neo4j_with_indexes
     planted_runs = [planted(kind, "task", Random(1)) for kind in ("cookie", "netrc", "bearer")]
-    with AgentMemory.open(neo4j.uri, auth=neo4j.auth) as memory:
+    with AgentMemory.open(server.uri, auth=server.auth) as memory:
         for number, (raw, _) in enumerate(planted_runs):
             older = replace(raw, instance_id=f"acme__shop-{number}")
             bundle = bundle_of(older, datetime(2026, 3, 1, tzinfo=UTC))
