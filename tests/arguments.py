@@ -201,7 +201,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
         st.just(9),
         st.dictionaries(st.sampled_from((*WORDS, *_STEMS)), st.integers(0, 9)),
     ),
-    "context_id": st.sampled_from((*CONTEXT_IDS, "never shown")),
+    "context": st.sampled_from((*CONTEXT_IDS, "never shown")),
     "error_ids": some(ERROR_IDS),
     "errors": some(ERROR_IDS),
     "exposures": _exposures(),

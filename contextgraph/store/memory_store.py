@@ -211,16 +211,90 @@ def _runs(port: Reads, ids: Iterable[str]) -> dict[str, model.Trajectory]:
     return _values(port, tables.RUN, ids, _run)
 
 
-class _Changes(rules.RunChanges[Removed]):
-    """Changes of runs in one transaction; removed are ids of errors, and repositories."""
+class _Changes:
+    """Adding, judging, replacing and forgetting runs, in one transaction."""
 
     def __init__(self, port: Transaction) -> None:
         self.port = port
 
-    def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
+    def add(self, given: Sequence[rules.PackedRun]) -> list[model.LearnStatus]:
+        """Write what is new, and outcomes that were unknown; return the status of each."""
+        runs = [one.bundle.trajectory for one in given]
+        statuses, changed = rules.learning(runs, self._known(run.id for run in runs))
+        pairs = zip(given, statuses, strict=True)
+        self._insert_all([one for one, status in pairs if status is model.LearnStatus.CREATED])
+        if changed:
+            self._set_outcomes([changed[run] for run in sorted(changed)])
+        return statuses
+
+    def set_outcome(self, ids: Iterable[str], outcome: model.Outcome) -> int:
+        """Set the outcome of runs by hand; return how many had another one."""
+        changed = [
+            replace(run, outcome=outcome, outcome_source=model.OutcomeSource.HAND)
+            for run in self._known(ids).values()
+            if (run.outcome, run.outcome_source) != (outcome, model.OutcomeSource.HAND)
+        ]
+        if changed:
+            self._set_outcomes(changed)
+        return len(changed)
+
+    def replace(self, given: Mapping[str, rules.PackedRun]) -> list[str]:
+        """Replace runs by *given*, by their ids; return those that were known.
+
+        A stored run of the new id is replaced, too; what was known of the outcome stays.
+        """
+        return [former for group in rules.independent(given) for former in self._replace_all(group)]
+
+    def forget(self, ids: Iterable[str]) -> int:
+        """Remove these runs and all that only they support; return how many were known."""
+        known = sorted(self._known(ids))
+        if known:
+            self._remove_unused(self._remove(known, forgotten=True))
+        return len(known)
+
+    def _insert_all(self, runs: Sequence[rules.PackedRun]) -> None:
+        for run in runs:
+            rules.check_bundle(run.bundle)
+        if runs:
+            self._insert(runs)
+            self.report_shown([run.bundle for run in runs])
+
+    def report_shown(self, bundles: Sequence[model.Bundle]) -> None:
+        """Report the contexts that these runs were shown: whether they cleared their errors."""
+        if ids := sorted({seen.context_id for bundle in bundles for seen in bundle.exposures}):
+            shown = _values(self.port, tables.CONTEXT, ids, _exposure).values()
+            reported = rules.reports_of(bundles, [*shown])
+            self.port.put(chain.from_iterable(map(tables.context_rows, reported)))
+
+    def _replace_all(self, given: Mapping[str, rules.PackedRun]) -> list[str]:
+        ids = {former: (former, one.bundle.trajectory.id) for former, one in given.items()}
+        stored = self._known(chain.from_iterable(ids.values()))
+        # The run itself comes first: its outcome counts.
+        known = {
+            former: [stored[run] for run in dict.fromkeys(both) if run in stored]
+            for former, both in ids.items()
+            if former in stored
+        }
+        if not known:
+            return []
+        runs = [
+            replace(given[former], bundle=rules.with_history(given[former].bundle, before))
+            for former, before in known.items()
+        ]
+        for run in runs:
+            rules.check_bundle(run.bundle)
+        removed = self._remove(
+            [run.id for before in known.values() for run in before], forgotten=False
+        )
+        self._insert_all(runs)
+        self._rename({former: ids[former][1] for former in known if ids[former][1] != former})
+        self._remove_unused(removed)
+        return [*known]
+
+    def _known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
         return _runs(self.port, ids)
 
-    def insert(self, runs: Sequence[rules.PackedRun]) -> None:
+    def _insert(self, runs: Sequence[rules.PackedRun]) -> None:
         revision = self.port.revision()
         added = Counter(filter(None, (run.bundle.trajectory.repo for run in runs)))
         met: dict[str, list[tuple[model.Trajectory, rules.MetError]]] = {}
@@ -265,14 +339,8 @@ class _Changes(rules.RunChanges[Removed]):
             before[error, task] = before.get((error, task), False) or bool(cleared)
         return before
 
-    def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
-        return [*_values(self.port, tables.CONTEXT, context_ids, _exposure).values()]
-
-    def put_reports(self, reported: Sequence[model.Exposure]) -> None:
-        self.port.put(chain.from_iterable(map(tables.context_rows, reported)))
-
-    def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
-        known = self.known(run.id for run in runs)
+    def _set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
+        known = self._known(run.id for run in runs)
         revision = self.port.revision()
         self.port.put(
             tables.run_row(
@@ -281,7 +349,7 @@ class _Changes(rules.RunChanges[Removed]):
             for run in runs
         )
 
-    def rename(self, ids: Mapping[str, str]) -> None:
+    def _rename(self, ids: Mapping[str, str]) -> None:
         if ids:
             earlier = _one(
                 self.port,
@@ -293,7 +361,12 @@ class _Changes(rules.RunChanges[Removed]):
                 for former, run in now.items()
             )
 
-    def remove(self, ids: Sequence[str], *, forgotten: bool) -> Removed:
+    def _remove(self, ids: Sequence[str], *, forgotten: bool) -> Removed:
+        """Remove runs with what was derived from them; return their errors and repositories.
+
+        Where they are *forgotten*, their former ids go, and that they or their fragments were
+        shown.
+        """
         port, named = self.port, [_keyed(ids, "run")]
         fragments, passages, met, repos, recovered = port.find(
             [
@@ -321,7 +394,8 @@ class _Changes(rules.RunChanges[Removed]):
             _forget_shown(port, {*ids, *own, *methodologies})
         return errors, places
 
-    def remove_unused(self, removed: Removed) -> None:
+    def _remove_unused(self, removed: Removed) -> None:
+        """Remove errors and repositories that no run has any more."""
         port, (errors, repos) = self.port, removed
         kept = _groups(port, tables.RUN, [_keyed(repos, "repo")], "repo")
         gone = [repo for repo in repos if repo not in kept]
@@ -1637,16 +1711,14 @@ class ExposureStore(_Part):
 
         self._port.write(work)
 
-    def report(
-        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
-    ) -> bool:
-        """Record whether a context, or its *item* (from 1), helped.
+    def report(self, context: str, helped: bool, item: int | None = None, source: str = "") -> bool:
+        """Record whether the *context* of this id, or its *item* (from 1), helped.
 
         Return False if there is no such context or item, or a report of it is recorded already.
         """
 
         def work(port: Transaction) -> bool:
-            known = _values(port, tables.CONTEXT, [context_id], _exposure)
+            known = _values(port, tables.CONTEXT, [context], _exposure)
             reported = [rules.with_report(shown, helped, item, source) for shown in known.values()]
             changed = [shown for shown in reported if shown]
             port.put(chain.from_iterable(map(tables.context_rows, changed)))

@@ -1,12 +1,11 @@
-"""Rules that all stores share, and changes of runs."""
+"""Rules that all stores share."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -30,7 +29,6 @@ REPORTS_USED = 100
 _ITEMS_AT_ONCE = 256
 
 Item = TypeVar("Item")
-Removed = TypeVar("Removed")
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)
@@ -110,115 +108,7 @@ def _said_in(bundle: model.Bundle) -> Sequence[model.Passage]:
     return passages_of(bundle.raw, run.id, run.repo, run.seen_at)
 
 
-class RunChanges(Protocol[Removed]):
-    """Adding, judging, replacing and forgetting runs, in one transaction of some database.
-
-    Each database reads and writes in its own way; what that comes to is decided here.
-    """
-
-    def known(self, ids: Iterable[str]) -> Mapping[str, model.Trajectory]:
-        """Return the stored ones of these runs, by id."""
-
-    def insert(self, runs: Sequence[PackedRun]) -> None:
-        """Write runs that are not stored, each as a change of its own."""
-
-    def shown(self, context_ids: Sequence[str]) -> Sequence[model.Exposure]:
-        """Return the contexts among these that were shown, by id."""
-
-    def put_reports(self, reported: Sequence[model.Exposure]) -> None:
-        """Write what is known by now of whether contexts and their items helped."""
-
-    def set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
-        """Write the outcomes of stored runs, and what became of their changes."""
-
-    def rename(self, ids: Mapping[str, str]) -> None:
-        """Record under which ids runs are known now; by their former ones."""
-
-    def remove(self, ids: Sequence[str], *, forgotten: bool) -> Removed:
-        """Remove stored runs with what was derived from them, as one change.
-
-        Where they are *forgotten*, their former ids go, and that they or their fragments were
-        shown.
-        Return what `remove_unused` has to look at.
-        """
-
-    def remove_unused(self, removed: Removed) -> None:
-        """Remove errors and repositories that no run has any more."""
-
-    def add(self, given: Sequence[PackedRun]) -> list[model.LearnStatus]:
-        """Write what is new, and outcomes that were unknown; return the status of each."""
-        runs = [one.bundle.trajectory for one in given]
-        statuses, changed = _learning(runs, self.known(run.id for run in runs))
-        pairs = zip(given, statuses, strict=True)
-        self._insert_all([one for one, status in pairs if status is model.LearnStatus.CREATED])
-        if changed:
-            self.set_outcomes([changed[run] for run in sorted(changed)])
-        return statuses
-
-    def set_outcome(self, ids: Iterable[str], outcome: model.Outcome) -> int:
-        """Set the outcome of runs by hand; return how many had another one."""
-        changed = [
-            replace(run, outcome=outcome, outcome_source=model.OutcomeSource.HAND)
-            for run in self.known(ids).values()
-            if (run.outcome, run.outcome_source) != (outcome, model.OutcomeSource.HAND)
-        ]
-        if changed:
-            self.set_outcomes(changed)
-        return len(changed)
-
-    def replace(self, given: Mapping[str, PackedRun]) -> list[str]:
-        """Replace runs by *given*, by their ids; return those that were known.
-
-        A stored run of the new id is replaced, too; what was known of the outcome stays.
-        """
-        return [former for group in _independent(given) for former in self._replace_all(group)]
-
-    def forget(self, ids: Iterable[str]) -> int:
-        """Remove these runs and all that only they support; return how many were known."""
-        known = sorted(self.known(ids))
-        if known:
-            self.remove_unused(self.remove(known, forgotten=True))
-        return len(known)
-
-    def _insert_all(self, runs: Sequence[PackedRun]) -> None:
-        for run in runs:
-            _check_bundle(run.bundle)
-        if runs:
-            self.insert(runs)
-            self.report_shown([run.bundle for run in runs])
-
-    def report_shown(self, bundles: Sequence[model.Bundle]) -> None:
-        """Report the contexts that these runs were shown: whether they cleared their errors."""
-        if ids := sorted({seen.context_id for bundle in bundles for seen in bundle.exposures}):
-            self.put_reports(reports_of(bundles, self.shown(ids)))
-
-    def _replace_all(self, given: Mapping[str, PackedRun]) -> list[str]:
-        ids = {former: (former, one.bundle.trajectory.id) for former, one in given.items()}
-        stored = self.known(chain.from_iterable(ids.values()))
-        # The run itself comes first: its outcome counts.
-        known = {
-            former: [stored[run] for run in dict.fromkeys(both) if run in stored]
-            for former, both in ids.items()
-            if former in stored
-        }
-        if not known:
-            return []
-        runs = [
-            replace(given[former], bundle=_with_history(given[former].bundle, before))
-            for former, before in known.items()
-        ]
-        for run in runs:
-            _check_bundle(run.bundle)
-        removed = self.remove(
-            [run.id for before in known.values() for run in before], forgotten=False
-        )
-        self._insert_all(runs)
-        self.rename({former: ids[former][1] for former in known if ids[former][1] != former})
-        self.remove_unused(removed)
-        return [*known]
-
-
-def _independent(given: Mapping[str, PackedRun]) -> Iterator[dict[str, PackedRun]]:
+def independent(given: Mapping[str, PackedRun]) -> Iterator[dict[str, PackedRun]]:
     """Yield *given* in their order, in groups in which no two name the same run."""
     group: dict[str, PackedRun] = {}
     named: set[str] = set()
@@ -232,7 +122,7 @@ def _independent(given: Mapping[str, PackedRun]) -> Iterator[dict[str, PackedRun
     yield group
 
 
-def _learning(
+def learning(
     runs: Iterable[model.Trajectory], known: Mapping[str, model.Trajectory]
 ) -> tuple[list[model.LearnStatus], dict[str, model.Trajectory]]:
     """Return the status of each of *runs* beside those *known*, and changed runs by id.
@@ -282,7 +172,7 @@ def raw_with_outcome(raw: model.RawTrajectory, run: model.Trajectory) -> model.R
     )
 
 
-def _with_history(bundle: model.Bundle, known: Sequence[model.Trajectory]) -> model.Bundle:
+def with_history(bundle: model.Bundle, known: Sequence[model.Trajectory]) -> model.Bundle:
     """*bundle* with what does not depend on how a log is read: what was *known* of its run.
 
     That is an outcome that the one of *bundle* does not precede, a change where that of *bundle* is
@@ -303,7 +193,7 @@ def _with_history(bundle: model.Bundle, known: Sequence[model.Trajectory]) -> mo
     return replace(bundle, trajectory=trajectory)
 
 
-def _check_bundle(bundle: model.Bundle) -> None:
+def check_bundle(bundle: model.Bundle) -> None:
     """Raise `StoreError` where something in *bundle* refers to what is not in it."""
     run = bundle.trajectory.id
     fragments = {fragment.id for fragment in bundle.fragments}
