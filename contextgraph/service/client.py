@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,7 +23,6 @@ from contextgraph.service.methods import (
     LoopDetectorOfService,
     NotesOfService,
     OfService,
-    OverHttp,
     PagesOfService,
     RetrieverOfService,
     StatisticsOfService,
@@ -35,7 +34,7 @@ from contextgraph.store.graph import GraphFormat
 from contextgraph.store.memory_store import Store
 from contextgraph.system.remote import RetryPolicy
 
-T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
 
 DEADLINE = 5.0
 # A run that is learned is waited for; it is not lost where this is not enough.
@@ -109,30 +108,11 @@ class Client(OfService):
             self._service.close()
 
 
-class AsyncPart(InThreads[T_co]):
-    """A part of a `Client` for asyncio: its methods are awaited, and run in threads."""
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.wrapped, name)
-        if isinstance(value, OverHttp):
-            return AsyncPart(value)
-        if not callable(value):
-            return value
-
-        @wraps(value)
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            return await asyncio.to_thread(value, *args, **kwargs)
-
-        return call
-
-    def __dir__(self) -> Iterable[str]:
-        return dir(self.wrapped)
-
-
 class AsyncClient(InThreads[Client]):
     """The methods of `Client` for asyncio; ``async with AsyncClient(url, token) as memory:``.
 
-    All are awaited but those that send nothing: `live`, `inspect`, `render`, `withholds`.
+    All are awaited but those that send nothing: `live`, `inspect`, `render`, `withholds`. Parts of
+    the memory are asked by `ask`.
     """
 
     before = in_thread(Client.before)
@@ -172,15 +152,10 @@ class AsyncClient(InThreads[Client]):
         super().__init__(client)
         self.store_id = client.store_id
         self.inspect, self.render, self.withholds = client.inspect, client.render, client.withholds
-        self.entities = AsyncPart(client.entities)
-        self.lessons = AsyncPart(client.lessons)
-        self.loop_detector = AsyncPart(client.loop_detector)
-        self.notes = AsyncPart(client.notes)
-        self.pages = AsyncPart(client.pages)
-        self.retriever = AsyncPart(client.retriever)
-        self.stats = AsyncPart(client.stats)
-        self.store = AsyncPart(client.store)
-        self.writer = AsyncPart(client.writer)
+
+    async def ask(self, question: Callable[[Client], R]) -> R:
+        """Return the result of *question*, called in a thread with the client."""
+        return await asyncio.to_thread(question, self.wrapped)
 
     def live(self, **run: Any) -> AsyncLiveRun:
         """Begin a run as `Client.live` does, which sends nothing and so is not awaited."""
@@ -190,8 +165,7 @@ class AsyncClient(InThreads[Client]):
         self, raws: Iterable[model.RawTrajectory], *, source: str = ""
     ) -> Sequence[model.LearnReceipt]:
         """Learn runs; see `AgentMemory.learn_many`."""
-        learned = self.wrapped.learn_many
-        return await asyncio.to_thread(lambda: [*learned(raws, source=source)])
+        return await self.ask(lambda client: [*client.learn_many(raws, source=source)])
 
     async def __aexit__(self, *raised: object) -> None:
         await asyncio.to_thread(self.wrapped.close)
