@@ -151,7 +151,7 @@ def _print(common: Common, operation: Operation, given: Mapping[str, Any]) -> in
     last: Record | None = None
     with _opened(common, operation) as memory:
         value = operation.function(memory or _subject(common, operation), **given)
-        records = value if isinstance(value, Iterator) else [operation.record(value, given)]
+        records = value if isinstance(value, Iterator) else [operation.record(value, given, memory)]
         for last in records:
             lines = last[operation.lines] if operation.lines else [last]
             for line in lines:  # type: ignore[union-attr]

@@ -749,11 +749,12 @@ class _Results:
             self.data[raw.origin] += 1
         self.runs.setdefault(raw.source, set()).add(receipt.trajectory_id)
         if raw.outcome not in ("unknown", receipt.outcome):
+            solved = "true" if raw.outcome == "solved" else "false"
             self.intake.report_conflict(
                 f"{raw.source}: {receipt.outcome} as in the memory"
                 f" ({_ORIGINS[receipt.outcome_source]}), not {raw.outcome};"
-                f" `contextgraph call outcome instance_id={raw.instance_id} outcome={raw.outcome}"
-                f" {receipt.trajectory_id}` changes it"
+                f" `contextgraph call outcome instance_id={raw.instance_id} solved={solved}"
+                f" run={receipt.trajectory_id}` changes it"
             )
         self.tokens += receipt.usage.tokens
         self.cost += receipt.usage.cost

@@ -19,7 +19,7 @@ from contextgraph.cli.commands import (
 from contextgraph.cli.notes import meant_repository, unknown_repository
 from contextgraph.cli.output import FAILED, emit, fail, print_text, warn
 from contextgraph.model import LessonKind, LessonStatus
-from contextgraph.service.records import lesson_record
+from contextgraph.service.records import record_of
 from contextgraph.text import dice, gives_instructions, neutral, number_of, one_line, stems
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         _print_proposed(propose, listed)
     elif common.as_json:
         for one in listed:
-            emit({**lesson_record(one), "gone": [*missing.get(one.id, ())]})
+            emit({**record_of(one), "gone": [*missing.get(one.id, ())]})
     elif (known or review) and not listed:
         of_which = f"none of {number_of(len(known), 'lesson')}"
         print(of_which if known else "no lesson waits for review")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -23,8 +23,8 @@ from contextgraph.cli.notes import Opening, meant_repository, print_item, unknow
 from contextgraph.cli.output import FAILED, console, emit, fail, print_text, warn
 from contextgraph.cli.timeline import show_timeline
 from contextgraph.console.page import error_line
-from contextgraph.model import Outcome, SessionFilter, is_subagent
-from contextgraph.model.values import batched, replace
+from contextgraph.model import Outcome, is_subagent
+from contextgraph.model.values import batched
 from contextgraph.service.records import record_of
 from contextgraph.text import neutral, number_of, one_line, regex
 
@@ -259,11 +259,16 @@ def sessions(
     """
     if open_id is not None and common.settings().is_service:
         raise click.BadParameter("--open: sessions are opened from a memory itself")
-    wanted = SessionFilter(repo, agent, Outcome(outcome) if outcome else None, since, until)
     with common.open(read_only=True) as memory:
-        wanted = replace(wanted, repo=meant_repository(memory, repo))
-        shown = memory.sessions(wanted, limit)
-        total = memory.session_facets(wanted, 0).total
+        wanted: dict[str, Any] = {
+            "repo": meant_repository(memory, repo),
+            "agent": agent,
+            "outcome": Outcome(outcome) if outcome else None,
+            "since": since,
+            "until": until,
+        }
+        shown = memory.sessions(**wanted, limit=limit)
+        total = memory.session_facets(**wanted, limit=0).total
         if repo and not total and (unknown := unknown_repository(memory, repo)):
             fail(unknown)
         if open_id is not None:

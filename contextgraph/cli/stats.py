@@ -13,7 +13,7 @@ from contextgraph.cli.commands import Common, common_options, described, flag, o
 from contextgraph.cli.output import emit, print_command, print_table, print_text, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.model.values import replace
-from contextgraph.service.records import advice_record, record_of
+from contextgraph.service.records import advice_record, record_of, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
@@ -76,17 +76,16 @@ def stats(
     repo, situation = masked_name(repo), mask_secrets(situation)
     with common.open(read_only=True) as memory:
         stats = memory.get_stats()
-        patterns = memory.stats.get_failure_patterns(repo) if repo else stats.failure_patterns
+        if repo:
+            stats = replace(stats, failure_patterns=memory.stats.get_failure_patterns(repo))
         mistakes = memory.stats.get_common_mistakes(situation, repo)
         interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []
         frictions = memory.stats.get_friction("", _COSTLY)
         sessions = memory.session_facets()
     if common.as_json:
-        known = replace(stats, failure_patterns=patterns)
-        plots = [str(file) for file in drawn]
-        more = {"common_mistakes": mistakes, "plots": plots, "people": interventions}
-        emit({"store": address, **record_of(known, **more)})
+        more = {"plots": [str(file) for file in drawn], "people": interventions}
+        emit({"store": address, **stats_record(stats, mistakes, sessions, **more)})
         return
     print(f"Memory: {address}")
     if interventions:
@@ -100,7 +99,7 @@ def stats(
         print_table(title, ("count", "what"), counted, numeric=("count",))
     elif repo or situation:
         scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))
-        _show_mistakes(scope, mistakes, () if situation else patterns, top)
+        _show_mistakes(scope, mistakes, () if situation else stats.failure_patterns, top)
     elif details:
         _show_stats(stats, top)
     else:

@@ -257,14 +257,13 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
     """Show what happened lately, what the memory did, and what costs most steps."""
     memory, now = visitor.memory, datetime.now(UTC)
     since = now - timedelta(days=days)
-    lately = model.SessionFilter(since=since)
     lessons = memory.lessons.of()
     return {
         "title": "Overview",
         "days": days,
         "spans": _SPANS,
         "tiles": [
-            *_session_tiles(memory, lately),
+            *_session_tiles(memory, since),
             _lesson_tile(lessons, since),
             *_tiles(memory.stats.get_advice(since)),
         ],
@@ -280,8 +279,9 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
 Tile = tuple[str, str, str]
 
 
-def _session_tiles(memory: AgentMemory, lately: model.SessionFilter) -> list[Tile]:
-    facets, newest = memory.session_facets(lately), memory.sessions(lately, _COUNTED)
+def _session_tiles(memory: AgentMemory, since: datetime) -> list[Tile]:
+    facets = memory.session_facets(since=since)
+    newest = memory.sessions(since=since, limit=_COUNTED)
     ended = [f"{count:,} {outcome}" for outcome, count in facets.outcomes.items()]
     of_all = f"of the newest {len(newest):,}" if len(newest) < facets.total else ""
     tokens = sum(one.tokens or 0 for one in newest)
@@ -344,8 +344,11 @@ class SessionQuestion(Struct, frozen=True):
         """Return the address of the list with other values."""
         return _address_with("/pages/runs", self, changed)
 
-    def filter(self) -> model.SessionFilter:
-        """Return the filter; raises HTTPException for what is no outcome or day."""
+    def filter(self) -> dict[str, Any]:
+        """Return the arguments of `AgentMemory.session_facets`.
+
+        Raises HTTPException for what is no outcome or day.
+        """
         try:
             outcome = model.Outcome(self.outcome) if self.outcome else None
             since, until = map(_day, (self.since, self.until))
@@ -354,7 +357,8 @@ class SessionQuestion(Struct, frozen=True):
         if self.days:
             since = max(filter(None, (since, datetime.now(UTC) - timedelta(days=self.days))))
         end = until + timedelta(days=1) if until else None
-        return model.SessionFilter(self.repo or None, self.agent, outcome, since, end, self.sort)
+        place = {"repo": self.repo or None, "agent": self.agent}
+        return {**place, "outcome": outcome, "since": since, "until": end}
 
 
 def _day(text: str) -> datetime | None:
@@ -374,10 +378,11 @@ def sessions(visitor: Visitor, wanted: Annotated[SessionQuestion, Depends()]) ->
     skip = wanted.page * _ROWS
     found: Sequence[model.Session]
     if wanted.text:
-        about = _sessions_about(memory, wanted.text, asked)
+        about = _sessions_about(memory, wanted.text, **asked)
         found, facets = about[skip : skip + _ROWS + 1], _facets_of(about)
     else:
-        found, facets = memory.sessions(asked, _ROWS + 1, skip), memory.session_facets(asked)
+        found = memory.sessions(**asked, order=wanted.sort, limit=_ROWS + 1, skip=skip)
+        facets = memory.session_facets(**asked)
     return {
         "title": "Sessions",
         "wanted": wanted,
@@ -392,16 +397,23 @@ def sessions(visitor: Visitor, wanted: Annotated[SessionQuestion, Depends()]) ->
 
 
 def _sessions_about(
-    memory: AgentMemory, text: str, asked: model.SessionFilter
+    memory: AgentMemory,
+    text: str,
+    *,
+    repo: str | None,
+    agent: str,
+    outcome: model.Outcome | None,
+    since: datetime | None,
+    until: datetime | None,
 ) -> list[model.Session]:
     """Return the sessions that a search for *text* finds, best first."""
-    runs = runs_among(memory.search(text, asked.repo, limit=_ABOUT, agent=asked.agent))
+    runs = runs_among(memory.search(text, repo, limit=_ABOUT, agent=agent))
     return [
         one
         for one in filter(None, map(memory.session, runs))
-        if asked.outcome in {None, one.outcome}
-        and (asked.since is None or one.started_at >= asked.since)
-        and (asked.until is None or one.started_at < asked.until)
+        if outcome in {None, one.outcome}
+        and (since is None or one.started_at >= since)
+        and (until is None or one.started_at < until)
     ]
 
 
@@ -580,7 +592,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "lessons": [one for one in memory.lessons.of(repo) if _is_shown(one)][:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW),
-        "sessions": memory.sessions(model.SessionFilter(repo), _FEW),
+        "sessions": memory.sessions(repo, limit=_FEW),
         **_methodologies(memory, store.get(store.ids(repo, limit=_FEW))),
     }
 

@@ -324,11 +324,13 @@ class Lessons:
         repo: str | None = None,
         *,
         status: Sequence[LessonStatus] = (LessonStatus.ACTIVE, LessonStatus.PROPOSED),
+        recurring: bool = False,
         as_of: datetime | None = None,
     ) -> tuple[Lesson, ...]:
         """Return the lessons of *repo* (None: of all) with this *status*, the newest first.
 
-        As known at *as_of*; none is of a source that is distrusted.
+        *recurring*: only those said in two sessions or more. As known at *as_of*; none is of a
+        source that is distrusted.
         """
         repo = repo and self._named(repo)
         wanted = {*status}
@@ -341,7 +343,7 @@ class Lessons:
             notes = {id_: note for id_, note in notes.items() if note.contributor not in hidden}
         superseded = superseded_in(self._store, notes, as_of)
         lessons = [lesson_of(note, superseded.get(id_)) for id_, note in notes.items()]
-        shown = [one for one in lessons if one.status in wanted]
+        shown = [one for one in lessons if one.status in wanted and one.sessions > recurring]
         return tuple(sorted(shown, key=lambda one: (one.time, one.id), reverse=True))
 
     def _newest(self, repo: str | None) -> Sequence[Note]:

@@ -93,7 +93,7 @@ Asked = Callable[[str, str | None, int, Strategy], Sequence[Recollection]]
 
 
 class NoteProperties(TypedDict, total=False):
-    """Options of `remember` besides text, repository, source and tags.
+    """Options of `remember` besides content, repository, source and tags.
 
     *locator* is where the source says it; a source of the kind web needs one. *importance* is 0 to
     1. *caused_by* are ids of notes. The other fields are those of `Note`.
@@ -152,7 +152,7 @@ class Notes:
 
     def remember(
         self,
-        text: str,
+        content: str,
         *,
         repo: str | None = "",
         source: str = "user",
@@ -171,7 +171,7 @@ class Notes:
         properties.
         """
         self.count_recalls()
-        stated = note_of(text, repo or "", source, self._now(), credibility)
+        stated = note_of(content, repo or "", source, self._now(), credibility)
         names = dict.fromkeys(masked_name(tag).casefold() for tag in tags)
         if _PINNING in names:
             properties.setdefault("pinned", True)
@@ -387,8 +387,15 @@ class Notes:
             ]
         )
 
-    def reset(self, *, repo: str | None = None, source: str | None = None) -> int:
-        """Delete all notes, or those of *repo* and *source*; return how many."""
+    def reset(
+        self, *, repo: str | None = None, source: str | None = None, everything: bool = False
+    ) -> int:
+        """Delete the notes of *repo* and *source*, or *everything*; return how many.
+
+        Raises `InvalidNoteError` where none of them is given.
+        """
+        if not (repo or source or everything):
+            raise InvalidNoteError("this deletes all notes: name repo or source, or everything")
         return self.forget(
             [
                 note.id

@@ -12,7 +12,13 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 
 from contextgraph.config import data_folder
-from contextgraph.errors import DamagedRunError, ReadError, SettingsError, StoreError
+from contextgraph.errors import (
+    AmbiguousRunError,
+    DamagedRunError,
+    ReadError,
+    SettingsError,
+    StoreError,
+)
 from contextgraph.inference.fitting import embedded
 from contextgraph.learning.bundle import RunIds, bundle_of, renewed, run_ids, without_private_words
 from contextgraph.model import (
@@ -184,6 +190,8 @@ class MemoryWriter:
             and agent in ("", run.agent)
             and only_of in (None, run.contributor)
         ]
+        if len(chosen) > 1 and not agent:
+            raise AmbiguousRunError(f"{instance_id} has several runs; name one, or an agent")
         runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
         return chosen
 

@@ -50,7 +50,6 @@ from contextgraph.memory.wiring import (
     maintenance_policy,
 )
 from contextgraph.model import (
-    ALL_SESSIONS,
     FORGOTTEN,
     SOURCE,
     CommandHistory,
@@ -71,9 +70,11 @@ from contextgraph.model import (
     MethodologyStatus,
     Note,
     NoteReceipt,
+    Outcome,
     RawTrajectory,
     Recollection,
     RepositoryPlaybook,
+    RunOrder,
     Session,
     SessionFilter,
     ShownIn,
@@ -298,9 +299,22 @@ class AgentMemory:
         return self._parts.notes
 
     def sessions(
-        self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 50, skip: int = 0
+        self,
+        repo: str | None = None,
+        *,
+        agent: str = "",
+        outcome: Outcome | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        order: RunOrder = RunOrder.NEWEST,
+        limit: int = 50,
+        skip: int = 0,
     ) -> Sequence[Session]:
-        """Return the sessions that *wanted* admits, from the one after *skip* others."""
+        """Return the sessions of *repo* and *agent* from *since* to before *until*, after *skip*.
+
+        *outcome* is the known or guessed one.
+        """
+        wanted = SessionFilter(repo or None, agent, outcome, since, until, order)
         return self._here(self.store.runs.sessions(wanted, limit, skip))
 
     def session(self, name: str) -> Session | None:
@@ -318,13 +332,23 @@ class AgentMemory:
             for one in sessions
         ]
 
-    def session_facets(self, wanted: SessionFilter = ALL_SESSIONS, limit: int = 20) -> Facets:
-        """Count the sessions that *wanted* admits by repository, agent and outcome."""
+    def session_facets(
+        self,
+        repo: str | None = None,
+        *,
+        agent: str = "",
+        outcome: Outcome | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+    ) -> Facets:
+        """Count the sessions that `sessions` returns by repository, agent and outcome."""
+        wanted = SessionFilter(repo or None, agent, outcome, since, until)
         return self.store.runs.facets(wanted, limit)
 
     def remember(
         self,
-        text: str,
+        content: str,
         *,
         repo: str | None = "",
         source: str = "user",
@@ -333,9 +357,9 @@ class AgentMemory:
         **properties: "Unpack[NoteProperties]",
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (empty: about anything): see `Notes.remember`."""
-        _expect(text, str, "remember takes a statement")
+        _expect(content, str, "remember takes a statement")
         return self.notes.remember(
-            text, repo=repo, source=source, tags=tags, credibility=credibility, **properties
+            content, repo=repo, source=source, tags=tags, credibility=credibility, **properties
         )
 
     def recall(
@@ -975,8 +999,9 @@ class AgentMemory:
         """Set whether the runs of an instance solved it; return their ids.
 
         Limited to runs of *agent*, the run with the id *run*, or runs supplied by the source
-        *only_of*, if given; the result is empty if none match. Learning never overwrites an outcome
-        set here.
+        *only_of*, if given; the result is empty if none match. Raises `AmbiguousRunError` if there
+        are several and neither *agent* nor *run* is given. Learning never overwrites an outcome set
+        here.
         """
         _expect(instance_id, str, "set_outcome takes the id of an instance")
         _expect(solved, bool, "solved is True or False")

@@ -35,9 +35,6 @@ class SessionFilter(Struct, frozen=True):
     contributor: str | None = None
 
 
-ALL_SESSIONS = SessionFilter()
-
-
 class Session(Struct, frozen=True):
     """A request of a person to one agent, with its sub-agents; *id* is that of its run.
 

@@ -49,6 +49,7 @@ _ERRORS: Mapping[str, type[errors.ContextGraphError]] = {
     kind.__name__: kind
     for kind in (
         errors.AlreadyExistsError,
+        errors.AmbiguousRunError,
         errors.InvalidNoteError,
         errors.NeedsStoreError,
         errors.NotFoundError,

@@ -527,9 +527,9 @@ class Offered(Struct, frozen=True):
         if operation.has_provenance and not name:
             given["source"] = stated  # the agent of the owner may say any
         elif operation.source and memory.is_service:
-            given["source"] = ""  # that of its token
+            del given["source"]  # that of its token
         value = operation.value(memory, given, is_owner=False)
-        return self.shown(operation.record(value, given))
+        return self.shown(operation.record(value, given, memory))
 
 
 def _offered(
@@ -628,7 +628,7 @@ READING: dict[str, Callable[..., Result]] = {
     "recall": _offered(
         "recall", "question repo limit", _notes, question=(Question, ...), limit=_LIMIT
     ),
-    "lessons": _offered("lessons", "about repo", _lessons, about=(Question, ...)),
+    "lessons": _offered("lessons_about", "subject repo", _lessons),
     "sessions": _offered("sessions", "repo limit", _sessions, limit=_LIMIT),
     "advice": _offered("advice", "since until", dict),
     "snapshot": _offered("snapshot", "trigger focus repo max_tokens", _notes),

@@ -4,14 +4,14 @@
 `requested`, in the class of the client that has it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 import orjson
 
@@ -20,7 +20,7 @@ from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
 from contextgraph.knowledge.lessons import Lessons
-from contextgraph.knowledge.notes import NoteProperties, Notes
+from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import Entities, Pages
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
@@ -64,18 +64,23 @@ def requested(
     return asked(method, route)
 
 
-def asked(method: Callable[Concatenate[Any, P], R], route: str) -> Callable[Concatenate[Any, P], R]:
+def asked(
+    method: Callable[Concatenate[Any, P], R], route: str, *, of_token: str = ""
+) -> Callable[Concatenate[Any, P], R]:
     """Return *method* as a client has it: it asks for the operation with the *route*.
 
-    Each parameter that is given is one of the operation, too.
+    Each parameter that is given is one of the operation, too; `SettingsError` is raised for those
+    that are decided by the token.
     """
     verb, path = route.split()
     place = "params" if verb == "GET" else "json"
 
     @wraps(method)
     def call(caller: OverHttp, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        content = {place: content_of(method, caller, *args, **kwargs)}
-        answer = caller.send(verb, path, headers=_AS_VALUE, **content)
+        given = content_of(method, caller, *args, **kwargs)
+        if not given.keys().isdisjoint(of_token.split()):
+            raise errors.SettingsError(_OF_TOKEN)
+        answer = caller.send(verb, path, headers=_AS_VALUE, **{place: given})
         kind = method.__annotations__["return"] or type(None)
         return cast(R, decoded(kind, answer["value"]))
 
@@ -83,6 +88,7 @@ def asked(method: Callable[Concatenate[Any, P], R], route: str) -> Callable[Conc
 
 
 _AS_VALUE = {"Accept": VALUE}
+_OF_TOKEN = "a service takes the source from the token; name none"
 
 
 def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, model.Json]:
@@ -92,11 +98,14 @@ def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[st
     """
     taken = signature(method)
     _, *given = taken.bind(*args, **kwargs).arguments.items()
-    return {
-        name: json_of(value)
-        for name, value in given
-        if not callable(value) and value is not taken.parameters[name].default
-    }
+    content: dict[str, model.Json] = {}
+    for name, value in given:
+        one = taken.parameters[name]
+        if one.kind is one.VAR_KEYWORD:
+            content |= {key: json_of(each) for key, each in value.items()}
+        elif not callable(value) and value is not one.default:
+            content[name] = json_of(value)
+    return content
 
 
 def json_of(value: Any) -> model.Json:
@@ -148,7 +157,7 @@ class OfService(OverHttp, AgentMemory):
     search = asked(AgentMemory.search, "POST /v1/search")
     session = requested(AgentMemory.session, "", READ)
     session_facets = requested(AgentMemory.session_facets, "", READ)
-    sessions = requested(AgentMemory.sessions, "", READ)
+    sessions = asked(AgentMemory.sessions, "GET /v1/sessions")
     sources = asked(AgentMemory.sources, "GET /v1/sources")
 
 
@@ -191,7 +200,7 @@ class _Playbooks(Part, Playbooks):
 class WriterOfService(Part, MemoryWriter):
     """Learns by the service."""
 
-    set_outcome = requested(MemoryWriter.set_outcome, "writer", WRITE)
+    set_outcome = asked(MemoryWriter.set_outcome, "POST /v1/outcomes")
 
     def write(self, raw: model.RawTrajectory, source: str = "") -> model.LearnReceipt:
         return self.write_all([raw], source)[0]
@@ -199,7 +208,8 @@ class WriterOfService(Part, MemoryWriter):
     def write_all(
         self, raws: Sequence[model.RawTrajectory], source: str = ""
     ) -> Sequence[model.LearnReceipt]:
-        _check_source(source)
+        if source:
+            raise errors.SettingsError(_OF_TOKEN)
         lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
         params = {"wait": _WAIT_SECONDS, "complete": True}
         headers = {"Content-Type": "application/x-ndjson"}
@@ -280,18 +290,12 @@ class _Exposures(Part):
     of_session = requested(ExposureStore.of_session, "store.exposures", READ)
     record = requested(ExposureStore.record, "store.exposures", READ)
     forget_session = requested(ExposureStore.forget_session, "store.exposures", WRITE)
+    report = asked(ExposureStore.report, "POST /v1/reports", of_token="source")
     _add = asked(ExposureStore.add, "POST /v1/store/exposures/add")
 
     def add(self, exposures: Sequence[model.Exposure]) -> None:
         with suppress(errors.SettingsError):
             self._add(exposures)
-
-    def report(
-        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
-    ) -> bool:
-        _check_source(source)
-        body = {"context": context_id, "helped": helped, "item": item}
-        return bool(self.send("POST", "/v1/reports", json=body)["recorded"])
 
 
 class NotesOfService(Part, Notes):
@@ -310,33 +314,19 @@ class NotesOfService(Part, Notes):
     forget = requested(Notes.forget, "notes", ADMIN)
     pin = requested(Notes.pin, "notes", ADMIN)
     prune = asked(Notes.prune, "POST /v1/notes/prune")
-    reset = requested(Notes.reset, "notes", ADMIN)
+    reset = asked(Notes.reset, "POST /v1/notes/reset")
     restore = requested(Notes.restore, "notes", ADMIN)
-
-    def remember(
-        self,
-        text: str,
-        *,
-        repo: str | None = "",
-        source: str = "user",
-        tags: Collection[str] = (),
-        credibility: float | None = None,
-        **properties: Unpack[NoteProperties],
-    ) -> model.NoteReceipt:
-        _check_source("" if source == "user" and credibility is None else source)
-        given = {"content": text, "repo": repo or "", "tags": tags, **properties}
-        body = {name: json_of(value) for name, value in given.items()}
-        return decoded(model.NoteReceipt, self.send("POST", "/v1/notes", json=body))
+    remember = asked(Notes.remember, "POST /v1/notes", of_token="source credibility")
 
 
 class LessonsOfService(Part, Lessons):
     """Lessons of runs of the service."""
 
-    about = requested(Lessons.about, "lessons", READ)
+    about = asked(Lessons.about, "POST /v1/lessons/about")
     for_command = requested(Lessons.for_command, "lessons", READ)
     for_request = requested(Lessons.for_request, "lessons", READ)
     naming = requested(Lessons.naming, "lessons", READ)
-    of = requested(Lessons.of, "lessons", READ)
+    of = asked(Lessons.of, "GET /v1/lessons")
     standing = requested(Lessons.standing, "lessons", READ)
     subjects = requested(Lessons.subjects, "lessons", READ)
     accept = requested(Lessons.accept, "lessons", ADMIN)
@@ -412,8 +402,3 @@ class StatisticsOfService(Part, StatisticsEngine):
             notes=None if notes is None else {model.NoteKind(name): notes[name] for name in notes},
             gate=decoded(model.FittedGate, stats["gate"]) if stats["gate"] else None,
         )
-
-
-def _check_source(source: str) -> None:
-    if source:
-        raise errors.SettingsError("a service takes the source from the token; name none")

@@ -10,10 +10,10 @@ from contextgraph.model.codec import Forms, encoded, parts_of
 from contextgraph.text import mask_secrets, masked_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contextgraph.errors import ReadError
-    from contextgraph.learning.statistics import Friction
+    from contextgraph.learning.statistics import Friction, MemoryStats
     from contextgraph.model import Json, RawTrajectory
 
     Parts = Mapping[str, object]
@@ -213,12 +213,29 @@ def _consolidation(report: model.ConsolidationReport) -> "Parts":
     }
 
 
+def _lesson(lesson: model.Lesson) -> "Parts":
+    evidence = [
+        {
+            "session": one.session,
+            "turn": one.step,
+            "time": one.at,
+            "speaker": one.speaker,
+            "quote": one.quote,
+            "context": one.context,
+        }
+        for one in lesson.evidence
+    ]
+    probability = round(lesson.probability, 4)
+    return {**parts_of(lesson), "evidence": evidence, "probability": probability}
+
+
 _FORMS: Forms = {
     model.CommandHistory: _history,
     model.CommandRecord: _command,
     model.ConsolidationReport: _consolidation,
     model.Fragment: _fragment,
     model.LearnReceipt: _receipt,
+    model.Lesson: _lesson,
     model.LoopInfo: _loop,
     model.MemoryContext: _context,
     model.PlaybookFile: _playbook_file,
@@ -286,20 +303,18 @@ def not_learned_record(
     }
 
 
-def lesson_record(lesson: model.Lesson) -> "dict[str, Json]":
-    """Return the JSON object of a lesson, as `contextgraph lessons --json` prints it."""
-    evidence = [
-        {
-            "session": one.session,
-            "turn": one.step,
-            "time": one.at,
-            "speaker": one.speaker,
-            "quote": one.quote,
-            "context": one.context,
-        }
-        for one in lesson.evidence
-    ]
-    return record_of(lesson, evidence=evidence, probability=round(lesson.probability, 4))
+def stats_record(
+    stats: "MemoryStats",
+    mistakes: "Sequence[model.MistakePattern]",
+    sessions: model.Facets,
+    **more: object,
+) -> "dict[str, Json]":
+    """Return the JSON object of `contextgraph stats`, with *more*.
+
+    Its "sessions" count sub-agents within theirs and guess outcomes, its "counts" do neither.
+    """
+    counted = {"total": sessions.total, "outcomes": sessions.outcomes}
+    return record_of(stats, common_mistakes=mistakes, sessions=counted, **more)
 
 
 def friction_record(repo: str, frictions: "Iterable[Friction]") -> "dict[str, Json]":

@@ -267,7 +267,11 @@ def _done(operation: Operation, caller: Caller, given: Mapping[str, Any]) -> Map
             raise
         # An argument that the library does not take.
         raise ReadError("", "", str(error)) from error
-    return {"value": encoded(value)} if caller.takes_values else operation.record(value, given)
+    return (
+        {"value": encoded(value)}
+        if caller.takes_values
+        else operation.record(value, given, caller.memory)
+    )
 
 
 def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> Mapping[str, Json]:

@@ -19,7 +19,7 @@ def test_all_operations_are_listed_with_their_arguments() -> None:
     lines = contextgraph("call", "--list").out.splitlines()
 
     assert [line.split()[0] for line in lines] == sorted(OPERATIONS)
-    assert "outcome instance_id= outcome= [agent=] [run=]" in lines
+    assert "outcome instance_id= solved= [agent=] [run=]" in lines
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -54,7 +54,7 @@ def test_a_dot_may_stand_between_a_noun_and_its_verb() -> None:
         (("recall", "question=x", "limit=many"), "limit: Input should be a valid integer"),
         (("recall", "question=x", "limit=-1"), "limit: Input should be greater than or equal to 0"),
         (("recall", "question=a", "question=b"), "given more than once"),
-        (("outcome", "instance_id=a", "outcome=maybe"), "'solved' or 'failed'"),
+        (("outcome", "instance_id=a", "solved=maybe"), "solved: Input should be a valid boolean"),
         (("remember", "content=@none.txt"), "none.txt cannot be read"),
         (("start",), "No operation 'start'."),
     ],

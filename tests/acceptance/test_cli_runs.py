@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.errors import AmbiguousRunError
 from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NOON, recovering_run, run
@@ -88,7 +89,7 @@ def test_people_read_titles_and_how_sessions_ended(store: Path) -> None:
 
 
 def test_an_outcome_set_by_hand_precedes_what_is_learned_later(store: Path) -> None:
-    done = call("outcome", store, instance_id="acme__shop-1", outcome="failed", agent="ann")
+    done = call("outcome", store, instance_id="acme__shop-1", solved=False, agent="ann")
     again = contextgraph("learn", store.parent / "runs.jsonl", "--store", store)
 
     assert (done.code, len(done.records[0]["trajectories"])) == (0, 1)
@@ -117,20 +118,22 @@ def test_by_hand_precedes_a_report_and_a_report_a_log(store: Path) -> None:
     assert outcomes_after("learn", runs, "--outcomes", report) == by_report
     assert outcomes_after("learn", runs) == by_report
     by_hand = [("failed", "hand"), by_report[1]]
-    failed = ("call", "outcome", "instance_id=acme__shop-2", "outcome=failed")
+    failed = ("call", "outcome", "instance_id=acme__shop-2", "solved=false")
     assert outcomes_after(*failed) == by_hand
     assert outcomes_after("learn", runs, "--outcomes", report) == by_hand
     assert outcomes_after("call", "rebuild") == by_hand
 
 
 def test_of_several_runs_one_must_be_named(store: Path) -> None:
-    refused = call("outcome", store, instance_id="acme__shop-1", outcome="solved")
+    refused = call("outcome", store, instance_id="acme__shop-1", solved=True)
+    with AgentMemory.open(str(store)) as memory, pytest.raises(AmbiguousRunError):
+        memory.set_outcome("acme__shop-1", solved=True)
     (run,) = (
         run["trajectory_id"]
         for run in stored(store)
         if (run["instance_id"], run["agent"]) == ("acme__shop-1", "bob")
     )
-    done = call("outcome", store, instance_id="acme__shop-1", outcome="solved", run=run)
+    done = call("outcome", store, instance_id="acme__shop-1", solved=True, run=run)
 
     assert refused.code == 1
     assert "has several runs; name one" in refused.err
@@ -141,7 +144,7 @@ def test_of_several_runs_one_must_be_named(store: Path) -> None:
 
 
 def test_an_unknown_instance_is_an_error(store: Path) -> None:
-    result = call("outcome", store, instance_id="acme__shop-9", outcome="solved")
+    result = call("outcome", store, instance_id="acme__shop-9", solved=True)
 
     assert result.code == 1
     assert "no such run of acme__shop-9" in result.err

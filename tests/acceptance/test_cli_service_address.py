@@ -32,7 +32,7 @@ def test_runs_are_learned_and_queried_and_their_outcome_is_set(
     arguments = ("query", "--repo", "acme/shop", "--error", error, "--store", service, "--json")
     answer = contextgraph(*arguments)
     reported = call("report", service, context=answer.records[0]["id"], helped=True)
-    outcome = call("outcome", service, instance_id="acme__shop-1", outcome="solved")
+    outcome = call("outcome", service, instance_id="acme__shop-1", solved=True)
 
     assert [one["status"] for one in learned.records[:3]] == ["created"] * 3
     assert (learned.code, again.code) == (0, 0)

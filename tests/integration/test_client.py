@@ -235,7 +235,7 @@ def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_
 def of_client() -> Iterator[tuple[str, Any]]:
     """Yield the methods of a client that ask the service, by name."""
     with Client("http://127.0.0.1:9") as client:
-        for part in sorted({one.part for one in METHODS.values()} | {"notes"}):
+        for part in sorted({one.part for one in METHODS.values()} | {"notes", "writer"}):
             kinds = type(attrgetter(part)(client) if part else client).__mro__
             for kind in (one for one in kinds if one.__module__.startswith("contextgraph.service")):
                 for name, method in vars(kind).items():
@@ -343,7 +343,7 @@ def test_a_client_warns_before_a_command_that_never_ran(client: Client, running:
 
 
 def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
-    parts = {one.part for one in METHODS.values()}
+    parts = {name.rpartition(".")[0] for name in ASKED}
     with AgentMemory.open(":memory:") as memory:
         paths = {
             f"{part}.{name}".lstrip(".")
@@ -394,9 +394,9 @@ def test_asyncio_awaits_every_operation() -> None:
         async with AsyncClient("http://127.0.0.1:9") as client:
             names = [*ASKED, "query", "learn", "learn_many", "set_outcome", "export"]
             return {
-                name: iscoroutinefunction(attrgetter(name)(client))
+                name: iscoroutinefunction(getattr(client, name))
                 for name in names
-                if not name.startswith("store.")
+                if "." not in name
             }
 
     assert {name for name, is_awaited in asyncio.run(awaited()).items() if not is_awaited} == set()
@@ -454,7 +454,8 @@ def test_asyncio_has_the_same_methods(running: Running) -> None:
             context = await client.query(AT_ERROR)
             async with client.live(repo="acme/shop", instance_id="i-1", task="Totals") as live:
                 advice = await live.observe("python reproduce.py", NO_MODULE, exit_code=1)
-            note = await client.notes.remember("totals include the tariff", repo="acme/shop")
+            note = await client.remember("totals include the tariff", repo="acme/shop")
+            assert await client.ask(lambda memory: memory.notes.of("acme/shop"))
             explained = await client.explain(note.id)
             return receipt, client.render(context), advice, explained
 
@@ -539,7 +540,7 @@ def test_a_service_that_never_answers_is_not_waited_for() -> None:
 def test_a_busy_service_is_asked_again(failing: tuple[type[_Failing], str]) -> None:
     handler, url = failing
     busy = (503, {"detail": "the store is away"})
-    handler.answers += [(200, {"version": "0.2.9"}), busy, (200, {"recorded": True})]
+    handler.answers += [(200, {"version": "0.2.9"}), busy, (200, {"value": True})]
     with Client(url) as client:
         assert client.report_outcome("ctx_1", helped=True)
 

@@ -117,7 +117,7 @@ def commands_about(text, secret):
         ("runs", "--repo", text, "--json"),
         ("forget", text, "--yes"),
         ("call", "report", f"context={text}", "helped=true"),
-        ("call", "outcome", f"instance_id={text}", "outcome=solved"),
+        ("call", "outcome", f"instance_id={text}", "solved=true"),
         ("stats", "--repo", text, "--situation", text),
         ("call", "set", "key=/user/login", f"json_content={content}"),
         ("call", "set", f"key=/user/{text}", "json_content=1"),

@@ -17,7 +17,6 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     Scope,
-    SessionFilter,
     ShownItem,
     ShownTally,
     Spent,
@@ -96,11 +95,11 @@ def test_sessions_are_filtered_and_counted_by_repository_agent_and_outcome(
     assert facets.repos == {"acme/shop": 2, "acme/till": 1}
     assert facets.agents == {"claude-code": 2, "codex-cli": 1}
     assert facets.outcomes == {"failed": 2, "solved": 1}
-    failed = SessionFilter(outcome=Outcome.FAILED)
-    assert [one.is_guess for one in memory.sessions(failed)] == [False, True]
-    assert memory.session_facets(failed).total == 2
-    until = SessionFilter(repo="Acme/Shop", until=NOON + timedelta(days=3))
-    assert [one.agent for one in memory.sessions(until)] == ["claude-code"]
+    failed = memory.sessions(outcome=Outcome.FAILED)
+    assert [one.is_guess for one in failed] == [False, True]
+    assert memory.session_facets(outcome=Outcome.FAILED).total == 2
+    before = memory.sessions("Acme/Shop", until=NOON + timedelta(days=3))
+    assert [one.agent for one in before] == ["claude-code"]
 
 
 TESTS = (edit(0), step(1, "pytest", PASSED))

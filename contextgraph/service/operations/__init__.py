@@ -74,11 +74,11 @@ class Operation(Struct, frozen=True):
     *has_provenance* the sender may add where it read what it sends. A *function* of the library is
     a method of the *part* of a memory.
 
-    *form* makes the record of the value and the arguments; by default it is that of the value, or
-    the value at the *key*. Without a value `NotFoundError` says what is *missing*. *lines* is the
-    key of a list that `call` prints line by line; *exit_code* makes its exit code of the last
-    record. It makes a memory where none is and the operation *creates* one. *example* is of the
-    arguments, *answer* of the answer.
+    *form* makes the record of the value, the arguments and the memory; by default it is that of the
+    value, or the value at the *key*. Without a value `NotFoundError` says what is *missing*.
+    *lines* is the key of a list that `call` prints line by line; *exit_code* makes its exit code of
+    the last record. It makes a memory where none is and the operation *creates* one. *example* is
+    of the arguments, *answer* of the answer.
     """
 
     function: Callable[..., Any]
@@ -88,7 +88,7 @@ class Operation(Struct, frozen=True):
     source: str = ""
     has_provenance: bool = False
     part: str = ""
-    form: Callable[[Any, Mapping[str, Any]], Record] | None = None
+    form: Callable[[Any, Mapping[str, Any], Any], Record] | None = None
     key: str = ""
     missing: str = ""
     lines: str = ""
@@ -168,14 +168,17 @@ class Operation(Struct, frozen=True):
         value = self.function(attrgetter(self.part)(subject) if self.part else subject, **given)
         return value if is_owner else without_secrets(value)
 
-    def record(self, value: Any, given: Mapping[str, Any]) -> Record:
-        """Return the record of a *value*; raises `NotFoundError` where none is an error."""
+    def record(self, value: Any, given: Mapping[str, Any], memory: Any) -> Record:
+        """Return the record of a *value* of *memory*.
+
+        Raises `NotFoundError` where none is an error.
+        """
         if self.missing and not value:
             raise NotFoundError(self.missing.format(**given))
         if self.is_method:
             return {"value": encoded(value)}
         if self.form:
-            return self.form(value, given)
+            return self.form(value, given, memory)
         if self.key:
             return {self.key: value}
         if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Advice: where it comes from, whether it helped, and whether it is shown; sources of runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -13,7 +13,8 @@ from contextgraph.model import (
     Explanation,
     KnownSource,
     Outcome,
-    SessionFilter,
+    RunOrder,
+    Session,
 )
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
@@ -21,6 +22,7 @@ from contextgraph.service.operations.arguments import (
     Identities,
     Identity,
     Limit,
+    Most,
     Name,
     OnlyAgent,
     OnlyRepository,
@@ -56,34 +58,53 @@ _From = Annotated[Time | None, Field(description="From then on.")]
 _Until = Annotated[Time | None, Field(description="Before then.")]
 
 
-@operation(TokenScope.READ, "GET /v1/sessions", lines="sessions")
-def sessions(
+def _with_total(found: Sequence[Session], given: Mapping[str, Any], memory: AgentMemory) -> Record:
+    wanted = {name: given[name] for name in given.keys() - {"order", "limit", "skip"}}
+    total = memory.session_facets(**wanted, limit=0).total
+    return {"sessions": [*map(record_of, found)], "total": total}
+
+
+@operation(TokenScope.READ, "GET /v1/sessions", form=_with_total, lines="sessions")
+def sessions(  # noqa: PLR0913  (one parameter per property of a session)
     memory: AgentMemory,
-    repo: OnlyRepository = "",
+    repo: OnlyRepository | None = None,
+    *,
     agent: OnlyAgent = "",
-    outcome: Annotated[
-        Literal["solved", "failed", "unknown"] | None, Field(description="Known or guessed.")
-    ] = None,
+    outcome: Annotated[Outcome | None, Field(description="Known or guessed.")] = None,
     since: _From = None,
     until: _Until = None,
-    limit: PageSize = 20,
-) -> Record:
+    order: Annotated[RunOrder, Field(description="By what they are listed.")] = RunOrder.NEWEST,
+    limit: Most = 50,
+    skip: Annotated[int, Field(ge=0, description="How many to leave out first.")] = 0,
+) -> Sequence[Session]:
     """List sessions with their sub-agents, tokens, cost and outcome, the newest first."""
-    ended = Outcome(outcome) if outcome else None
-    wanted = SessionFilter(repo or None, agent, ended, since, until)
-    total = memory.session_facets(wanted, 0).total
-    return {"sessions": [*map(record_of, memory.sessions(wanted, limit))], "total": total}
+    return memory.sessions(
+        repo,
+        agent=agent,
+        outcome=outcome,
+        since=since,
+        until=until,
+        order=order,
+        limit=limit,
+        skip=skip,
+    )
 
 
-@operation(TokenScope.READ, "GET /v1/advice", form=lambda figures, _: advice_record(figures))
+@operation(TokenScope.READ, "GET /v1/advice", form=lambda figures, *_: advice_record(figures))
 def advice(memory: AgentMemory, since: _From = None, until: _Until = None) -> AdviceFigures:
     """Count what was shown, followed and cleared, and the steps saved: net, and at most."""
     return memory.stats.get_advice(since, until)
 
 
+def _report_record(recorded: bool, given: Mapping[str, Any], _: object) -> Record:
+    facts = {"helped": given["helped"], "item": given.get("item"), "recorded": recorded}
+    return {"context": masked_name(given["context"]), **facts}
+
+
 @operation(
     TokenScope.WRITE,
     "POST /v1/reports",
+    form=_report_record,
     source="{}",
     example={"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True},
     exit_code=lambda record: 0 if record["recorded"] else 1,
@@ -95,18 +116,17 @@ def report(
     item: Annotated[Limit | None, Field(description="Only the item of this number.")] = None,
     *,
     source: Annotated[Name, Field(description="Who reports it; empty for the owner.")] = "",
-) -> Record:
+) -> bool:
     """Report whether the advice of an answer helped; "recorded" is false where it was before."""
-    recorded = memory.report_outcome(context, helped, item, source=source)
-    return {"context": masked_name(context), "helped": helped, "item": item, "recorded": recorded}
+    return memory.report_outcome(context, helped, item, source=source)
 
 
 _UNKNOWN = "no advice {identity} in this memory"
 
 
-def _status(status: str) -> Callable[[bool, Mapping[str, Any]], Record]:
+def _status(status: str) -> Callable[[bool, Mapping[str, Any], object], Record]:
     hidden = status == "quarantined"
-    return lambda _, given: {
+    return lambda _, given, __: {
         "advice": given["identity"], "status": status, "quarantined": hidden
     }  # fmt: skip
 

@@ -45,7 +45,7 @@ def entities_fill(memory: AgentMemory, repo: Repository) -> int:
     return memory.entities.fill(repo)
 
 
-def _relation_record(_: None, given: Mapping[str, Any]) -> Record:
+def _relation_record(_: None, given: Mapping[str, Any], __: object) -> Record:
     names = {"source": "source", "type": "relation", "target": "target"}
     return {
         **{key: masked_name(given[name]) for key, name in names.items()},
@@ -85,7 +85,7 @@ def entities_unlink(
     return memory.entities.remove_relation(source, target, relation)
 
 
-def _related_record(related: Sequence[RelatedEntity], _: object) -> Record:
+def _related_record(related: Sequence[RelatedEntity], *_: object) -> Record:
     return {
         "entities": [
             record_of(

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge.recall import (
     render_notes,
     shareable,
@@ -15,9 +14,11 @@ from contextgraph.knowledge.recall import (
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
     Json,
+    Lesson,
     LessonStatus,
     MaintenanceReport,
     Note,
+    NoteReceipt,
     Recollection,
     Security,
     Snapshot,
@@ -26,6 +27,7 @@ from contextgraph.model import (
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     AboutRepository,
+    AsOf,
     Kinds,
     Most,
     Name,
@@ -39,7 +41,7 @@ from contextgraph.service.operations.arguments import (
     Time,
     Tokens,
 )
-from contextgraph.service.records import lesson_record, record_of
+from contextgraph.service.records import record_of
 
 
 def without_secrets(value: Any) -> Any:
@@ -54,7 +56,7 @@ def without_secrets(value: Any) -> Any:
 @operation(
     TokenScope.READ,
     "POST /v1/notes/recall",
-    form=lambda found, _: {"notes": [*map(record_of, found)], "text": render_notes(found)},
+    form=lambda found, *_: {"notes": [*map(record_of, found)], "text": render_notes(found)},
     lines="notes",
 )
 def recall(
@@ -166,17 +168,15 @@ def notes_prune(
     return memory.notes.prune(repo=repo, before=before, tags=tags, max_recalls=max_recalls)
 
 
-@operation(TokenScope.ADMIN)
+@operation(TokenScope.ADMIN, "POST /v1/notes/reset", key="forgotten")
 def notes_reset(
     memory: AgentMemory,
     repo: OnlyRepository | None = None,
     source: Annotated[Name | None, Field(description="Only what this source said.")] = None,
-    yes: Annotated[bool, Field(description="Needed to delete all of them.")] = False,
-) -> Record:
+    everything: Annotated[bool, Field(description="Needed to delete all of them.")] = False,
+) -> int:
     """Delete all notes, lessons, pages and entities, or those of a repository or source."""
-    if not (repo or source or yes):
-        raise InvalidNoteError("this deletes all notes: name repo or source, or give yes")
-    return {"forgotten": memory.notes.reset(repo=repo, source=source)}
+    return memory.notes.reset(repo=repo, source=source, everything=everything)
 
 
 @operation(TokenScope.READ, "POST /v1/snapshot")
@@ -198,31 +198,37 @@ def snapshot(
 def lessons(
     memory: AgentMemory,
     repo: OnlyRepository | None = None,
+    *,
+    status: Annotated[
+        tuple[LessonStatus, ...], Field(max_length=len(LessonStatus), description="Of these.")
+    ] = (LessonStatus.ACTIVE, LessonStatus.PROPOSED),
     recurring: Annotated[
         bool, Field(description="Only what was said in two sessions or more.")
     ] = False,
-    every: Annotated[
-        bool, Field(description="Proposed, superseded and rejected ones, too.")
-    ] = False,
-    about: Annotated[
-        str, Field(description="Only the nearest to this subject, such as one of an index.")
-    ] = "",
-) -> Record:
-    """List the lessons of a repository by subject, as `contextgraph lessons --json`.
+    as_of: AsOf = None,
+) -> Sequence[Lesson]:
+    """List the lessons of a repository, the newest first, in the form of `contextgraph lessons`.
 
-    Decisions, rules and facts that a colleague would pass on. With a subject, the five nearest.
+    Decisions, rules and facts that a colleague would pass on.
     """
-    if about:
-        return {"lessons": [*map(lesson_record, memory.lessons.about(about, repo))]}
-    status = [*LessonStatus] if every else [LessonStatus.ACTIVE]
-    listed = memory.lessons.of(repo, status=status)
-    shown = [one for one in listed if one.sessions > 1 or not recurring]
-    return {"lessons": [*map(lesson_record, shown)]}
+    return memory.lessons.of(repo, status=status, recurring=recurring, as_of=as_of)
+
+
+@operation(TokenScope.READ, "POST /v1/lessons/about", lines="lessons")
+def lessons_about(
+    memory: AgentMemory,
+    subject: Annotated[Text, Field(description="A subject, such as one of an index.")],
+    repo: OnlyRepository | None = None,
+    limit: Most = 5,
+) -> Sequence[Lesson]:
+    """List the lessons that are nearest to a subject."""
+    return memory.lessons.about(subject, repo, limit)
 
 
 @operation(
     TokenScope.WRITE,
     "POST /v1/notes",
+    form=lambda receipt, *_: record_of(receipt, confidence=round(receipt.confidence, 4)),
     source="agent:{}",
     creates=True,
     example={"content": "CI uses Python 3.11", "repo": "acme/shop"},
@@ -249,13 +255,13 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     valid_until: Annotated[Time | None, Field(description="Recall it until then.")] = None,
     importance: Annotated[Share, Field(description="How much it matters, 0 to 1.")] = 0.5,
     caused_by: Annotated[Names, Field(description="Notes that are a cause of it.")] = (),
-) -> Record:
+) -> NoteReceipt:
     """Note a statement that later runs should know; the same again confirms it.
 
     Secrets are masked. A pinned one, which all runs of the
     repository are shown, needs the scope admin. A request takes the source from its token.
     """
-    receipt = memory.notes.remember(
+    return memory.notes.remember(
         content,
         repo=repo,
         source=source,
@@ -268,7 +274,6 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
         importance=importance,
         caused_by=caused_by,
     )
-    return record_of(receipt, confidence=round(receipt.confidence, 4))
 
 
 @operation(TokenScope.ADMIN, "POST /v1/maintain", takes_long=True)

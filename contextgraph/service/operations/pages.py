@@ -63,7 +63,7 @@ def pages_list(memory: AgentMemory, repo: OnlyRepository | None = None) -> Seque
 @operation(
     TokenScope.READ,
     "POST /v1/pages/search",
-    form=lambda found, _: {
+    form=lambda found, *_: {
         "pages": [record_of(one.page, score=round(one.score, 4)) for one in found]
     },
     lines="pages",

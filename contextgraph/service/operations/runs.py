@@ -1,15 +1,15 @@
 """Stored runs, and what those of a repository agree on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from contextgraph.errors import AmbiguousRunError, NotFoundError
+from contextgraph.errors import NotFoundError
 from contextgraph.learning.statistics import Friction
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import CommandHistory, RepositoryPlaybook
+from contextgraph.model import CommandHistory, Outcome, RepositoryPlaybook
 from contextgraph.model.values import replace
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
@@ -28,7 +28,7 @@ from contextgraph.service.operations.arguments import (
     Repository,
     Text,
 )
-from contextgraph.service.records import friction_record, record_of
+from contextgraph.service.records import friction_record, record_of, stats_record
 from contextgraph.text import masked_name
 
 
@@ -38,7 +38,7 @@ def _without_runs(record: Record) -> int:
     return 0 if runs else 1
 
 
-def _playbook_record(known: RepositoryPlaybook, _: object) -> Record:
+def _playbook_record(known: RepositoryPlaybook, *_: object) -> Record:
     from contextgraph.advising.wording import render_playbook
 
     return record_of(known, text=render_playbook(known))
@@ -120,13 +120,13 @@ def stats(
     if repo:
         known = replace(known, failure_patterns=memory.stats.get_failure_patterns(repo))
     mistakes = memory.stats.get_common_mistakes(situation, repo)
-    return record_of(known, common_mistakes=mistakes, plots=(), people=None)
+    return stats_record(known, mistakes, memory.session_facets(), plots=(), people=None)
 
 
 @operation(
     TokenScope.READ,
     "GET /v1/friction",
-    form=lambda found, given: friction_record(masked_name(given.get("repo", "")), found),
+    form=lambda found, given, _: friction_record(masked_name(given.get("repo", "")), found),
 )
 def friction(
     memory: AgentMemory, repo: OnlyRepository = "", limit: Most = 10
@@ -171,33 +171,33 @@ def trajectory(memory: AgentMemory, identity: Identity, steps: bool = False) -> 
     return {**record, "run": to_record(raw)} if raw else record
 
 
+def _outcome_record(changed: Sequence[str], given: Mapping[str, Any], _: object) -> Record:
+    outcome = Outcome.SOLVED if given["solved"] else Outcome.FAILED
+    named = {"instance_id": masked_name(given["instance_id"]), "outcome": outcome.value}
+    return {**named, "trajectories": [*changed]}
+
+
 @operation(
     TokenScope.WRITE,
     "POST /v1/outcomes",
-    example={"instance_id": "acme__shop-7", "outcome": "solved"},
+    form=_outcome_record,
+    missing="no such run of {instance_id} in the memory",
+    example={"instance_id": "acme__shop-7", "solved": True},
 )
 def outcome(
     memory: AgentMemory,
     instance_id: Annotated[Name, Field(description="The instance.")],
-    outcome: Annotated[Literal["solved", "failed"], Field(description="Its outcome.")],
+    solved: Annotated[bool, Field(description="Whether it solved its task.")],
     agent: Annotated[Name, Field(description="Only runs of this agent.")] = "",
     run: Annotated[Name, Field(description="Only the run of this id.")] = "",
     *,
     only_of: str | None = None,
-) -> Record:
-    """Set by hand whether runs of an instance solved it; this precedes logs and reports.
+) -> Sequence[str]:
+    """Set by hand whether an instance was solved; this precedes logs and reports.
 
-    All of its runs, those of *agent*, or one *run*.
+    Of several runs name one *run*, or the *agent*.
     """
-    known = memory.store.runs.ids(instance=instance_id)
-    if len(known) > 1 and not (agent or run):
-        raise AmbiguousRunError(f"{instance_id} has several runs; name one, or those of an agent")
-    changed = memory.set_outcome(
-        instance_id, outcome == "solved", agent=agent, run=run, only_of=only_of
-    )
-    if not changed:
-        raise NotFoundError(f"no such run of {instance_id} in the memory")
-    return {"instance_id": masked_name(instance_id), "outcome": outcome, "trajectories": [*changed]}
+    return memory.set_outcome(instance_id, solved, agent=agent, run=run, only_of=only_of)
 
 
 Former = Annotated[Name, Field(description="The name that is not to be used any more.")]
