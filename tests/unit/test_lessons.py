@@ -868,19 +868,19 @@ ADR = (
 DECIDED = "Keep totals in cents: All amounts are integers of cents, since floats lost one in March."
 
 
-def commit(folder: Path, message: str, *, author: str = "ann", **files: str) -> str:
-    """Commit *files* by name in the repository *folder*; return the id of the commit."""
+def commit(folder: Path, message: str, *, author: str = "ann", **files: str) -> None:
+    """Commit *files* by name in the repository *folder*."""
     for name, text in files.items():
         path = folder / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    git = ["git", "-C", str(folder), "-c", f"user.name={author}", "-c", "user.email=ann@acme.org"]
-    subprocess.run(["git", "init", "-q", folder], check=True)
+    # Maintenance would be a process after each commit.
+    settings = (f"user.name={author}", "user.email=ann@acme.org", "maintenance.auto=false")
+    git = ["git", "-C", str(folder), *(word for one in settings for word in ("-c", one))]
+    if not (folder / ".git").exists():
+        subprocess.run(["git", "init", "-q", folder], check=True)
     subprocess.run([*git, "add", "-A"], check=True)
     subprocess.run([*git, "commit", "-qm", message], check=True)
-    return subprocess.run(
-        [*git, "rev-parse", "HEAD"], check=True, capture_output=True
-    ).stdout.decode()
 
 
 def test_the_history_of_a_repository_gives_decisions_and_reasons(
@@ -889,7 +889,9 @@ def test_the_history_of_a_repository_gives_decisions_and_reasons(
     why = "Rounding each line lost a cent in invoices of more than\nnine lines. More of it."
     undone = "Cache the totals\n\nThe page of a month took nine seconds, which is too slow for it."
     commit(tmp_path, f"Round totals once\n\n{why}", a="1")
-    name = commit(tmp_path, undone, a="2")
+    commit(tmp_path, undone, a="2")
+    head = ("git", "-C", tmp_path, "rev-parse", "HEAD")
+    name = subprocess.run(head, check=True, capture_output=True, text=True).stdout
     commit(tmp_path, f'Revert "Cache the totals"\n\nThis reverts commit {name}.', a="1")
     commit(tmp_path, f"Touch all\n\n{why}", b="1", c="1", d="1", e="1")
     commit(tmp_path, f"Bump a library\n\n{why}", author="dependabot[bot]", b="2")
@@ -975,18 +977,8 @@ def test_new_files_of_a_kind_go_with_what_lists_them(memory: AgentMemory, tmp_pa
     assert found.popitem()[1].about.paths == ("tests/*.c",)
 
 
-@pytest.mark.parametrize(
-    ("request_", "said"),
-    [
-        ("Add a provider for the gnu, it reads its logs from a folder", "lib/registry.py"),
-        ("Create lib/providers/gnu with a reader", "lib/registry.py"),
-        ("Rename the two handlers in routes.py", "docs/api.md"),
-        ("Fix the provider for the ibex, it reads a folder twice", ""),
-        ("Add a test for the registry", ""),
-    ],
-)
 def test_a_request_gets_the_checklist_of_what_it_changes(
-    memory: AgentMemory, tmp_path: Path, request_: str, said: str
+    memory: AgentMemory, tmp_path: Path
 ) -> None:
     for number in range(8):
         commit(tmp_path, "Route", **{"routes.py": f"{number}", "docs__api.md": f"{number}"})
@@ -995,10 +987,19 @@ def test_a_request_gets_the_checklist_of_what_it_changes(
         new = {f"lib__providers__{name}__read.py": "1", "lib__registry.py": name}
         commit(tmp_path, "Add a provider", **new)
     memory.learn_history(str(tmp_path))
-    with memory.live(repo=f"local/{tmp_path.name}", task="", instance_id="new") as run:
-        shown = run.prompt(request_) or ""
-    assert bool(shown) is bool(said)
-    assert said in shown
+
+    def shown(request: str) -> str:
+        with memory.live(repo=f"local/{tmp_path.name}", task="", instance_id=request) as run:
+            return run.prompt(request) or ""
+
+    for request in (
+        "Add a provider for the gnu, it reads its logs from a folder",
+        "Create lib/providers/gnu with a reader",
+    ):
+        assert "lib/registry.py" in shown(request)
+    assert "docs/api.md" in shown("Rename the two handlers in routes.py")
+    assert not shown("Fix the provider for the ibex, it reads a folder twice")
+    assert not shown("Add a test for the registry")
 
 
 def test_a_program_that_fails_in_two_sessions_is_a_fact(memory: AgentMemory) -> None:
