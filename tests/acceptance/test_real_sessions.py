@@ -20,6 +20,7 @@ from tests.acceptance.test_terminal_agents import (
     Call,
     candidate,
     chunks,
+    keep_opencode_from_the_registry,
     message,
     response,
 )
@@ -161,11 +162,7 @@ class OpenCodeServer:
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "PWD": str(folder),
         }
-        # It would ask a registry for this package, and not end while the registry is silent.
-        installed = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
-        own = Path.home() / ".config" / "opencode"
-        (own / "node_modules").mkdir(parents=True)
-        (own / "package-lock.json").write_text(json.dumps(installed))
+        keep_opencode_from_the_registry()
         self._log = Path.home() / "opencode.log"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(

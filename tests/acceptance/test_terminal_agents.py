@@ -218,6 +218,14 @@ def texts_of(body: Body) -> Sequence[str]:
     return SHOWN.findall(unescape(json.dumps(body)))  # Gemini CLI escapes what hooks say
 
 
+def keep_opencode_from_the_registry() -> None:
+    """Let it find the package that it would install, and not end while the registry is silent."""
+    installed = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    own = Path.home() / ".config" / "opencode"
+    (own / "node_modules").mkdir(parents=True)
+    (own / "package-lock.json").write_text(json.dumps(installed))
+
+
 def check(agent: str, requests: Sequence[str], store: Path) -> None:
     """The playbook came first, the remedy and the warning once; the session is learned."""
     first, second, third, fourth = requests
@@ -317,6 +325,7 @@ def test_opencode_is_advised(
 ) -> None:
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name)
+    keep_opencode_from_the_registry()
     assert contextgraph("integrations", "install", "opencode", "--store", store).code == 0
     provider = {
         "npm": "@ai-sdk/openai-compatible",
