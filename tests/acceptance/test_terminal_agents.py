@@ -387,9 +387,9 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     (record,) = call("mcp_config", store, client="claude-code").records
     servers = str(record["configuration"])
     tool = "mcp__contextgraph__query_memory"
-    options = ("--allowedTools", f"Write,{tool}", "--mcp-config", servers, "-p")
 
-    def session(*prompts: str, calls: Sequence[Call] = ()) -> Sequence[str]:
+    def session(*prompts: str, calls: Sequence[Call] = (), more: Command = ()) -> Sequence[str]:
+        options = ("--allowedTools", f"Write,{tool}", *more, "-p")
         commands: list[Command] = [
             (claude_code, *options, prompt, *(["--continue"] if number else []))
             for number, prompt in enumerate(prompts)
@@ -405,7 +405,8 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     before, after = session("Go on with the work.", calls=[("Write", file)])
     assert (before.count(decided), after.count(decided)) == (0, 1)
     query = {"task_description": asked, "repo": "acme/shop"}
-    before, after = session("Go on with the work.", calls=[(tool, query)])
+    calls: list[Call] = [(tool, query)]
+    before, after = session("Go on with the work.", calls=calls, more=("--mcp-config", servers))
     assert (before.count(decided), after.count(decided)) == (0, 1)
 
     (said,) = contextgraph("lessons", "acme/shop", "--store", store, "--json").records
