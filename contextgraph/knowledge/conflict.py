@@ -1,92 +1,38 @@
 """Comparison of two statements: the same, a contradiction, or one supersedes the other.
 
-Only statements with the same subject are compared: the same words with another value of something
-that has one, or with and without a negation. Similar statements about other things do not conflict.
-The lists of words were chosen on the development half of `benchmarks/labels/notes`.
+Two logistic regressions over the alignment of both texts, `same` and `conflicts` of `fitted.json`
+(`python -m benchmarks.conflicts --fit`), decide: how much they share, which words only one of them
+has, and what stands in the place of what. A word that was not met in labelled pairs has no weight;
+statements in a language that the models do not know are compared by their structure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, KeysView, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from contextgraph.knowledge.alternatives import WEEKDAYS, replaces, says_so
-from contextgraph.text import regex
+from contextgraph.knowledge.fitted import fitted
+from contextgraph.text import regex, stem, words
 
-if TYPE_CHECKING:
-    from difflib import SequenceMatcher
-
-_TOKEN = regex(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*")
-_NEGATION = frozenset("not never no cannot without nobody 不 没".split())
-_CONTRACTED = regex(r"n['’]t\Z")
-_PREFERENCE = frozenset("prefer preferred want use using selected choose chose".split())
-_PREFERENCE_HAN = regex("喜欢|偏好|选择")
-_FILLER = frozenset("a an the do does did please now currently also always all longer 请".split())
-# What has one value at a time; after other verbs two values may both be true.
-_SINGLE_VALUED = frozenset(
-    "prefer preferred want selected choose chose equals set require need default version port "
-    "named called live work belong owned based deployed cost take follow come written built made "
-    "done stored hashed managed parsed formatted kept = 是 为 用".split()
-)
-# Something has one of these, also where its value is a common word.
-_SINGLE_ROLES = frozenset(
-    "default license manager owner maintainer tracker indentation framework encoding language "
-    "timeout ttl interval min max".split()
-)
-# Whether these have another value, too, is open.
-_MULTIPLE = frozenset("support include contain add fix see read import provide".split())
-# With a purpose, these have one value: "uses tox for tests".
-_USED = frozenset("use using run".split())
-_PURPOSE = frozenset("for to as with".split())
-# What may have a value or a property: values are names, not adjectives.
-_COPULAS = frozenset("is are was were be been being".split())
-_MODALS = frozenset("may can must should shall might could will would".split())
-# Words for yes, and words for no that stand for another word with a negation.
-_PERMITTED = frozenset("allowed permitted ok okay fine acceptable accepted welcome".split())
-_REFUSED = frozenset("forbidden banned prohibited disallowed".split())
-_OPPOSITES = {
-    "disabled": "enabled",
-    "optional": "required",
-    "invalid": "valid",
-    "reject": "accept",
-    "fail": "pass",
-    "undefined": "defined",
-    "unstable": "stable",
-    "unsupported": "supported",
-    "unsafe": "safe",
-    "private": "public",
-    "off": "on",
-    "ignore": "check",
-    "flaky": "deterministic",
-}
-_SYNONYMS = {
-    "mandatory": "required",
-    "needed": "required",
-    "necessary": "required",
-    "sec": "s",
-    "second": "s",
-    "minute": "min",
-    "hour": "h",
-    "maximum": "max",
-    "minimum": "min",
-    "configuration": "config",
-}
-_NUMBER = regex(r"[v$€]?\d[\w.:%-]*\Z")
-_NUMERALS = frozenset("one two three four five six seven eight nine ten twelve".split())
-_UNITS = frozenset("ms s min h day week month year b kb mb gb tb kib mib gib".split())
-_NAME = regex(r"[A-Z\d_./-]")
-_PLURAL = regex(r"(?<=[a-z]{2}[^s\W])s\Z")
-_LONGEST_VALUE = 3
-_VERB_BEFORE = 2
-_WORDS_READ = 200
-# How sure a conflict must be: by the words, and for a judge.
-_MIN_CONFIDENCE, _MIN_JUDGED = 0.5, 0.55
-# The same with other words.
-_REPLACES = 0.68
+SAME_MODEL, CONFLICT_MODEL = "same", "conflicts"
+# How sure a model must be, and a judge.
+_SURE, _MIN_JUDGED = 0.75, 0.55
 # As much more credible a statement must be to supersede one of another source.
 CREDIBILITY_MARGIN = 0.1
+_TOKEN = regex(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’@+][^\W\u4e00-\u9fff]+)*[+#]*|[%$€]")
+_CANNOT, _NOT = regex(r"(?i)\bcan(?:['’]t|not)\b"), regex(r"(?i)(?<=[a-z])n['’]t\b")
+_NUMBER, _PATH = regex(r"[v$]?\d"), regex(r"[\w.-]*[/_]|\w+\.[a-z]")
+_WORDS_READ = 200
+_WORD, _SHAPES = "word", ("number", "name", "path")
+# Two statements about the same share so much of what one of them is about, and have few words that
+# the other has not: those of people that have more are no conflicts.
+_LEAST_SHARED, _MOST_OTHERS = 0.33, 6
+# Two gaps in texts that share less than half are not one value in the place of another.
+_MOST_GAPS, _LEAST_ALIGNED = 2, 0.5
 
 
 class Relation(StrEnum):
@@ -114,35 +60,29 @@ class Verdict(Struct, frozen=True):
     confidence: float
 
 
-def conflict_confidence(
-    similarity: float, ratio: float, *, opposite: bool, preference: bool
-) -> float:
-    """Return the confidence in a conflict, 0 to 1.
-
-    *similarity* is that of meaning and *ratio* that of wording, 0 to 1. One statement is negative
-    where they are *opposite*; one of them states a *preference*.
-    """
-    return min(1.0, 0.45 * similarity + 0.25 * ratio + 0.25 * opposite + 0.15 * preference)
+_UNRELATED = Verdict(Relation.UNRELATED, 0.0)
 
 
 def verdict(new: Statement, old: Statement) -> Verdict:
     """Relate *new* to *old* by their words."""
     ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
-    if ours.is_equal_to(theirs):
+    if ours == theirs:
         return Verdict(Relation.SAME, 1.0)
-    opposite = ours.negative != theirs.negative
-    if not (ours.is_nearly(theirs) if opposite else ours.has_other_value(theirs)):
-        probability = replaces(new.text, old.text) if new.stated_at > old.stated_at else 0.0
-        if probability < _REPLACES:
-            return _UNRELATED
-        # Unless it says so itself, it is too little sure to hide the old one.
-        if not says_so(new.text):
-            return Verdict(Relation.CONTRADICTS, probability)
+    if not may_conflict(new.text, old.text):
+        return _UNRELATED
+    found = features(new.text, old.text)
+    if (probability := fitted(SAME_MODEL).probability(found)) >= _SURE:
+        return Verdict(Relation.SAME, probability)
+    if (probability := fitted(CONFLICT_MODEL).probability(found)) >= _SURE:
         return _conflict(new, old, probability)
-    ratio = _matcher(str(ours), str(theirs)).ratio()
-    preference = ours.preference or theirs.preference
-    confidence = conflict_confidence(ratio, ratio, opposite=opposite, preference=preference)
-    return _conflict(new, old, confidence) if confidence >= _MIN_CONFIDENCE else _UNRELATED
+    return _UNRELATED
+
+
+def may_conflict(new: str, old: str) -> bool:
+    """Return whether two statements share enough words to be about the same."""
+    ours, theirs = _Wording.of(new).content, _Wording.of(old).content
+    is_shared = len(ours & theirs) >= max(1, _LEAST_SHARED * min(len(ours), len(theirs)))
+    return is_shared and len(ours ^ theirs) <= _MOST_OTHERS
 
 
 def judged(verdict: Verdict, new: Statement, old: Statement) -> Verdict:
@@ -161,100 +101,142 @@ def _conflict(new: Statement, old: Statement, confidence: float) -> Verdict:
     return Verdict(Relation.SUPERSEDES if prevails else Relation.CONTRADICTS, confidence)
 
 
-_UNRELATED = Verdict(Relation.UNRELATED, 0.0)
-_NEARLY = 0.85
-
-
 class _Wording(Struct, frozen=True):
-    """The words of a statement without negations and fillers; *names* are those written as such.
-
-    *core* are those that decide, without forms of "be", modals and words for yes or no.
-    """
+    """The stems of a statement in order, and the *shape* of each: word, number, name or path."""
 
     words: tuple[str, ...]
-    core: tuple[str, ...]
-    modals: frozenset[str]
-    names: frozenset[str]
-    negative: bool
-    preference: bool
+    shapes: tuple[str, ...]
 
     @classmethod
+    @lru_cache(1024)
     def of(cls, text: str) -> "_Wording":
-        tokens = _TOKEN.findall(text)[:_WORDS_READ]
-        singular = (_PLURAL.sub("", token.lower()) for token in tokens)
-        plain = [_SYNONYMS.get(word, word) for word in singular]
-        negated = [word for word in plain if word in _NEGATION or _CONTRACTED.search(word)]
-        opposites = [word for word in plain if word in _OPPOSITES or word in _REFUSED]
-        words = tuple(word for word in plain if word not in {*negated, *_FILLER})
-        names = (word for word, token in zip(plain, tokens, strict=True) if _NAME.search(token))
-        return cls(
-            words,
-            tuple(_OPPOSITES.get(word, word) for word in words if word not in _NOT_CORE),
-            frozenset(words) & _MODALS,
-            frozenset(names),
-            (len(negated) + len(opposites)) % 2 == 1,
-            not _PREFERENCE.isdisjoint(words) or bool(_PREFERENCE_HAN.search(text)),
-        )
+        plain = _NOT.sub(" not", _CANNOT.sub("can not", text))
+        tokens = _TOKEN.findall(plain)[:_WORDS_READ]
+        shapes = (_shape(token, is_first=not at) for at, token in enumerate(tokens))
+        return cls(tuple(stem(token.lower()) for token in tokens), tuple(shapes))
 
-    def __str__(self) -> str:
-        return " ".join(self.words)
+    @property
+    def content(self) -> KeysView[str]:
+        """The words that say what it is about, in order."""
+        given = zip(self.words, self.shapes, strict=True)
+        return dict.fromkeys(word for word, one in given if one != _WORD or words(word)).keys()
 
-    def is_equal_to(self, other: "_Wording") -> bool:
-        """Return True where the two differ only in fillers and forms of "be"."""
-        ours, theirs = (self.core, self.modals), (other.core, other.modals)
-        return ours == theirs and self.negative == other.negative
+    def of_shape(self, shape: str) -> set[str]:
+        """Return its words of this shape."""
+        given = zip(self.words, self.shapes, strict=True)
+        return {word for word, one in given if one == shape}
 
-    def is_nearly(self, other: "_Wording") -> bool:
-        """Return True where the two differ only in a word of a long text, and in a negation."""
-        return _matcher(self.core, other.core).ratio() >= _NEARLY
-
-    def has_other_value(self, other: "_Wording") -> bool:
-        """Return True where the two differ only in one short value of what has one value."""
-        opcodes = _matcher(self.words, other.words).get_opcodes()
-        changes = [code for code in opcodes if code[0] != "equal"]
-        if len(changes) != 1 or changes[0][0] != "replace":
-            return False
-        _, start, end, other_start, other_end = changes[0]
-        mine, theirs = self.words[start:end], other.words[other_start:other_end]
-        if start == 0 or max(len(mine), len(theirs)) > _LONGEST_VALUE:
-            return False  # another subject, or another statement
-        before, after = self.words[:start], self.words[end : end + 1]
-        if not _MULTIPLE.isdisjoint(before):
-            return False
-        named = self.names.issuperset(mine) and other.names.issuperset(theirs)
-        return _has_one_value(before, after, named=named) or _are_comparable(mine, theirs)
+    def units(self) -> set[str]:
+        """Return the words that follow a number."""
+        following = pairwise(zip(self.words, self.shapes, strict=True))
+        return {word for (_, shape), (word, _) in following if shape == "number"}
 
 
-# What a statement may lack without saying something else.
-_NOT_CORE = _COPULAS | _MODALS | _PERMITTED | _REFUSED
+def _shape(token: str, *, is_first: bool) -> str:
+    if _NUMBER.match(token):
+        return "number"
+    if _PATH.match(token):
+        return "path"
+    is_plain = token.islower() or not token.isascii() or (is_first and token[1:].islower())
+    return _WORD if is_plain or token == "A" else "name"
 
 
-def _has_one_value(before: Sequence[str], after: Sequence[str], *, named: bool) -> bool:
-    """Return True for a value that excludes others, by the words *before* and *after* it."""
-    nearest = frozenset(before[-_VERB_BEFORE:])
-    if not _USED.isdisjoint(nearest):
-        return not _PURPOSE.isdisjoint((before[-1], *after))
-    is_property = not _COPULAS.isdisjoint(nearest)
-    if is_property and (named or not _SINGLE_ROLES.isdisjoint(before)):
-        return True
-    return before[-1] in _SINGLE_ROLES or not _SINGLE_VALUED.isdisjoint(nearest)
+class _Gap(NamedTuple):
+    """Where the old statement has *old* words and the new one *new* ones, from these places on."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+    old_at: int
+    new_at: int
 
 
-def _are_comparable(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Return True for two days, numbers, or numbers with a unit: values of one quantity."""
-    if WEEKDAYS.issuperset((*mine, *theirs)):
-        return True
-    numbers = (_is_number(mine[0]), _is_number(theirs[0]))
-    return all(numbers) and all(
-        _is_number(word) or word in _UNITS for word in (*mine[1:], *theirs[1:])
-    )
-
-
-def _is_number(word: str) -> bool:
-    return word in _NUMERALS or bool(_NUMBER.match(word))
-
-
-def _matcher(first: Sequence[str], second: Sequence[str]) -> "SequenceMatcher[str]":
+def features(new: str, old: str) -> dict[str, float]:
+    """Return by name how two statements differ; those of words have a prefix with a blank."""
     from difflib import SequenceMatcher
 
-    return SequenceMatcher(None, first, second, autojunk=False)
+    ours, theirs = _Wording.of(new), _Wording.of(old)
+    mine, its = ours.content, theirs.content
+    content = {*mine, *its}
+    added = [word for word in mine if word not in theirs.words]
+    gone = [word for word in its if word not in ours.words]
+    shares = [1 - len(added) / max(1, len(mine)), 1 - len(gone) / max(1, len(its))]
+    matcher = SequenceMatcher(None, theirs.words, ours.words, autojunk=False)
+    aligned = matcher.ratio()
+    changes = [
+        _Gap(theirs.words[start:end], ours.words[new_start:new_end], start, new_start)
+        for tag, start, end, new_start, new_end in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+    gaps = [one for one in changes if not content.isdisjoint((*one.old, *one.new))]
+    found = {
+        "aligned": aligned,
+        "most shared": max(shares),
+        "least shared": min(shares),
+        "same subject": float([*mine][:1] == [*its][:1]),
+        "subject named": float(bool(its) and next(iter(its)) in ours.words),
+        "added": min(len(added), 4) / 2,
+        "gone": min(len(gone), 4) / 2,
+        "differing": (len(added) + len(gone)) / 5,
+        "rewritten": min(len(added), len(gone)) / 2,
+        "one side": float((not added) != (not gone)),
+        "nothing else": float(not added and not gone),
+        "same order": float(not changes),
+        "changes": min(len(changes), 4) / 2,
+        "gaps": min(len(gaps), 4) / 2,
+    }
+    for word in {*ours.words} ^ {*theirs.words}:
+        if {*added, *gone} <= {word}:
+            found[f"only {word}"] = 1.0
+        else:
+            found[f"one {word}"] = 2 * aligned**2
+        if word in ours.words:
+            found[f"new {word}"] = 2 * aligned**2
+    replaced = [gap for gap in gaps if all(not content.isdisjoint(one) for one in gap[:2])]
+    if len(replaced) == 1 and len(gaps) <= _MOST_GAPS and aligned >= _LEAST_ALIGNED:
+        found |= {"more gaps": (len(gaps) - 1) / 2, "one change": float(len(changes) == 1)}
+        found |= _of_gap(replaced[0], ours, theirs, content)
+    for shape in _SHAPES:
+        one, other = ours.of_shape(shape), theirs.of_shape(shape)
+        found[f"both {shape}"] = float(bool(one and other))
+        found[f"other {shape}"] = float(bool(one and other) and one.isdisjoint(other))
+        found[f"{shape} in one"] = float(bool(one) != bool(other))
+    units = ours.units(), theirs.units()
+    found["same unit"] = float(not units[0].isdisjoint(units[1]))
+    found["other unit"] = float(all(units) and units[0].isdisjoint(units[1]))
+    return found | dict.fromkeys(_beside(ours.words, theirs.words, content), 2.0)
+
+
+def _of_gap(
+    gap: _Gap, ours: _Wording, theirs: _Wording, content: Collection[str]
+) -> dict[str, float]:
+    """Return the size, place and shape of the one *gap* in two statements."""
+    sizes = len(gap.old), len(gap.new)
+    end, new_end = gap.old_at + sizes[0], gap.new_at + sizes[1]
+    before, after = theirs.words[: gap.old_at], theirs.words[end : end + 1] or ("",)
+    is_first = not (gap.new_at and any(word in content for word in before))
+    kinds = sorted(
+        next(
+            shape
+            for word, shape in zip(wording.words[start:], wording.shapes[start:], strict=True)
+            if word in content
+        )
+        for wording, start in ((theirs, gap.old_at), (ours, gap.new_at))
+    )
+    named = [f"{'start' if is_first else 'after'} {after[0]}", f"gap {kinds[0]}-{kinds[1]}"]
+    named += [f"before {word}" for word in before[-1:]] + [f"ahead {word}" for word in before]
+    return {
+        "gap": 1.0,
+        "first": float(is_first),
+        "last": float(end == len(theirs.words) and new_end == len(ours.words)),
+        "long gap": min(*sizes, 4) / 2,
+        "longest gap": min(max(sizes), 6) / 3,
+        **dict.fromkeys(named, 1.0),
+    }
+
+
+def _beside(new: Sequence[str], old: Sequence[str], content: Collection[str]) -> Iterator[str]:
+    """Yield the words that *new* has within two of one that both have, and *old* has not."""
+    for at, word in enumerate(new):
+        if word in content and word in old:
+            yield from (f"lead {one}" for one in new[max(0, at - 2) : at] if one not in old)
+            yield from (f"trail {one}" for one in new[at + 1 : at + 3] if one not in old)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec import Struct
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
-from contextgraph.knowledge.alternatives import related_words
 from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.conflict import (
     CREDIBILITY_MARGIN,
@@ -180,7 +179,7 @@ class Notes:
         if known is not None and known.is_live:
             return self._confirm(known, note)
         scope = NoteScope((note.repo,))
-        related = self._store.for_text(related_words(note.content)[:_WORDS], scope, _COMPARED)
+        related = self._sharing_words(note, scope)
         compared = verdicts(note, related)
         if all(one.relation is not Relation.SAME for _, one in compared):
             try:
@@ -551,7 +550,7 @@ class Notes:
                 continue
             check()
             scope = NoteScope((note.repo,), (note.kind,))
-            related = self._store.for_text(related_words(note.content)[:_WORDS], scope, _COMPARED)
+            related = self._sharing_words(note, scope)
             try:
                 judgements = self._judgements(note, related)
             except RemoteError as error:
@@ -591,13 +590,16 @@ class Notes:
             and (answer := self._judge(note.content, other.content)) is not None
         }
 
+    def _sharing_words(self, note: Note, scope: NoteScope) -> Sequence[Note]:
+        words = [*stem_counts(note.content)][:_WORDS]
+        return self._store.for_text(words, scope, _COMPARED)
+
     def _mutually_nearest(self, note: Note) -> Note | None:
         """The earlier note that is nearest to *note* as *note* is to it, if there is one."""
         scope = NoteScope((note.repo,), ORDERED)
 
         def among(one: Note) -> list[Note]:
-            words = related_words(one.content)[:_WORDS]
-            similar = self._store.for_text(words, scope, _COMPARED)
+            similar = self._sharing_words(one, scope)
             return [*{it.id: it for it in (*similar, note)}.values()]
 
         other = self._nearest([note], among(note)).get(note.id)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from benchmarks.conflicts import CONFLICTS, conflict_judgement, labelled_pairs
-from contextgraph.knowledge.conflict import Relation, Statement, conflict_confidence, verdict
+from contextgraph.knowledge.conflict import Relation, Statement, verdict
 from contextgraph.knowledge.forgetting import (
     Capacity,
     Evictable,
@@ -92,12 +92,6 @@ def test_credibility_agrees_with_the_worked_examples(
 ):
     score = credibility(source, corroborated, contradicted, days)
     assert score == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_confidence_of_a_conflict_agrees_with_the_worked_example():
-    confidence = conflict_confidence(0.82, 0.60, opposite=True, preference=True)
-    assert confidence == pytest.approx(0.919)
-    assert conflict_confidence(1, 1, opposite=True, preference=True) == 1
 
 
 def relation(new: str, old: str, **of_new) -> Relation:
@@ -223,13 +217,6 @@ OTHERS = [
     ("Reviews need two approvals", "Reviews are now shown on the dashboard"),
 ]
 
-IN_OTHER_WORDS = [
-    ("Deployments go to eu-west-1.", "We ship to Frankfurt, eu-central-1, only."),
-    ("An upload may have 10 MB.", "Files up to 64 MB are accepted by the importer."),
-    ("Services talk to each other over REST.", "Between services we speak gRPC."),
-    ("The platform team owns the ingress configuration.", "Ingress settings belong to SRE."),
-    ("Passwords are hashed with bcrypt.", "Use argon2id for every password hash."),
-]
 NEAR_MISSES = [
     ("Unit tests run with pytest.", "Browser tests run with Playwright."),
     ("The backend is written in Go.", "Scripts for the release are in Python."),
@@ -240,16 +227,10 @@ NEAR_MISSES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        *((*pair, Relation.CONTRADICTS) for pair in IN_OTHER_WORDS),
-        *((*pair, Relation.UNRELATED) for pair in NEAR_MISSES),
-    ],
-)
-def test_another_value_in_other_words_contradicts(old: str, new: str, expected: Relation) -> None:
+@pytest.mark.parametrize(("old", "new"), NEAR_MISSES)
+def test_another_value_of_something_else_does_not_conflict(old: str, new: str) -> None:
     before = Statement(old, "user", NOW - timedelta(days=9))
-    assert verdict(Statement(new, "user", NOW), before).relation is expected
+    assert verdict(Statement(new, "user", NOW), before).relation is Relation.UNRELATED
 
 
 @pytest.mark.parametrize(

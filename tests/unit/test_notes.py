@@ -93,16 +93,16 @@ def test_who_is_right_is_left_open_and_both_are_marked(notes: Notes) -> None:
 
 
 def test_a_note_is_recalled_after_the_newer_one_that_contradicts_it(notes: Notes) -> None:
-    old = notes.remember("The queue behind the mailer is RabbitMQ.", repo=SHOP)
-    new = notes.remember("Outgoing mail goes through SQS.", repo=SHOP)
+    old = notes.remember("The queue behind the mailer is RabbitMQ.", repo=SHOP, source="agent:a")
+    new = notes.remember("The queue behind the mailer is SQS.", repo=SHOP, source="agent:b")
     assert (new.status, new.others) == (NoteStatus.CONTRADICTS, (old.id,))
-    found = notes.recall("queue behind the mailer", repo=SHOP, strategy="notes")
+    found = notes.recall("what is RabbitMQ for", repo=SHOP, strategy="notes")
     assert [one.note.id for one in found] == [new.id, old.id]
     for number in range(4):
         notes.remember(
             "The queue behind the mailer is RabbitMQ.", repo=SHOP, source=f"agent:{number}"
         )
-    found = notes.recall("queue behind the mailer", repo=SHOP, strategy="notes")
+    found = notes.recall("what is RabbitMQ for", repo=SHOP, strategy="notes")
     assert [one.note.id for one in found] == [old.id]
 
 
