@@ -63,13 +63,14 @@ def entered() -> Iterator[dict[str, set[str]]]:
         threading.setprofile(None)
 
 
-def run(number: int) -> "RawTrajectory":
+def run(number: int, *between: tuple[str, str, int]) -> "RawTrajectory":
     """A run that meets a missing module, gets over it, changes a file and tests it."""
     from contextgraph.model import Action, RawTrajectory, Step
 
     commands = (
         ("ls", "README.md\nreproduce.py\nlib", 0),
         (FAILING, ERROR, 1),
+        *between,
         (f"PYTHONPATH=lib {FAILING}", "total: 12\n", 0),
         ("sed -i s/rate/tax/ shop/totals.py", "", 0),
         ("pytest tests/test_totals.py", "1 passed in 0.1s", 0),
@@ -111,8 +112,9 @@ def prepare(path: Path) -> None:
     from contextgraph.readers import to_record
 
     with AgentMemory.open(f"{path}") as memory:
+        looks = ("cat README.md", "totals", 0), ("ls lib", "tariffs.py", 0)
         for number in range(1, 5):
-            memory.learn(run(number))
+            memory.learn(run(number, *looks))
         memory.notes.remember("The tests are run with pytest", repo=REPO)
         memory.consolidate()
     path.with_name("run.jsonl").write_text(json.dumps(to_record(run(5))), encoding="utf-8")

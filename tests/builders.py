@@ -79,6 +79,18 @@ def recovering_run(number: int = 1, **fields: object) -> RawTrajectory:
     )
 
 
+def detouring_run(number: int = 1, **fields: object) -> RawTrajectory:
+    """A run that looks around before it gets over its missing module: it could be spared that."""
+    return run(
+        [
+            ("python reproduce.py", NO_MODULE, 1),
+            ("ls", "README.md\nreproduce.py\nlib", 0),
+            ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0),
+        ],
+        **{"instance_id": f"acme__shop-{number}", **fields},
+    )
+
+
 def installing_run(number: int) -> RawTrajectory:
     """A run that installs a missing module of its own."""
     missing = NO_MODULE.replace("tariffs", f"mod{number}")
@@ -130,7 +142,7 @@ def recovery(number: int = 1, **fields: object) -> RecoveryCandidate:
         "fragment_id": f"frg_{number:024x}",
         "error_id": error.id,
         "error_step": 1,
-        "cleared_step": 2,
+        "cleared_step": 3,
         "message": "No module named 'tariffs'",
         "location": "/shop/reproduce.py:1",
         "actions": (SET_PATH,),

@@ -5,6 +5,7 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -65,6 +66,7 @@ from contextgraph.trace import (
     shows_cause,
 )
 from contextgraph.trace.advice import INSTEAD, Term
+from contextgraph.trace.applicability import detour
 
 NAMED_RUNS = 10
 # A package may lie in a folder of its name; two folders do not repeat themselves.
@@ -787,14 +789,14 @@ def counted(
             one.advice if one.advice in foreign else "",
         )
     )
-    return [
-        replace(
-            one,
-            methodology=_methodology(one, methodologies),
-            why=replace(one.why, channels=(ChannelRank("error", rank, one.score),)),
-        )
-        for rank, one in enumerate(rated, 1)
-    ]
+    ranked = []
+    for rank, one in enumerate(rated, 1):
+        pattern = one.actions[0].pattern if len(one.actions) == 1 else None
+        about = (by for by in methodologies if pattern in [does.pattern for does in by.remedies])
+        first = next(about, None)
+        why = replace(one.why, channels=(ChannelRank("error", rank, one.score),))
+        ranked.append(replace(one, methodology=first and replace(first, sources=()), why=why))
+    return ranked
 
 
 def _rated(
@@ -826,21 +828,23 @@ def _rated(
     return replace(remedy, why=why, probability=likely, score=score)
 
 
-def _methodology(remedy: Remedy, methodologies: Iterable[Methodology]) -> Methodology | None:
-    """Return the first of *methodologies* that is about *remedy*, without its sources."""
-    pattern = remedy.actions[0].pattern if len(remedy.actions) == 1 else None
-    about = (one for one in methodologies if pattern in [by.pattern for by in one.remedies])
-    found = next(about, None)
-    return found and replace(found, sources=())
-
-
 def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:
     """Return the remedy that *group*, of one key, did; it is said as the first of them did it."""
     best = group[0]
     done = min(best.done, key=_key)
     others = [done for one in group for done in one.done]
-    seen = {one.trajectory_id: one.seen_at for one in others if one.trajectory_id}
-    elsewhere = {one.instance_id for one in others if not one.trajectory_id}
+    seen: dict[str, datetime] = {}
+    elsewhere: set[str] = set()
+    instances: set[str] = set()
+    spared = list[int]()
+    for one in others:
+        instances.add(one.instance_id)
+        if one.trajectory_id:
+            seen[one.trajectory_id] = one.seen_at
+            if not one.advised:  # else it was spared them
+                spared.append(detour(one.actions, one.family, one.cleared_step - one.error_step))
+        else:
+            elsewhere.add(one.instance_id)
     silence = best.silence
     if not (seen or silence) and any(is_open(action.pattern) for action in best.wording.actions):
         silence = "it leaves open what to do, and no run of this memory did it"
@@ -861,8 +865,9 @@ def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:
             support=len(runs) + len(elsewhere),
             trajectories=runs[:NAMED_RUNS],
             signature_level=best.level,
-            instances=len({one.instance_id for one in others}),
+            instances=len(instances),
             sources=tuple(sorted({one.contributor for one in others})),
+            saves=sum(spared) / len(spared) if spared else 1.0,
         ),
         workaround=done.workaround,
         is_supported=any(one.is_supported for one in group),

@@ -44,6 +44,7 @@ from contextgraph.advising.failure import failure_warnings
 from contextgraph.advising.freshness import fresh_case, fresh_playbook, fresh_remedy
 from contextgraph.advising.gate import (
     CONSERVATIVE,
+    INTERRUPTION,
     NO_CREDITS,
     SURE,
     Credits,
@@ -94,7 +95,6 @@ from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import gives_instructions
 from contextgraph.trace import MISSING_PROGRAM, MachineLesson, error_of, lessons_of, signature_of
-from contextgraph.trace.advice import Term
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 
@@ -582,11 +582,11 @@ def _sure(has_own: bool, remedy: Remedy) -> Remedy | Silence:
     """Silence what is not sure, and what one source says where the owner *has_own* experience."""
     if has_own and not remedy.why.is_active and "" not in remedy.why.sources:
         return Silence(PipelineStep.SURE, "nobody asked, and one source alone says so")
-    if all(action.pattern.target == Term.CURRENT_FOLDER for action in remedy.actions):
-        return Silence(PipelineStep.SURE, "nobody asked, and agents list where they are anyway")
     if remedy.probability < SURE:
         reason = f"nobody asked, and it is less probable than {SURE:.1f}"
         return Silence(PipelineStep.SURE, reason)
+    if remedy.probability * remedy.why.saves < INTERRUPTION:
+        return Silence(PipelineStep.SURE, "nobody asked, and agents do it next anyway")
     return remedy
 
 

@@ -536,6 +536,8 @@ def _why(why: "Why", score: float | None = None) -> "Text":
     if counts := reason_of(why):
         reasons.append(counts)
     reasons.append(caveat(why) or f"{number_of(why.support, 'run')} in all")
+    if why.counts:
+        reasons.append(f"spares {why.saves:.1f} steps")
     reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
     if score is not None:
         reasons.append(f"score {score:.2f}")

@@ -809,7 +809,7 @@ def _bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None) -
         fragments=fragments,
         errors=tuple(_pattern(key, errors[key]) for key in sorted(errors)),
         caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
-        recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
+        recovered=tuple(_recovered(one, fragments, seen.values()) for one in read.recoveries),
         facts=facts,
         raw=clean,
         exposures=tuple(
@@ -980,7 +980,10 @@ def _caused(fragment: Fragment, read: Trace) -> list[CausedError]:
     ]
 
 
-def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
+def _recovered(
+    recovery: Recovery, fragments: Sequence[Fragment], advised: Iterable[int]
+) -> Recovered:
+    between = range(recovery.error_step, recovery.cleared_step)
     home = next(f for f in fragments if f.start <= recovery.cleared_step <= f.end)
     return Recovered(
         fragment_id=home.id,
@@ -993,6 +996,7 @@ def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
         verified=recovery.verified,
         workaround=recovery.workaround,
         circumstances=recovery.circumstances,
+        advised=any(step in between for step in advised),
     )
 
 

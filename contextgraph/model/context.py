@@ -307,6 +307,7 @@ class RecoveryCandidate(NamedTuple):
     contributor: str
     agent: str
     seen_at: Time
+    advised: bool = False
 
 
 class FragmentCandidate(Struct, frozen=True):
@@ -417,7 +418,8 @@ class Why(Struct, frozen=True):
     them (at most ten, newest first). Of a remedy, *counts* are what its probability follows from,
     those first that raise it most; *instances* are how many independent ones did it, *sources* who
     supplied their runs ("" where unknown); not *is_active*: one instance, or one source alone
-    supports it.
+    supports it. *saves* is how many steps runs took to find it that were not shown it; 1 where
+    none is known.
     """
 
     channels: tuple[ChannelRank, ...]
@@ -429,6 +431,7 @@ class Why(Struct, frozen=True):
     instances: int = 0
     sources: tuple[str, ...] = ()
     is_active: bool = True
+    saves: float = 1.0
 
     @property
     def agreement(self) -> Count | None:

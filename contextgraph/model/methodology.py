@@ -189,7 +189,8 @@ class Recovered(Struct, frozen=True, omit_defaults=True):
     (masked, clipped), *actions* are what cleared it, in the order in which they were done.
     *verified*: the next observations of the same run show it gone. *workaround*: it was avoided
     rather than solved. *circumstances* say how the attempt failed, in statements that other
-    failures can share (`trace.circumstances_of`).
+    failures can share (`trace.circumstances_of`). *advised*: the run was shown a
+    context in between.
     """
 
     fragment_id: str
@@ -202,6 +203,7 @@ class Recovered(Struct, frozen=True, omit_defaults=True):
     verified: bool = False
     workaround: bool = False
     circumstances: tuple[str, ...] = ()
+    advised: bool = False
 
 
 # What another run learns most from, first.

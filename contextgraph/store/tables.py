@@ -463,6 +463,7 @@ def _recovered_row(
         run.contributor,
         run.agent,
         run.seen_at,
+        done.advised,
     )
     return Row(
         RECOVERED,
@@ -515,7 +516,7 @@ def _recovered_fields(
 
 def recovered_of(candidate: model.RecoveryCandidate) -> model.Recovered:
     """Return the recovery in *candidate*."""
-    return model.Recovered(*_recovered_fields(candidate))
+    return model.Recovered(*_recovered_fields(candidate), candidate.advised)
 
 
 # A query at an error reads 170 candidates, mostly those of the queries before: decoding them took

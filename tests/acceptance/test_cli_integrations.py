@@ -26,9 +26,10 @@ from contextgraph.config import Settings
 from contextgraph.model import Action, Outcome, RawTrajectory, RunFilter, Step
 from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
-from tests.builders import NO_MODULE, recovering_run, run
+from tests.builders import NO_MODULE, detouring_run, run
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
+LOOK = ("ls", "a.py\nb.py", 0)
 REMEDY = "PYTHONPATH=lib python reproduce.py"
 
 
@@ -36,7 +37,7 @@ REMEDY = "PYTHONPATH=lib python reproduce.py"
 def store(tmp_path: Path) -> Path:
     """A memory of three runs that met the same error, with hooks."""
     path = tmp_path / "memory.db"
-    learn(path, [recovering_run(number) for number in (1, 2, 3)])
+    learn(path, [detouring_run(number) for number in (1, 2, 3)])
     assert contextgraph("integrations", "install", "claude-code", "--store", path).code == 0
     return path
 
@@ -163,7 +164,7 @@ def decided(tmp_path: Path, project: Path) -> Path:
 
 def test_what_hooks_said_of_something_forgotten_does_not_come_back(decided: Path) -> None:
     assert contextgraph("forget", "--all", "--yes", "--store", decided).code == 0
-    learn(decided, [recovering_run(1)])
+    learn(decided, [detouring_run(1)])
     with AgentMemory.open(decided) as memory:
         assert [one.text for one in memory.store.exposures.all()] == [""]
 
@@ -202,7 +203,7 @@ def test_nothing_is_said_twice_in_a_session_but_again_to_a_sub_agent(
 def test_the_names_of_the_message_at_hand_are_used(tmp_path: Path, project: Path) -> None:
     store = tmp_path / "memory.db"
     runs = [
-        recovering_run(number, repo=f"acme/tool{number}", steps=installing().steps)
+        detouring_run(number, repo=f"acme/tool{number}", steps=installing().steps)
         for number in range(1, 6)
     ]
     learn(store, runs)
@@ -218,6 +219,7 @@ def installing() -> Any:
     return run(
         [
             ("python a.py", NO_MODULE, 1),
+            LOOK,
             ("pip install tariffs", "Successfully installed tariffs-1.0", 0),
             ("python a.py", "total: 12\n", 0),
         ]
@@ -228,7 +230,7 @@ def test_another_program_is_advised_only_where_the_failed_command_names_the_one_
     tmp_path: Path, project: Path
 ) -> None:
     store, error = tmp_path / "memory.db", "SyntaxError: invalid syntax"
-    steps = [("python a.py", error, 1), ("python3 a.py", "total: 12\n", 0)]
+    steps = [("python a.py", error, 1), LOOK, ("python3 a.py", "total: 12\n", 0)]
     learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)])
     contextgraph("integrations", "install", "claude-code", "--store", store)
     events = [
@@ -373,7 +375,7 @@ def test_what_ended_is_learned_by_the_settings_of_hooks(
 
 def test_hooks_name_the_tenant_that_they_were_installed_for(tmp_path: Path, project: Path) -> None:
     store = tmp_path / "shared.db"
-    learned = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    learned = write_runs(tmp_path / "runs.jsonl", [detouring_run(number) for number in (1, 2, 3)])
     at = ("--store", store, "--tenant", "ann")
     assert contextgraph("learn", learned, *at).code == 0
     assert contextgraph("integrations", "install", "claude-code", *at).code == 0
@@ -390,7 +392,7 @@ def test_hooks_name_the_tenant_that_they_were_installed_for(tmp_path: Path, proj
 
 def test_what_is_learned_later_is_said_as_well(store: Path, project: Path) -> None:
     error = "ValueError: tariff codes have six digits"
-    steps = [("python b.py", error, 1), ("python b.py --pad", "total: 12", 0)]
+    steps = [("python b.py", error, 1), LOOK, ("python b.py --pad", "total: 12", 0)]
     learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (11, 12, 13)])
 
     call = {"tool_input": {"command": "python b.py"}}
@@ -419,7 +421,7 @@ def test_after_a_decision_by_hand_the_next_session_is_not_advised_so(
 def test_in_every_order_of_commands_the_next_session_is_advised(
     tmp_path: Path, project: Path, order: Sequence[str]
 ) -> None:
-    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    runs = write_runs(tmp_path / "runs.jsonl", [detouring_run(number) for number in (1, 2, 3)])
     arguments: dict[str, tuple[str | Path, ...]] = {
         "install": ("integrations", "install", "claude-code"),
         "learn": ("learn", runs),
@@ -440,7 +442,7 @@ def test_until_something_is_learned_a_session_says_so(tmp_path: Path, project: P
     assert said == {"systemMessage": "ContextGraph: installed, nothing learned yet"}
     with AgentMemory.open(str(store)) as memory:
         for number in (1, 2, 3):
-            memory.learn(recovering_run(number))
+            memory.learn(detouring_run(number))
     assert REMEDY in shown(failure(project), store)
 
 
@@ -1018,7 +1020,7 @@ def test_a_session_waits_until_its_run_is_stored(tmp_path: Path) -> None:
     for _ in range(2):
         done = contextgraph("learn", "--queued", "--store", store, "--json")
         assert done.records[-1]["summary"]["failed"] == 1
-    write_runs(log, [recovering_run()])
+    write_runs(log, [detouring_run()])
     (_, summary) = contextgraph("learn", "--queued", "--store", store, "--json").records
     assert summary["summary"]["created"] == 1
     (last,) = contextgraph("learn", "--queued", "--store", store, "--json").records

@@ -20,7 +20,7 @@ from contextgraph.agents.local_copy import shown_by_hooks
 from contextgraph.agents.shown import Session
 from contextgraph.config import Settings
 from contextgraph.service.mcp_server import server_of
-from tests.builders import NO_MODULE, recovering_run
+from tests.builders import NO_MODULE, detouring_run
 from tests.line import HOST
 from tests.served import serving
 from tests.server import Neo4jServer
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Path:
     """A memory of three runs that met the same error."""
     path = tmp_path / "memory.db"
     with AgentMemory.open(path) as memory:
-        memory.learn(map(recovering_run, (1, 2, 3)))
+        memory.learn(map(detouring_run, (1, 2, 3)))
     return path
 
 
@@ -157,7 +157,7 @@ def test_of_a_service_that_hangs_hooks_say_so_once_and_are_silent_for_five_minut
         files = HookFiles(Settings(store=address))
         files.mark_used()
         with AgentMemory.open(files.store) as copy:
-            copy.learn(map(recovering_run, (1, 2, 3)))
+            copy.learn(map(detouring_run, (1, 2, 3)))
         started = time.monotonic()
         first = hook(address, project)
         seconds = time.monotonic() - started
@@ -191,7 +191,7 @@ def test_hooks_of_neo4j_read_a_copy_that_survives_a_kill(
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", neo4j_server.auth[1])
     files = HookFiles(Settings(store=neo4j_server.uri))
     with AgentMemory.open(neo4j_server.uri) as memory:
-        memory.learn(map(recovering_run, range(1, 13)))
+        memory.learn(map(detouring_run, range(1, 13)))
         program = [sys.executable, "-m", "contextgraph.agents.local_copy"]
         with subprocess.Popen([*program, neo4j_server.uri, "default", REPO]) as process:
             while not os.path.exists(files.store):

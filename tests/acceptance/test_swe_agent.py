@@ -20,7 +20,7 @@ from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from contextgraph.text import strip_fenced
-from tests.builders import NO_MODULE, recovering_run
+from tests.builders import NO_MODULE, detouring_run
 from tests.listening import listening
 
 TASK = "Totals are wrong"
@@ -97,8 +97,9 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_is_learned(tmp_path: Pa
     with AgentMemory.open(":memory:") as memory:
         edit = ("sed -i 's/2/3/' lib/tariffs.py", "")
         # Two tasks that did the same are sure enough to interrupt for.
-        run_single(memory, tmp_path, "acme__shop-1", [*STEPS, edit])
-        run_single(memory, tmp_path, "acme__shop-2", [*STEPS, edit])
+        detour = [STEPS[0], ("ls lib", "tariffs.py"), *STEPS[1:], edit]
+        run_single(memory, tmp_path, "acme__shop-1", detour)
+        run_single(memory, tmp_path, "acme__shop-2", detour)
         agent = run_single(memory, tmp_path, "acme__shop-3", STEPS)
 
         shown = [strip_fenced(entry["content"])[1] for entry in agent.history]
@@ -107,14 +108,14 @@ def test_an_agent_is_advised_and_its_log_is_the_run_that_is_learned(tmp_path: Pa
         assert "set `PYTHONPATH=lib`" in agent.history[2]["content"]
         runs = memory.store.runs.trajectories(memory.store.runs.ids())
         assert {(one.repo, one.agent) for one in runs.values()} == {("acme/shop", "SWE-agent")}
-        assert {one.total_steps for one in runs.values()} == {2, 3}
+        assert {one.total_steps for one in runs.values()} == {2, 4}
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The settings of the tool for a service that has learned a run."""
     with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
-        memory.learn(recovering_run())
+        memory.learn(detouring_run())
     tokens = TokenFile(tmp_path / "tokens.json")
     _, token = tokens.create([TokenScope.READ], "default", "swe-agent")
     with listening(

@@ -27,7 +27,8 @@ def test_the_agent_loop_learns_and_gets_advice_the_next_time(tmp_path: Path) -> 
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "tariffs.py").write_text("RATE = 2\n")
     options = (tmp_path / "memory.db", "acme/shop")
-    recovery = ["python3 -c 'import tariffs'", "PYTHONPATH=lib python3 -c 'import tariffs'"]
+    recovery = ["python3 -c 'import tariffs'", "ls lib"]
+    recovery.append("PYTHONPATH=lib python3 -c 'import tariffs'")
     recovery.append("sed -i '1i RATE = 3' lib/tariffs.py")
 
     for task in ("Totals are wrong", "Rates are wrong"):

@@ -43,7 +43,7 @@ from contextgraph.service.operations import TokenScope, operations
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
 from contextgraph.system.remote import RetryPolicy
-from tests.builders import NO_MODULE, recovering_run, run
+from tests.builders import NO_MODULE, detouring_run, run
 from tests.listening import listening
 
 AT_ERROR = State(repo="acme/shop", current_error=NO_MODULE)
@@ -77,7 +77,7 @@ def client(running: Running) -> Iterator[Client]:
 
 def runs(first: int, count: int = 3) -> list[RawTrajectory]:
     return [
-        recovering_run(number, instance_id=f"acme__shop-{number}")
+        detouring_run(number, instance_id=f"acme__shop-{number}")
         for number in range(first, first + count)
     ]
 
@@ -172,7 +172,7 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
 
 def test_a_history_of_a_clone_stays_one(client: Client, running: Running) -> None:
     origin = "clone:evil.example/acme/shop"
-    receipt = client.learn(replace(recovering_run(60), origin=origin))
+    receipt = client.learn(replace(detouring_run(60), origin=origin))
     (known,) = running.memory.store.runs.trajectories([receipt.trajectory_id]).values()
     assert (known.contributor, known.repo) == (origin, "evil.example/acme/shop")
     running.memory.forget([receipt.trajectory_id])  # other tests have one source

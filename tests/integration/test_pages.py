@@ -15,13 +15,13 @@ from contextgraph.model import Action, RawTrajectory, Scope, Step
 from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 from tests.browser import Person, audit, in_a_browser, person, stand_alone
-from tests.builders import recovering_run
+from tests.builders import detouring_run, recovering_run
 from tests.served import learn, served, serving, signed_in
 
 
 def test_pages_are_accessible_and_usable_with_the_keyboard(axe: Path, tmp_path: Path) -> None:
     with served(tmp_path) as service:
-        runs = map(recovering_run, range(1, 4))
+        runs = map(detouring_run, range(1, 4))
         job = learn(service.client(), *runs)
         service.client(TokenScope.ADMIN).post("/v1/consolidate")
         memory = service.app.state.service.tenant("default").memory
@@ -102,10 +102,10 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
     folder = tmp_path_factory.mktemp("console")
     now = datetime.now(UTC)
     with AgentMemory.open(folder / "memory.db") as memory:
-        memory.learn([*map(recovering_run, range(1, 5))])
+        memory.learn([*map(detouring_run, range(1, 5))])
         memory.consolidate()
         with memory.live(repo="acme/shop", instance_id="acme__shop-9", task="Add a page") as live:
-            for one in recovering_run(9).steps:
+            for one in detouring_run(9).steps:
                 live.observe(one.action, one.observation or "", exit_code=one.exit_code)
         memory.learn([_failed_session(now - timedelta(days=1)), _decision(now - timedelta(days=9))])
     with serving(folder / "memory.db") as server, person(folder) as visitor:

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from contextgraph import AgentMemory, State
 from contextgraph.text import strip_fenced
-from tests.builders import NO_MODULE, recovering_run, run
+from tests.builders import NO_MODULE, detouring_run, run
 
 NO_FILE = "cat: totals.py: No such file or directory"
 STEPS = (
@@ -23,7 +23,7 @@ ERRORS = 3  # kinds of error among the steps: modules that are missing are one k
 
 MEMORY = AgentMemory.open(":memory:")
 for number in range(3):
-    MEMORY.learn(recovering_run(number))
+    MEMORY.learn(detouring_run(number))
     MEMORY.learn(
         run(
             [STEPS[2], ("cat shop/totals.py", "x = 1", 0), STEPS[4], ("git status", "", 0)],

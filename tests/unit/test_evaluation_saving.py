@@ -169,7 +169,7 @@ def test_a_step_is_saved_once() -> None:
 
 
 def test_runs_are_replayed_by_evaluate_and_stand_beside_the_ceiling() -> None:
-    learned = [attempt(number=number) for number in range(1, 5)]
+    learned = [attempt(*LOOKED, number=number) for number in range(1, 5)]
 
     evaluation = evaluate(AgentMemory.open(":memory:"), learned, [attempt(*LOOKED)])
 

@@ -13,7 +13,7 @@ from contextgraph.errors import NeverLearnedError, StoreError, StoreUnavailableE
 from contextgraph.model import Condition, LearnReceipt, LearnStatus, Outcome
 from contextgraph.model.values import replace
 from contextgraph.readers import read
-from tests.builders import NO_MODULE, recovering_run, run
+from tests.builders import NO_MODULE, detouring_run, run
 
 LOGS = Path(__file__).parents[1] / "data" / "readers"
 LINE: dict[str, Any] = {"repo": "acme/shop", "task": "Totals are wrong when a tariff is missing"}
@@ -43,7 +43,7 @@ def memory() -> Iterator[AgentMemory]:
 def learn_two(memory: AgentMemory) -> None:
     """Learn two tasks that cleared the same error in the same way: enough to interrupt for."""
     for number in (1, 2):
-        memory.learn(recovering_run(number))
+        memory.learn(detouring_run(number))
 
 
 def begun(memory: AgentMemory, number: int = 9) -> LiveRun:
@@ -90,14 +90,14 @@ def test_an_empty_memory_shows_nothing(memory: AgentMemory) -> None:
 def test_a_similar_task_is_shown_at_the_start(
     memory: AgentMemory, task: str, is_shown: bool
 ) -> None:
-    memory.learn(recovering_run(task=TASK, patch=PATCH.format("printer")))
+    memory.learn(detouring_run(task=TASK, patch=PATCH.format("printer")))
     live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=task)
     assert ("acme__shop-1" in live.start()) is is_shown
     assert live.start() == ""
 
 
 def test_runs_of_excluded_instances_are_not_shown(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+    memory.learn(detouring_run())
     live = memory.live(instance_id="acme__shop-9", exclude_instances=["acme__shop-1"], **LINE)
     assert live.start() == ""
     assert failing(live, 6)[0] is None
@@ -139,9 +139,18 @@ def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
     assert [item.helped for item in shown.items] == [True]
 
 
+def test_a_remedy_that_is_followed_goes_on_being_said(memory: AgentMemory) -> None:
+    learn_two(memory)
+    for number in range(3, 9):
+        with begun(memory, number) as live:
+            assert all(failing(live))
+            live.observe("PYTHONPATH=lib python reproduce.py", "total: 12\n", exit_code=0)
+    assert all(failing(begun(memory)))
+
+
 def test_what_was_shown_is_not_learned(memory: AgentMemory) -> None:
     for number in (1, 2):
-        memory.learn(recovering_run(number, patch=PATCH.format("tariff")))
+        memory.learn(detouring_run(number, patch=PATCH.format("tariff")))
     with begun(memory) as live:
         assert live.start()
         assert all(failing(live))
@@ -214,7 +223,7 @@ def test_what_another_agent_learned_of_the_repository_is_said_at_its_error() -> 
     name = NO_MODULE.replace("tariffs", "yaml")
     steps = [("python a.py", name, 1), ("pip install pyyaml", "", 0), ("python a.py", "ok", 0)]
     with AgentMemory.open(":memory:") as memory:
-        memory.learn([recovering_run(number, agent="codex-cli") for number in (1, 2, 3)])
+        memory.learn([detouring_run(number, agent="codex-cli") for number in (1, 2, 3)])
         memory.learn(
             [
                 run(steps, instance_id=f"bob__pump-{n}", repo="bob/pump", agent="claude-code")
@@ -325,7 +334,7 @@ def test_consolidation_does_not_keep_the_run_waiting(
 
     monkeypatch.setattr(memory.consolidator, "consolidate", slow)
     for number in range(17):
-        with replayed(memory, recovering_run(number)):
+        with replayed(memory, detouring_run(number)):
             pass
     assert queried.wait(60)
     assert begun(memory).start()
@@ -338,7 +347,7 @@ def test_closing_waits_for_consolidation(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
     with AgentMemory.open(path) as memory:
         for number in range(16):
-            with replayed(memory, recovering_run(number)):
+            with replayed(memory, detouring_run(number)):
                 pass
     with AgentMemory.open(path, read_only=True) as memory:
         assert memory.store.methodologies.ids()
@@ -346,7 +355,7 @@ def test_closing_waits_for_consolidation(tmp_path: Path) -> None:
 
 def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> None:
     for number in (1, 2):
-        memory.learn(recovering_run(number, patch=PATCH.format("tariff")))
+        memory.learn(detouring_run(number, patch=PATCH.format("tariff")))
 
     async def observed() -> tuple[str, str | None, LearnReceipt | None]:
         async with AsyncLiveRun(begun(memory)) as live:

@@ -28,7 +28,7 @@ from contextgraph.model.values import replace
 from contextgraph.readers import SkippedError, read, write_jsonl
 from contextgraph.text import strip_fenced, without_private
 from contextgraph.trace import states_of
-from tests.builders import NO_MODULE, NOON, recovering_run, run
+from tests.builders import NO_MODULE, NOON, detouring_run, recovering_run, run
 from tests.marked import (
     PERSON,
     REPO as MARKED_REPO,
@@ -636,7 +636,7 @@ def test_a_session_that_was_forgotten_is_learned_again_where_asked_alone(address
 def test_a_repository_that_is_forgotten_leaves_no_name_in_what_was_shown():
     with AgentMemory.open(":memory:") as memory:
         for number in range(1, 4):
-            memory.learn(recovering_run(number))
+            memory.learn(detouring_run(number))
         live = memory.live(repo="acme/shop", instance_id="acme__shop-99", task="x")
         assert live.observe("python reproduce.py", NO_MODULE, exit_code=1)
         memory.note_exposures()

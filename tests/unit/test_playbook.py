@@ -438,10 +438,16 @@ def test_a_live_run_is_warned_once_and_not_of_what_works_for_it(memory: AgentMem
 NO_PYTHON = "bash: python: command not found\n"
 
 
-def machine_run(number: int, *more: tuple[str, str, int], **fields: object) -> RawTrajectory:
+def machine_run(
+    number: int,
+    *more: tuple[str, str, int],
+    between: Sequence[tuple[str, str, int]] = (),
+    **fields: object,
+) -> RawTrajectory:
     """A run in one of three repositories of a machine that has no `python`."""
     repo = f"acme/shop{number % 3}"
-    steps = [("python -c 'print(1)'", NO_PYTHON, 127), ("python3 -c 'print(1)'", "1\n", 0), *more]
+    found = ("python3 -c 'print(1)'", "1\n", 0)
+    steps = [("python -c 'print(1)'", NO_PYTHON, 127), *between, found, *more]
     given = {"instance_id": f"acme__shop-{number}", "repo": repo, "agent": "ant", **fields}
     return run(steps, **given)
 
@@ -655,8 +661,9 @@ def test_no_check_is_said_to_be_missing_before_submitting(memory: AgentMemory) -
 
 
 def test_what_the_start_said_is_not_said_again_at_its_error(memory: AgentMemory) -> None:
+    looked = ("ls", "README.md", 0)
     for number in range(4):
-        memory.learn(machine_run(number))
+        memory.learn(machine_run(number, between=[looked]))
     started = memory.live(repo="bob/pump", instance_id="new-1", task=TASK, agent="ant")
     unstarted = memory.live(repo="bob/pump", instance_id="new-2", task=TASK, agent="ant")
 

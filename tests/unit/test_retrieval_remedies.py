@@ -649,16 +649,23 @@ def test_each_remedy_says_at_which_step_it_was_silenced_and_why(store):
     assert PipelineStep.NEW in {one.silence.step for one in again.silenced if one.silence}
 
 
-def test_who_did_not_ask_is_not_told_to_list_where_he_is(store):
+@pytest.mark.parametrize(("cleared_step", "is_said"), [(2, False), (4, True)])
+def test_who_did_not_ask_is_not_told_what_agents_do_next_anyway(store, cleared_step, is_said):
     pattern = RemedyPattern(RemedyKind.SEARCH, Term.CURRENT_FOLDER, "", ("ls",))
     look = RemedyAction(RemedyKind.SEARCH, "ls", pattern, "ls shop")
     error = "ls: shop: No such file or directory"
     state = State(repo="acme/shop", current_error=error, last_action="ls shop")
-    done = [recovery(number, message=error, actions=(look,)) for number in (1, 2)]
+    done = [
+        recovery(number, message=error, actions=(look,), cleared_step=cleared_step)
+        for number in (1, 2)
+    ]
     (found,) = remedies_of(query_of(state, store), done)
     context = MemoryContext(new_context_id(), (replace(found, probability=SURE),))
     assert settle(context, 5).shown
-    assert not settle(context, 5, unasked=True).shown
+    unasked = settle(context, 5, unasked=True)
+    assert bool(unasked.shown) is is_said
+    reasons = [one.silence.reason for one in unasked.silenced if one.silence]
+    assert is_said or "do it next anyway" in reasons[0]
 
 
 def test_what_is_not_sure_is_not_shown_unasked(store):

@@ -30,7 +30,7 @@ from contextgraph.service.app import create_app
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Limits
 from contextgraph.service.tokens import TokenFile
-from tests.builders import NO_MODULE, recovering_run, run, step
+from tests.builders import NO_MODULE, detouring_run, run, step
 from tests.served import Served, learn, served, signed_in
 
 QUARANTINE, RELEASE = {"decision": "quarantine"}, {"decision": "release"}
@@ -49,8 +49,8 @@ def service(tmp_path: Path) -> Iterator[Served]:
     """A service that has learned runs, one of them hostile, and has a methodology."""
     with served(tmp_path) as found:
         client = found.client(TokenScope.ADMIN)
-        learn(client, *(recovering_run(n, task=task_of(n)) for n in range(1, 4)))
-        learn(client, recovering_run(4, task=HOSTILE, repo="evil/<b>x</b>"))
+        learn(client, *(detouring_run(n, task=task_of(n)) for n in range(1, 4)))
+        learn(client, detouring_run(4, task=HOSTILE, repo="evil/<b>x</b>"))
         assert client.post("/v1/consolidate").json()["started"]
         yield found
 
@@ -145,7 +145,7 @@ def test_an_administrator_switches_advice_off_and_on(service: Served) -> None:
 def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) -> None:
     memory = service.app.state.service.tenant("default").memory
     with memory.live(repo="acme/shop", instance_id="acme__shop-9", task="Totals") as run:
-        for step in recovering_run(9).steps:
+        for step in detouring_run(9).steps:
             run.observe(step.action, step.observation or "", exit_code=step.exit_code)
         said = run.raw
     listed = page(signed_in(service, TokenScope.READ), "/pages/advice")
@@ -241,7 +241,7 @@ def test_sessions_are_filtered_counted_sorted_and_paged(
     assert titles("/pages/runs?text=tariff&agent=nobody") == []
     assert re.search(r"acme/shop</a><span[^>]*>3<", page(visitor, "/pages/runs"))
     assert visitor.get("/pages/runs?outcome=nonsense").status_code == 422
-    learn(service.client(TokenScope.ADMIN), *map(recovering_run, range(10, 60)))
+    learn(service.client(TokenScope.ADMIN), *map(detouring_run, range(10, 60)))
     first = page(visitor, "/pages/runs")
     (more,) = re.findall(r'href="([^"]+)" rel="next"', first)
     assert len(titles("/pages/runs")) == 50
@@ -257,9 +257,9 @@ def test_a_session_has_its_sub_agents_inside_and_says_how_it_ended(
         step(1, "pytest tests", "1 passed in 0.1s"),
         replace(step(2, "git status"), thought="Invoices are rounded."),
     )
-    asked = recovering_run(7, task="Mend the invoices", agent="claude-code", session="s-7")
+    asked = detouring_run(7, task="Mend the invoices", agent="claude-code", session="s-7")
     asked = replace(asked, steps=steps)
-    part = recovering_run(8, task="Look for callers", agent="claude-code/subagent", session="s-7")
+    part = detouring_run(8, task="Look for callers", agent="claude-code/subagent", session="s-7")
     learn(service.client(), asked, replace(part, instance_id=asked.instance_id))
     listed = page(visitor, "/pages/runs")
     (link,) = set(re.findall(r'href="(/pages/runs/trj_[^"]+)">Mend the invoices<', listed))
@@ -466,7 +466,7 @@ def test_lessons_are_counted_by_what_they_are(service: Served) -> None:
 def test_why_runs_fail_is_on_a_page(service: Served, visitor: TestClient) -> None:
     memory = service.app.state.service.tenant("default").memory
     for number in range(20, 60):
-        run = recovering_run(number)
+        run = detouring_run(number)
         steps = run.steps if number % 2 else run.steps[:2]  # up to its error
         outcome = Outcome.SOLVED if number % 2 else Outcome.FAILED
         memory.learn(replace(run, steps=steps, outcome=outcome))
