@@ -24,7 +24,7 @@ def ending_of(raw: RawTrajectory, steps: Sequence[StepTrace]) -> Ending:
         _merged(since),
         _stopped(steps[-1]),
         _reported(steps, edited),
-        _tested(since),
+        _tested(since, edited),
         _committed(since),
         _broken_off(steps),
         _ran(since, edited),
@@ -65,13 +65,15 @@ def _reported(steps: Sequence[StepTrace], edited: int) -> Ending | None:
     return Ending(Outcome.FAILED, Basis.WORDS, "the person's last message shows an error")
 
 
-def _tested(since: Sequence[StepTrace]) -> Ending | None:
+def _tested(since: Sequence[StepTrace], edited: int) -> Ending | None:
     last = next((one for one in reversed(since) if one.reading.kind is ActionKind.TEST), None)
     if last is None:
         return None
-    if last.succeeded:
-        return Ending(Outcome.SOLVED, Basis.TESTS, "tests passed after the last edit")
-    return Ending(Outcome.FAILED, Basis.TESTS, "the last test failed")
+    if not last.succeeded:
+        return Ending(Outcome.FAILED, Basis.TESTS, "the last test failed")
+    if edited < 0:  # of what was there before
+        return None
+    return Ending(Outcome.SOLVED, Basis.TESTS, "tests passed after the last edit")
 
 
 def _committed(since: Sequence[StepTrace]) -> Ending | None:

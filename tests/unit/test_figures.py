@@ -111,6 +111,7 @@ TESTS = (edit(0), step(1, "pytest", PASSED))
         (TESTS, Outcome.SOLVED, Basis.TESTS),
         ((edit(0), step(1, "pytest", RED)), Outcome.FAILED, Basis.TESTS),
         ((*TESTS, edit(2)), Outcome.UNKNOWN, Basis.NOTHING),
+        ((step(0, "pytest", PASSED), reply(1)), Outcome.UNKNOWN, Basis.NOTHING),
         ((*TESTS, reply(2)), Outcome.SOLVED, Basis.TESTS),
         ((*TESTS, reply(2, f"No:\n{NO_MODULE}"), reply(3)), Outcome.FAILED, Basis.WORDS),
         ((edit(0), step(1, "git commit -m x", "1 file changed")), Outcome.SOLVED, Basis.COMMIT),
