@@ -256,7 +256,7 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
             here = " here" if where.repo else ""
             text = (
                 f"{error.error_type}: {tasks - cleared} of {tasks} earlier tasks{here} that met "
-                "this error never cleared it"
+                "such an error never cleared it"
             )
             yield FailureWarning(text, tasks, Why((), level, tasks, ()), text, is_sure=False)
         return

@@ -108,7 +108,8 @@ def test_an_answer_has_three_parts_each_with_its_own_gate(tmp_path: Path) -> Non
             f"solved, and 8 of 8 others; {pattern.prevented}"
         )
         assert left_open.text == (
-            "ModuleNotFoundError: 8 of 16 earlier tasks here that met this error never cleared it"
+            "ModuleNotFoundError: 8 of 16 earlier tasks here that met such an error "
+            "never cleared it"
         )
         assert [case.outcome for case in context.similar_cases] == [SOLVED] * 5
         assert unedited.text in memory.render(context)

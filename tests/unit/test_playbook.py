@@ -349,7 +349,7 @@ def test_an_error_of_a_missing_program_says_what_ran_in_its_place(
         ("tests/runtests.py orders", PASSED, 0),
     )
     warning, left_open = memory.query(State(repo="acme/shop", current_error=error)).warnings
-    assert "3 of 3 earlier tasks here that met this error never cleared it" in left_open.text
+    assert "3 of 3 earlier tasks here that met such an error never cleared it" in left_open.text
     assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in warning.text
     assert "`tests/runtests.py <tests>` (3 of 3) did" in warning.text
     (elsewhere,) = memory.query(State(repo="acme/cart", current_error=error)).warnings
