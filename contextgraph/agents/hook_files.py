@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from contextgraph.config import LESSONS
-from contextgraph.model import LESSONS_FOLDER
+from contextgraph.model import LESSONS_FOLDER, HealthCheck
 from contextgraph.system.processes import append, private, written_at
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import mask_secrets
+from contextgraph.text import mask_secrets, number_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -95,6 +95,15 @@ class HookFiles:
     def failed(self) -> Sequence[str]:
         """Why hooks could not answer, the last reason last."""
         return [str(line.get("reason", "")) for line in _lines(self.failures)]
+
+    def health(self) -> Iterator[HealthCheck]:
+        """Check that hooks did not fail; nothing where none uses the memory."""
+        if self.are_used:
+            failed = self.failed()
+            last = f", the last: {failed[-1]}" if failed else ""
+            detail = f"{number_of(len(failed), 'failure')}{last}"
+            remedy = f"see {self.failures}, then remove it"
+            yield HealthCheck("hooks", not failed, detail, remedy)
 
     def waiting(self) -> Sequence[str]:
         """Return the queue files; more than one where learning was interrupted."""

@@ -287,10 +287,7 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
     files = HookFiles(settings)
     if not files.are_used:
         return []
-    failed = files.failed()
-    last = f", the last: {failed[-1]}" if failed else ""
-    detail = f"{number_of(len(failed), 'failure')}{last}"
-    checks = [_check("hooks", not failed, detail, f"see {files.failures}, then remove it")]
+    checks = [*files.health()]
     in_hooks = load_settings(environment_of_hooks(), store=settings.address, tenant=settings.tenant)
     if ignored := ignored_by_hooks(in_hooks):
         remedy = f"set this in {user_settings_file()}"

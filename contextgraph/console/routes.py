@@ -18,6 +18,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from contextgraph import model
 from contextgraph.advising.wording import playbook_lines
+from contextgraph.agents.hook_files import HookFiles
 from contextgraph.console.graph import drawing_of, groups_of
 from contextgraph.console.page import TEMPLATES, advice_in, compile_pages, render, run_view
 from contextgraph.console.shown import switch_of, switched_off, texts_of
@@ -272,7 +273,7 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
         "sessions": memory.sessions(limit=_FEW),
         "lessons": [one for one in lessons if _is_shown(one)][:_NEWEST],
         "periods": outcomes_over_time(memory.store.runs.listed(model.RunFilter(), _CHARTED)),
-        "problems": [check.name for check in memory.health(quick=True) if not check.ok],
+        "problems": [check.name for check in _checks(visitor) if not check.ok],
     }
 
 
@@ -368,7 +369,13 @@ def _day(text: str) -> datetime | None:
 @_page("/health", "overview", "health.html")
 def health(visitor: Visitor, whole: bool = False) -> Values:
     """Say what is not well; the *whole* check reads all that is stored."""
-    return {"title": "Health", "checks": visitor.memory.health(quick=not whole), "whole": whole}
+    return {"title": "Health", "checks": _checks(visitor, whole=whole), "whole": whole}
+
+
+def _checks(visitor: Visit, *, whole: bool = False) -> list[model.HealthCheck]:
+    """Check the memory, and the hooks of this machine that use it."""
+    settings = replace(visitor.service.settings, tenant=visitor.tenant.name)
+    return [*visitor.memory.health(quick=not whole), *HookFiles(settings).health()]
 
 
 @_page("/runs", "runs", "runs.html")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from contextgraph.agents.hook_files import HookFiles
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.knowledge import NewLesson
@@ -121,6 +122,16 @@ def test_notes_are_shown_with_their_source(service: Served, visitor: TestClient)
     for path in ("/pages/notes", "/pages/search?q=redis"):
         assert "Tests need Redis" in page(visitor, path)
     assert "user:ann" in page(visitor, "/pages/notes")
+
+
+def test_hooks_that_failed_are_said(service: Served, visitor: TestClient) -> None:
+    assert "All is well" in page(visitor, "/pages")
+    files = HookFiles(service.app.state.service.settings)
+    files.mark_used()
+    files.fail("ValueError: no words")
+    overview, health = page(visitor, "/pages"), page(visitor, "/pages/health")
+    assert "Not well: hooks" in overview
+    assert "1 failure, the last: ValueError: no words" in health
 
 
 def test_an_administrator_switches_advice_off_and_on(service: Served) -> None:
