@@ -388,9 +388,15 @@ def _digest(text: str) -> str:
 
 
 def _worded(facts: Sequence[MachineFact]) -> Iterator[tuple[MachineFact, str]]:
-    """*facts* that are said, with the sentence; all that edits were refused for in one."""
+    """*facts* that are said, with the sentence; all that edits were refused for in one.
+
+    Of the folders that shells stayed in the most frequent alone.
+    """
     refused = [fact for fact in facts if fact.cause is Cause.EDIT]
+    stayed = [fact for fact in facts if fact.cause is Cause.KEPT_FOLDER]
     for fact in facts:
+        if fact in stayed[1:]:
+            continue
         if fact.cause is not Cause.EDIT:
             text = _fact(fact)
             if text:
@@ -412,7 +418,7 @@ def _fact(fact: MachineFact) -> str:
             return f"`{fact.fails}` failed {of}; use `{fact.works}`"
         case Cause.KEPT_FOLDER:
             return (
-                f"the shell is in `{fact.fails}`: `cd {fact.fails}` and paths from it failed {of}"
+                f"the shell was in `{fact.fails}`: `cd {fact.fails}` and paths from it failed {of}"
             )
         case Cause.CHECKOUT:
             return f"`{fact.fails}` was looked for before it was cloned {of}"

@@ -579,12 +579,20 @@ def test_a_shell_that_keeps_its_folder_is_said(memory: AgentMemory) -> None:
         step("cd lib && python3 a.py", "bash: cd: lib: No such file or directory", 1, "/shop/lib"),
         step("python3 a.py", "1", 0, "/shop/lib"),
     ]
-    for number in range(4):
+    above = [
+        step("cd shop && ls", "lib", 0, "/srv/shop"),
+        step("cd shop && ls lib", "bash: cd: shop: No such file or directory", 1, "/srv/shop"),
+        step("ls lib", "a.py", 0, "/srv/shop"),
+    ]
+    for number in range(7):
         raw = machine_run(number)
-        steps = tuple(replace(one, index=index) for index, one in enumerate(twice))
+        taken = twice if number < 4 else above
+        steps = tuple(replace(one, index=index) for index, one in enumerate(taken))
         memory.learn(replace(raw, steps=steps))
 
-    assert "the shell is in `lib`: `cd lib` and paths from it failed in 4 of 4" in start(memory)
+    said = start(memory)
+    assert "the shell was in `lib`: `cd lib` and paths from it failed in 4 of 7 tasks" in said
+    assert said.count("the shell was in") == 1
 
 
 def test_all_missing_packages_stand_in_one_command(memory: AgentMemory) -> None:
@@ -809,7 +817,7 @@ def test_a_path_that_begins_with_the_folder_of_the_shell_is_of_the_kept_folder(
             )
         )
 
-    assert "the shell is in `shop`: `cd shop` and paths from it failed in 4 of 4 tasks" in (
+    assert "the shell was in `shop`: `cd shop` and paths from it failed in 4 of 4 tasks" in (
         start(memory, "acme/shop")
     )
 
