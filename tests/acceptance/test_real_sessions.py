@@ -17,6 +17,7 @@ import pytest
 from contextgraph import AgentMemory
 from tests.acceptance.test_terminal_agents import (
     CLAUDE_CODE,
+    GEMINI_CLI,
     Call,
     candidate,
     chunks,
@@ -270,15 +271,11 @@ def test_gemini_cli_resumes(gemini_cli: Path, project: Path) -> None:
 
     def run(calls: Sequence[Call], *words: str) -> None:
         with model(candidate, calls) as server:
-            environment = {
-                "GEMINI_API_KEY": "scripted",
-                "GEMINI_CLI_TRUST_WORKSPACE": "true",
-                "GOOGLE_GEMINI_BASE_URL": server.url.removesuffix("/v1"),
-            }
+            address = {"GOOGLE_GEMINI_BASE_URL": server.url.removesuffix("/v1")}
             done = subprocess.run(
                 [gemini_cli, "--yolo", "-m", "gemini-2.5-flash", *words],
                 cwd=project,
-                env={**os.environ, **environment},
+                env={**os.environ, **GEMINI_CLI, **address},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -51,6 +51,12 @@ for prompt in (task, "Go on"):
 conversation.close()
 """
 WARNING = "`python tests/runtests.py <tests>` (3 of 3) did"
+# It would start itself again with more memory.
+GEMINI_CLI = {
+    "GEMINI_API_KEY": "scripted",
+    "GEMINI_CLI_NO_RELAUNCH": "true",
+    "GEMINI_CLI_TRUST_WORKSPACE": "true",
+}
 CLAUDE_CODE = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 Command: TypeAlias = Sequence[str | Path]
 # A shell line, or another tool of Claude Code with what it is given.
@@ -64,6 +70,7 @@ def store(tmp_path: Path) -> Path:
     path = tmp_path / "memory.db"
     steps = [
         ("python reproduce.py", NO_MODULE, 1),
+        ("ls lib", "tariffs.py", 0),  # else the agent would do without advice what it did next
         ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0),
         (TESTS, "/usr/bin/python: No module named pytest", 1),
         ("python tests/runtests.py tariffs", "Ran 4 tests in 0.1s\n\nOK", 0),
@@ -309,9 +316,8 @@ def test_gemini_cli_is_advised_and_its_session_is_learned(
     chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     settings.write_text(json.dumps({**json.loads(settings.read_text()), **chosen}))
     command: Command = [gemini_cli, "--yolo", "-m", "gemini-2.5-flash", "-p", TASK]
-    environment = {"GEMINI_API_KEY": "scripted", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
-    requests = shown_to([command], project, environment, (*COMMANDS, TESTS))
+    requests = shown_to([command], project, GEMINI_CLI, (*COMMANDS, TESTS))
     refused_once("gemini-cli", requests, store)
     assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--agent", "gemini-cli", "--json").records
