@@ -107,7 +107,7 @@ _STAYS = regex(
     r"|(?:has|have|\w['’](?:ve|s)) been \w+ing)\b",
     re.IGNORECASE,
 )
-_CHANGES, _SAME_REST = 0.5, 0.6
+_CHANGES = 0.5
 # Two conversations are nearly as close to a request from this share of the score on.
 _NEARLY = 0.8
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
@@ -1151,8 +1151,6 @@ def _relation(note: Note, earlier: Note) -> Relation:
     if _is_counted(note) and _is_counted(earlier):
         return Relation.UNRELATED
     relation = verdict(statement_of(note), statement_of(earlier)).relation
-    if relation is Relation.SUPERSEDES and not _is_same_subject(note.content, earlier.content):
-        return Relation.UNRELATED
     if similar >= _SAME and not _has_same_numbers(note.content, earlier.content):
         return Relation.SUPERSEDES
     is_same = relation is Relation.UNRELATED and similar >= _SAME
@@ -1162,16 +1160,6 @@ def _relation(note: Note, earlier: Note) -> Relation:
 
 def _has_same_numbers(text: str, other: str) -> bool:
     return {*_NUMBER.findall(text)} == {*_NUMBER.findall(other)}
-
-
-def _is_same_subject(later: str, earlier: str) -> bool:
-    """Return whether *later* can change *earlier*: names nothing else, does not say it stays.
-
-    Where each names another thing, the rest of the words has to be the same.
-    """
-    rest = dice(_subject(later) - _names(later), _subject(earlier) - _names(earlier))
-    is_other = _name_others(later, earlier) and rest < _SAME_REST
-    return not (is_other or _STAYS.search(later))
 
 
 def _name_others(text: str, other: str) -> bool:
