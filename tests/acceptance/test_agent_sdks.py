@@ -109,7 +109,7 @@ def test_agents_of_openai_query_and_their_traces_are_learned(
 
 def test_nodes_of_langgraph_advise_and_learn(agent_sdks: Path, folder: Path) -> None:
     steps = [("bash", {"command": command}) for command in RECOVERY]
-    done = [(FAILING, NO_MODULE, 1), (RECOVERY[1], "", 0)]
+    done = [(FAILING, NO_MODULE, 1), ("ls lib", "tariffs.py", 0), (RECOVERY[1], "", 0)]
     earlier = [run(done, instance_id=f"acme__shop-{number}") for number in (7, 8)]
     learned = write_runs(folder / "runs.jsonl", earlier)
     assert contextgraph("learn", learned, "--store", folder / "m.db").code == 0

@@ -19,7 +19,8 @@ HOME = "contextgraph.agents.mini_swe_agent"
 SCRIPTED = "minisweagent.models.test_models.DeterministicToolcallModel"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 FAILING = "python3 -c 'import tariffs'"
-RECOVERY = [FAILING, f"PYTHONPATH=lib {FAILING}", SUBMIT]
+# Between them a step that advice can spare: else an agent would do it next anyway.
+RECOVERY = [FAILING, "ls lib", f"PYTHONPATH=lib {FAILING}", SUBMIT]
 EDIT = ("sed -i 's/1/2/' lib/tariffs.py", "", 0)
 TEST = ("python -m pytest -q", "3 passed\n", 0)
 DOCKER = """#!/usr/bin/env bash
@@ -83,7 +84,7 @@ def mini(python: Path, folder: Path, name: str, commands: Sequence[str]) -> list
 def test_an_agent_is_advised_and_its_log_is_the_run_that_was_learned(
     mini_swe_agent: Path, folder: Path
 ) -> None:
-    steps = [(FAILING, NO_MODULE, 1), (RECOVERY[1], "", 0)]
+    steps = [(FAILING, NO_MODULE, 1), ("ls lib", "tariffs.py", 0), (RECOVERY[2], "", 0)]
     with AgentMemory.open(str(folder / "m.db")) as memory:
         memory.learn(run(steps, instance_id="acme__shop-7", agent="mini-swe-agent"))
     mini(mini_swe_agent, folder, "first", [EDIT[0], *RECOVERY])
