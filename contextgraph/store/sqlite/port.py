@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from threading import local
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -29,6 +30,7 @@ from contextgraph.store.port import (
     SOURCE,
     TARGET,
     THOROUGH,
+    VALUE,
     Change,
     Count,
     Form,
@@ -57,6 +59,7 @@ _READ_WHOLE = 64
 # So many rows are read in less than going through those of one word; measured on passages.
 _ROWS_OF_WORD = 4
 _MOST_COUNTED = 100_000
+_MOST_HELD = 8_192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PLAIN = regex(r"[a-z0-9_]+")
@@ -85,6 +88,7 @@ _OF_SEVERAL = (
 )
 # Newer rows have greater numbers.
 _LAST = "SELECT coalesce(max(rowid), 0) FROM {table}"
+_VALUES = "SELECT rowid, value FROM {table} WHERE rowid IN (SELECT value FROM json_each(?))"
 _HAS_VECTOR = (
     "EXISTS (SELECT 1 FROM vector v WHERE v.name = '{table}' AND v.owner = n.rowid "
     "AND v.space = :{value})"
@@ -206,23 +210,34 @@ def _place_token(tenant: int, scope: object) -> str:
     return f"@{tenant}_{digest.hexdigest()}"
 
 
-_Counted: TypeAlias = dict[str, dict[str | None, int]]
-"""Table -> word -> the number of rows with it; None -> of all rows."""
+class _Known(NamedTuple):
+    """What a process has read of one state, that of a *revision*.
+
+    *counted*: table -> word -> the number of rows with it; None -> of all rows. *held*: table ->
+    number of a row -> its value. Counting words takes half of a query without an error, and most of
+    these share their words. Most queries at an error read the values of the same hundreds of
+    recoveries: reading and hashing them again took a tenth of such a query (`python -m benchmarks`,
+    query in scope).
+    """
+
+    revision: int
+    counted: dict[str, dict[str | None, int]]
+    held: dict[str, dict[int, str | bytes]]
 
 
 class _Rows:
-    """Primitives in a transaction on a connection; *counted* has what was counted in its state."""
+    """Primitives in a transaction on a connection, in a state of which some is *known*."""
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         tenant: int,
-        revision: int,
         port: "SqlitePort",
-        counted: _Counted,
+        known: _Known,
     ) -> None:
-        self._connection, self._tenant, self._revision = connection, tenant, revision
-        self._port, self._counted = port, counted
+        self._connection, self._tenant = connection, tenant
+        self._port, self._known = port, known
+        self._revision = known.revision
         # The keys of the rows that this change put or deleted, by table.
         self.changed: dict[str, set[str]] = {}
 
@@ -238,9 +253,18 @@ class _Rows:
         for table, where, order, limit, wanted in questions:
             rows: list[tuple[Any, ...]] = []
             if not is_empty(where):
-                sql = _select(table, form_of(where), tuple(order), tuple(wanted))
+                # The first of an order are asked for again, and an index has their numbers.
+                is_held = limit is not None and wanted == (VALUE,)
+                columns = ("rowid",) if is_held else tuple(wanted)
+                sql = _select(table, form_of(where), tuple(order), columns)
                 most = -1 if limit is None else limit
                 rows = self._execute(sql, {**self._parameters(where), "most": most}).fetchall()
+                if is_held:
+                    held = self._known.held.setdefault(table.name, {})
+                    numbers = [*chain.from_iterable(rows)]
+                    if new := {*numbers} - held.keys():
+                        held.update(self._execute(_VALUES.format(table=table.name), (str([*new]),)))
+                    rows = [*zip(map(held.__getitem__, numbers))]
             found.append(_read(table, wanted, rows))
         return found
 
@@ -395,7 +419,7 @@ class _Rows:
         return orjson.loads(f"[{rows or ''}]")  # type: ignore[no-any-return]
 
     def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
-        known = self._counted.setdefault(table.name, {})
+        known = self._known.counted.setdefault(table.name, {})
         if None not in known:
             groups = self._count(Count(table, ()))
             known[None] = groups[0][0] if groups else 0
@@ -562,7 +586,7 @@ class _Rows:
         self.delete(edges, [key for (key,) in found])
 
     def _note(self, table: Table, keys: Iterable[str]) -> None:
-        self._counted.clear()
+        self._known = _Known(self._revision, {}, {})
         self.changed.setdefault(table.name, set()).update(keys if table.is_followed else ())
 
     def list_change(self) -> None:
@@ -721,9 +745,7 @@ class SqlitePort:
         self._process = os.getpid()
         self._snapshot = _Snapshot()
         self._matrices: dict[tuple[str, str], Matrix] = {}
-        # The revision that words were counted at: counting them takes half of a query without an
-        # error (`python -m benchmarks`), and most of these share their words.
-        self._counted: tuple[int, _Counted] = (-1, {})
+        self._known = _Known(-1, {}, {})
 
     def matrix(self, table: Table, space: str) -> Matrix:
         """Return the vectors of a table in a space that this process has read."""
@@ -745,10 +767,14 @@ class SqlitePort:
             return
         with self._connections.reading() as connection:
             tenant, revision = _tenant(connection, self.tenant)
-            counted = self._counted
-            if counted[0] != revision or sum(map(len, counted[1].values())) > _MOST_COUNTED:
-                counted = self._counted = (revision, {})
-            yield _Rows(connection, tenant, revision, self, counted[1])
+            known = self._known
+            if (
+                known.revision != revision
+                or sum(map(len, known.counted.values())) > _MOST_COUNTED
+                or sum(map(len, known.held.values())) > _MOST_HELD
+            ):
+                known = self._known = _Known(revision, {}, {})
+            yield _Rows(connection, tenant, self, known)
 
     def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
         with self._reading() as rows:
@@ -798,7 +824,7 @@ class SqlitePort:
                     (self.tenant,),
                 )
                 tenant, revision = _tenant(connection, self.tenant)
-            rows = _Rows(connection, tenant, revision + 1, self, {})
+            rows = _Rows(connection, tenant, self, _Known(revision + 1, {}, {}))
             result = work(rows)
             if rows.changed:
                 rows.list_change()
