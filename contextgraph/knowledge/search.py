@@ -399,14 +399,30 @@ def may_answer(store: Store, question: str, within: Within, least: float) -> boo
     last = min(proposed.values()) if len(proposed) >= _BY_WORDS else 0
     parts: dict[tuple[str, int], int] = {}
     for id_, weight in proposed.items():
-        run, number = passage_place(id_)
-        part = run, number // _PART
+        part = _part_of(id_)
         parts[part] = parts.get(part, _PART * last) + weight - last
-    return any(weight >= enough and run in sessions for (run, _), weight in parts.items()) or any(
-        sum(map(whole.__getitem__, whole.keys() & {*stems_in(searched_text(note))})) >= enough
-        for note in store.notes.linking([*sessions])
-        if note.kind is NoteKind.LESSON
+    likely = {part for part, weight in parts.items() if weight >= enough and part[0] in sessions}
+    beside = {
+        id_
+        for one in proposed
+        if _part_of(one) in likely
+        for id_ in passages_beside(one, _PART - 1)
+    }
+    # A word that several of its passages have counts once.
+    said = dict[tuple[str, int], set[str]]()
+    for id_, passage in store.passages.get([*beside]).items():
+        said.setdefault(_part_of(id_), set()).update(stems_in(passage.text))
+    lessons = (one for one in store.notes.linking([*sessions]) if one.kind is NoteKind.LESSON)
+    return any(
+        sum(map(whole.__getitem__, whole.keys() & words)) >= enough
+        for words in chain(said.values(), ({*stems_in(searched_text(one))} for one in lessons))
     )
+
+
+def _part_of(passage: str) -> tuple[str, int]:
+    """Return the run of the passage with this id, and the part of it that is rated together."""
+    run, number = passage_place(passage)
+    return run, number // _PART
 
 
 def _said(

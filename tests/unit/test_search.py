@@ -668,6 +668,22 @@ def test_a_start_reads_what_was_said_only_where_a_session_of_people_may_answer(
     assert [*map(len, read)] > [0]
 
 
+def test_words_that_a_turn_repeats_count_once_where_a_session_may_answer(
+    memory: AgentMemory, results_of: Callable[[type, str], list[Sized]]
+) -> None:
+    asides = (f"Part {number} is as it was, and so are they. " * 14 for number in range(8))
+    repeated = "\n\n".join(f"The importer locks a ledger. {aside}" for aside in asides)
+    now = datetime.now(UTC)
+    memory.learn(discussed("talk", now, "How is it?", repeated))
+    for number in range(40):  # where the words are rare
+        other = discussed(f"other-{number}", now, "And now?", f"Courier {number} has a parcel.")
+        memory.learn(replace(other, repo="acme/other"))
+    searched = results_of(PassageStore, "for_text")
+    task = "The importer locks the ledger while it writes rows of the bank."
+    memory.query(State(task_description=task, repo=SHOP))
+    assert len(searched) == 1  # to know whether it may answer
+
+
 def test_a_start_searches_no_session_where_nobody_spoke(
     memory: AgentMemory, results_of: Callable[[type, str], list[Sized]]
 ) -> None:
