@@ -35,7 +35,7 @@ from contextgraph.service.monitoring import log_to_stderr
 from contextgraph.service.operations import TokenScope
 from contextgraph.service.service import Journal, Limits
 from contextgraph.service.tokens import TokenFile
-from tests.builders import NO_MODULE, recovering_run
+from tests.builders import NO_MODULE, detouring_run, recovering_run
 from tests.line import HOST, refusing_port
 from tests.served import Served, learn, served
 
@@ -429,7 +429,7 @@ def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
 
 def test_a_live_run_is_advised_and_learned(service: Served, client: TestClient) -> None:
     for source in ("ci", "ann"):  # one alone would not be believed
-        learn(service.client(source=source), *map(recovering_run, SOURCES[source]))
+        learn(service.client(source=source), *map(detouring_run, SOURCES[source]))
     live = f"/v1/runs/live/{client.post('/v1/runs/live', json=RUN).json()['id']}"
     step = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 
