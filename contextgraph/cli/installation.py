@@ -945,7 +945,8 @@ def _card_of(memory: "AgentMemory") -> _Card | None:
         helpers=helpers,
         steps=steps,
         repositories=dict(repositories.most_common()),
-        errors=costly[:_ERRORS],
+        # What takes one step agents are not interrupted for.
+        errors=[error for error in costly if (error.steps_lost or 0) > 1][:_ERRORS],
         message=next(filter(_is_recognised, (_message(memory, one) for one in costly)), ""),
         decided=_decided(memory),
     )

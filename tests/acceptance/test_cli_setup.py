@@ -15,7 +15,7 @@ from contextgraph.config import data_folder, load_settings
 from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.model import LearnReceipt, LessonFacts, LessonKind, Origin, Quotation
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NOON, recovering_run
+from tests.builders import NOON, detouring_run, recovering_run
 
 SESSION = [
     {"type": "user", "message": {"role": "user", "content": "Totals are wrong"}},
@@ -92,8 +92,17 @@ def test_what_it_says_to_try_is_a_command(home: Path, monkeypatch: pytest.Monkey
     assert ["pip", "install", ".[local]"] in steps
 
 
-def test_it_proposes_an_error_as_a_run_met_it(home: Path, tmp_path: Path) -> None:
+def test_it_promises_no_advice_that_saves_nothing(home: Path, tmp_path: Path) -> None:
     learned = [recovering_run(number) for number in (1, 2, 3)]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned))
+
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    assert record["card"]["errors"] == []
+    assert record["try"][0].endswith("No module named 'tariffs'\"")
+
+
+def test_it_proposes_an_error_as_a_run_met_it(home: Path, tmp_path: Path) -> None:
+    learned = [detouring_run(number) for number in (1, 2, 3)]
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned))
 
     (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
@@ -167,9 +176,9 @@ def test_a_machine_without_histories_says_what_to_do(tmp_path: Path) -> None:
 def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
     home: Path, tmp_path: Path
 ) -> None:
-    learned = [recovering_run(number) for number in (1, 2, 3)]
-    helper = recovering_run(4, agent="claude-code/subagent")
-    nowhere = recovering_run(5, repo="")
+    learned = [detouring_run(number) for number in (1, 2, 3)]
+    helper = detouring_run(4, agent="claude-code/subagent")
+    nowhere = detouring_run(5, repo="")
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [*learned, helper, nowhere]))
     with AgentMemory.open(load_settings().address) as memory:
         for times, text in enumerate(("Ship on Mondays.", "Round invoices once."), start=1):
@@ -186,7 +195,7 @@ def test_the_card_says_what_costs_most_what_was_said_most_and_what_comes(
     done = contextgraph("setup", "--yes", "--no-agents")
     assert "6 sessions with 1 sub-agent, 2 repositories" in done.out
     assert "6 sessions of 2 repositories" in contextgraph("stats").out
-    costly = "5 tasks lost 5 steps"
+    costly = "5 tasks lost 10 steps"
     assert f"Costliest: {costly} to ModuleNotFoundError" in done.out
     assert f"{costly}: ModuleNotFoundError" in contextgraph("stats").out
     assert "Said most, in 2 sessions, in acme/shop:\n  Round invoices once." in done.out
