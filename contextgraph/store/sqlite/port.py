@@ -262,7 +262,7 @@ class _Rows:
                 if is_held:
                     held = self._known.held.setdefault(table.name, {})
                     numbers = [*chain.from_iterable(rows)]
-                    if new := {*numbers} - held.keys():
+                    if new := {*numbers}.difference(held):  # a view would go through all of them
                         held.update(self._execute(_VALUES.format(table=table.name), (str([*new]),)))
                     rows = [*zip(map(held.__getitem__, numbers))]
             found.append(_read(table, wanted, rows))
