@@ -41,7 +41,7 @@ PARAMETERS: dict[str, Any] = {
     "command": "python reproduce.py",
     "trigger": "the tariff is wrong",
     "question": "what is the tariff?",
-    "about": "tariff",
+    "subject": "tariff",
     "steps": [STEP],
     "content": "a note",
     "key": "/user/style",
