@@ -63,6 +63,7 @@ _NAME = regex(
     r"|--?[a-z][\w-]+|v?\d[\w.]*|[\w-]*[A-Za-z]\d[\w-]*)"
 )
 _PART = regex(r"[^\W_]+")
+_CLAUSE = regex(r"[,;:](?=\s)")
 _ADDRESS = regex(r"\b[a-z][a-z0-9+.-]*://|\b[\w.+-]+@[\w-]+\.\w", re.IGNORECASE)
 _NEGATION = regex(r"\b(?:not|no|never|none|nothing|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _ABSOLUTE = {word: regex(rf"\b{word}\b", re.IGNORECASE) for word in ("never", "always")}
@@ -284,6 +285,13 @@ def _is_row(value: object) -> bool:
     return isinstance(value, dict)
 
 
+def _clauses(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, and the clauses of each: a word beside them hides nothing."""
+    for sentence in sentences_in(text):
+        parts = [part for one in _CLAUSE.split(sentence) if (part := one.strip())]
+        yield from dict.fromkeys((sentence, *parts))
+
+
 def list_in(answer: str) -> list[Any]:
     """Return the last list of objects in *answer*, within prose or reasoning."""
     found: list[Any] | None = None
@@ -403,11 +411,12 @@ class _Check:
         for turn in self._request.turns:
             if turn.number <= last:
                 continue
-            for sentence in sentences_in(turn.text):
-                said = Statement(sentence, "", _TURN_BEGINS + timedelta(turn.number))
+            for clause in _clauses(turn.text):
+                said = Statement(clause, "", _TURN_BEGINS + timedelta(turn.number))
                 for cited in evidence:
-                    before = Statement(cited.quote, "", _TURN_BEGINS + timedelta(cited.turn))
-                    if verdict(said, before).relation is Relation.SUPERSEDES:
+                    at = _TURN_BEGINS + timedelta(cited.turn)
+                    before = (Statement(one, "", at) for one in _clauses(cited.quote))
+                    if any(verdict(said, one).relation is Relation.SUPERSEDES for one in before):
                         raise _RefusedError(f"turn {turn.number} takes it back")
 
     def _borne_out(self, names: Iterable[str]) -> tuple[str, ...]:
