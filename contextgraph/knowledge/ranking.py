@@ -366,15 +366,16 @@ def fitting(quotes: Iterable[Quote]) -> list[tuple[Quote, str]]:
     """
     lines: list[tuple[Quote, str]] = []
     quoted: set[str] = set()
-    used = 0
+    left = QUOTED_TOKENS
     for quote in quotes:
         own = {*stems(quote.content)}
         if not quote.is_shown or (own and len(own & quoted) > _REPEATED * len(own)):
             continue
-        if line := quote.line((WHOLE_TOKENS if quote.is_agreed else QUOTED_TOKENS) - used):
+        more = WHOLE_TOKENS - QUOTED_TOKENS if quote.is_agreed else 0
+        if line := quote.line(left + more):
             lines.append((quote, line))
             quoted |= own
-            used += count_tokens(line) + 1
+            left -= max(0, count_tokens(line) + 1 - more)
     return sorted(lines, key=lambda pair: pair[0].place)
 
 

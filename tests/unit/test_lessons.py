@@ -578,6 +578,8 @@ def test_a_recap_is_quoted_whole(memory: AgentMemory) -> None:
         memory.learn(run)
     text = memory.render(memory.query(State(task_description=LATER, repo=SHOP)))
     assert recap in text
+    # Its length takes no room from what people said themselves.
+    assert "At 650 their importer drops rows." in text
 
 
 def test_what_is_proposed_answers_who_asks_and_interrupts_nobody(memory: AgentMemory) -> None:
