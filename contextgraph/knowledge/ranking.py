@@ -366,16 +366,18 @@ def fitting(quotes: Iterable[Quote]) -> list[tuple[Quote, str]]:
     """
     lines: list[tuple[Quote, str]] = []
     quoted: set[str] = set()
-    left = QUOTED_TOKENS
+    left, of_agreed = QUOTED_TOKENS, WHOLE_TOKENS - QUOTED_TOKENS
     for quote in quotes:
         own = {*stems(quote.content)}
         if not quote.is_shown or (own and len(own & quoted) > _REPEATED * len(own)):
             continue
-        more = WHOLE_TOKENS - QUOTED_TOKENS if quote.is_agreed else 0
+        more = of_agreed if quote.is_agreed else 0
         if line := quote.line(left + more):
             lines.append((quote, line))
             quoted |= own
-            left -= max(0, count_tokens(line) + 1 - more)
+            used = count_tokens(line) + 1
+            of_agreed -= min(used, more)
+            left -= max(0, used - more)
     return sorted(lines, key=lambda pair: pair[0].place)
 
 
