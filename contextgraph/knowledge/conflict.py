@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, KeysView, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -68,7 +68,7 @@ def verdict(new: Statement, old: Statement) -> Verdict:
     ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
     if ours == theirs:
         return Verdict(Relation.SAME, 1.0)
-    if not may_conflict(new.text, old.text):
+    if ours.rest != theirs.rest or not may_conflict(new.text, old.text):
         return _UNRELATED
     found = features(new.text, old.text)
     if (probability := fitted(SAME_MODEL).probability(found)) >= _SURE:
@@ -102,18 +102,24 @@ def _conflict(new: Statement, old: Statement, confidence: float) -> Verdict:
 
 
 class _Wording(Struct, frozen=True):
-    """The stems of a statement in order, and the *shape* of each: word, number, name or path."""
+    """The stems of a statement in order, and the *shape* of each: word, number, name or path.
+
+    *rest* is the text after the words that are compared.
+    """
 
     words: tuple[str, ...]
     shapes: tuple[str, ...]
+    rest: str
 
     @classmethod
     @lru_cache(1024)
     def of(cls, text: str) -> "_Wording":
         plain = _NOT.sub(" not", _CANNOT.sub("can not", text))
-        tokens = _TOKEN.findall(plain)[:_WORDS_READ]
+        read = [*islice(_TOKEN.finditer(plain), _WORDS_READ)]
+        tokens = [one.group() for one in read]
         shapes = (_shape(token, is_first=not at) for at, token in enumerate(tokens))
-        return cls(tuple(stem(token.lower()) for token in tokens), tuple(shapes))
+        rest = plain[read[-1].end() :] if len(read) == _WORDS_READ else ""
+        return cls(tuple(stem(token.lower()) for token in tokens), tuple(shapes), rest.strip())
 
     @property
     def content(self) -> KeysView[str]:

@@ -147,6 +147,15 @@ def test_the_best_come_first_and_say_why(notes: Notes) -> None:
     assert only.note == best.note
 
 
+@pytest.mark.parametrize("word", ["w{}", "端"])
+def test_long_notes_that_differ_at_their_end_are_both_kept(notes: Notes, word: str) -> None:
+    beginning = " ".join(word.format(number) for number in range(220))
+    first = notes.remember(f"{beginning} is served on port 8001", repo=SHOP)
+    second = notes.remember(f"{beginning} is tested by night", repo=SHOP)
+    assert (second.status, second.others) == (NoteStatus.CREATED, ())
+    assert {note.id for note in notes.of(SHOP)} == {first.id, second.id}
+
+
 def test_what_was_said_on_the_day_of_an_answer_comes_before_the_same_of_another_day() -> None:
     memory = AgentMemory.open(":memory:")
     with memory:
