@@ -111,9 +111,10 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
     elif common.as_json:
         for one in listed:
             emit({**record_of(one), "gone": [*missing.get(one.id, ())]})
-    elif (known or review) and not listed:
+    elif (known or review or about) and not listed:
         of_which = f"none of {number_of(len(known), 'lesson')}"
-        print(of_which if known else "no lesson waits for review")
+        none = "no lesson is about that" if about else "no lesson waits for review"
+        print(of_which if known else none)
     else:
         _print(listed, page, len(waiting), missing, here)
 
@@ -249,6 +250,8 @@ def _review(
         }
     if unknown := [id_ for id_ in named if id_ and id_ not in known]:
         warn(f"no lesson {', '.join(map(neutral, unknown))} in the memory")
+    elif not any(done.values()):
+        warn("no lesson was changed")
     common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items() if count))
     if not any(done.values()):
         raise click.exceptions.Exit(FAILED)

@@ -237,6 +237,17 @@ def test_what_a_search_quotes_is_fenced_in_any_language(store: Path, command: st
     assert strip_fenced(out) == ("\n", ("search",))
 
 
+def test_lessons_say_that_nothing_was_found_or_changed(store: Path, tmp_path: Path) -> None:
+    said = "No, we should always squash all commits before merging."
+    run = RawTrajectory("generic", "a", "acme/shop", "a", (replace(TURN, user_message=said),))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+    unheard = contextgraph("lessons", "all", "--about", "sourdough", "--store", store)
+    assert (unheard.code, unheard.out) == (0, "no lesson is about that\n")
+    (one,) = contextgraph("lessons", "all", "--all", "--json", "--store", store).records
+    undone = contextgraph("lessons", "--undo", one["id"], "--store", store)
+    assert (undone.code, undone.err) == (1, "contextgraph: no lesson was changed\n")
+
+
 def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     at = ("--store", store)
     message = (
