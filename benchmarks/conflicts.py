@@ -1,4 +1,4 @@
-"""``python -m benchmarks.conflicts``: conflicts between notes, by 1,359 labelled pairs.
+"""``python -m benchmarks.conflicts``: conflicts between notes, by 1,409 labelled pairs.
 
 The pairs are in `benchmarks/labels/notes`. `--wrong` lists the pairs of the development half that
 are judged wrongly; those of the other half are only counted. Of 128 also what is shown of what is

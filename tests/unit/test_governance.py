@@ -224,6 +224,8 @@ NEAR_MISSES = [
     ("The cache keeps entries for an hour.", "The cache has room for 10,000 entries."),
     ("Endpoints return JSON.", "The export endpoint can return CSV, too."),
     ("The order queue is SQS.", "Until 2021 orders used to travel over RabbitMQ."),
+    ("The frontend uses yarn for installs", "The frontend must never use npm for installs"),
+    ("Migrations run before deploys", "Migrations must not run after deploys"),
 ]
 
 
