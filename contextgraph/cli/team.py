@@ -173,11 +173,9 @@ def _propose(
 
 
 def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> None:
-    from contextgraph.knowledge.entries import Entries
     from contextgraph.knowledge.team import trusts_lessons
 
     if not trusts_lessons(root):
-        print("".join(rules_written(root, Entries((), {}), dry_run=dry_run).values()), end="")
         fail(UNREAD.format(root))
     taken = None if dry_run else learn_team(common, Path(root))
     if not dry_run:

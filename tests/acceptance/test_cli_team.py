@@ -467,19 +467,6 @@ def test_a_review_of_an_entry_stays_when_it_is_read_again(second: Path, tmp_path
     assert shown(store, "How many rows has an export batch?") == ""
 
 
-def test_sync_takes_rules_out_that_are_trusted_no_longer(second: Path, tmp_path: Path) -> None:
-    store, file = tmp_path / "second.db", second / "AGENTS.md"
-    file.write_text("# Shop\n")
-    assert contextgraph("trust", second, "--yes", "--store", store).code == 0
-    assert team(store, "sync").code == 0
-    assert RULE in file.read_text()
-    contextgraph("trust", second, "--revoke", "--store", store)
-    done = team(store, "sync")
-    assert done.code == 1
-    assert f"-- {RULE}" in done.out
-    assert file.read_text().rstrip() == "# Shop"
-
-
 def test_sync_writes_a_section_and_leaves_the_rest(second: Path, tmp_path: Path) -> None:
     store = tmp_path / "second.db"
     trust_lessons(second)
