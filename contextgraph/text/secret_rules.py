@@ -670,7 +670,7 @@ _FOLDED = {
         | (?P<positional16>\ (?:plain|login)(?=\ ))
         | (?P<otp>://(?<=otpauth://))
         | (?P<option7>(?<=--auth){_BLANK})
-        | (?P<positional20>(?<=\ auth)(?=\ [a-z0-9_-]{20}))
+        | (?P<positional20>(?<=\ auth)(?=\ [a-z0-9_-]{{20}}))
     )""",
     "login": r"login(?:(?P<pair2>\()|(?P<positional10>(?<=\ login)(?=\ [a-z0-9_-]{20}))|"
     r"(?P<token1>(?<=sonar\.login)(?==)))",

@@ -518,6 +518,7 @@ CHOSEN = "Kaffee" + "4667!"
         ("echo {} | gh auth login --with-token", CHOSEN),
         ("echo {} | wrangler secret put KEY", CHOSEN),
         ("netlify deploy --auth {}", CHOSEN),
+        ("netlify auth {}", RANDOM[:40]),
         ("java -jar cli.jar -auth me:{} list", CHOSEN),
         ("curl -u {}:X https://x.test", RANDOM[:20]),
         ("username jo password 0 {}", CHOSEN),
