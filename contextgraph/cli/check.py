@@ -169,7 +169,10 @@ def _judge(
         file = answered / f"{request_name(text)}.json"
         if not file.is_file():
             fail(f"{file} is not there: nobody answered what is asked of this change")
-        return file.read_text("utf-8")
+        try:
+            return file.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            fail(f"{file}: not UTF-8 at byte {error.start}; it is not read")
 
     if sum(map(bool, (by, written, answered))) > 1:
         raise click.BadParameter("give one of --by, --write-requests, --read-answers")

@@ -222,13 +222,13 @@ def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
 
     for derived in distiller.methodologies(FILE):
         id_ = derived[1].id
-        asked, answer = folder / f"{id_}.txt", folder / f"{id_}.json"
-        if not (asked.is_file() and answer.is_file()):
+        if not (answered := _answered(folder, id_)):
             continue
-        if asked.read_text("utf-8") != request_about(derived[0]):
-            warn(f"{asked}: its cases have changed since; write it again")
+        text, answer = answered
+        if text != request_about(derived[0]):
+            warn(f"{folder / id_}.txt: its cases have changed since; write it again")
             continue
-        yield distiller.take_words(answer.read_text("utf-8"), derived)
+        yield distiller.take_words(answer, derived)
 
 
 def _read(
@@ -240,15 +240,31 @@ def _read(
     for session in sessions:
         for part in range(len(session.parts)):
             name = distiller.request(session, part).name
-            asked, answer = folder / f"{name}.txt", folder / f"{name}.json"
-            if not (asked.is_file() and answer.is_file()):
+            if not (answered := _answered(folder, name)):
                 continue
-            text = asked.read_text("utf-8")
+            text, answer = answered
             request = distiller.request(session, part, given_in(text))
             if request.text != text:
+                asked = folder / f"{name}.txt"
                 warn(f"{asked}: the session or its lessons have changed since; write it again")
                 continue
-            yield distiller.take(answer.read_text("utf-8"), request)
+            yield distiller.take(answer, request)
+
+
+def _answered(folder: Path, name: str) -> tuple[str, str] | None:
+    """Return the request *name* in *folder* and its answer; None unless both can be read."""
+    files = folder / f"{name}.txt", folder / f"{name}.json"
+    if not all(file.is_file() for file in files):
+        return None
+    texts = []
+    for file in files:
+        try:
+            texts.append(file.read_text("utf-8"))
+        except UnicodeDecodeError as error:
+            warn(f"{file}: not UTF-8 at byte {error.start}; it is not read")
+            return None
+    asked, answer = texts
+    return asked, answer
 
 
 def _report(

@@ -378,6 +378,9 @@ def test_a_request_is_written_and_its_answer_read(
     asked.with_suffix(".json").write_text(json.dumps(answer))
     (judged,) = findings(store, "--diff", "--read-answers", tmp_path / "asked")
     assert judged["message"] == f'`RATE = 3` breaks "{text}", as judged by file'
+    asked.with_suffix(".json").write_bytes(b"[\xff]")
+    damaged = check(store, "--diff", "--read-answers", tmp_path / "asked")
+    assert (damaged.code, "not UTF-8 at byte 1" in damaged.err) == (1, True)
     (checkout / "shop" / "rates.py").write_text("RATE = 5\n")
     changed = check(store, "--diff", "--read-answers", tmp_path / "asked")
     assert changed.code == 1

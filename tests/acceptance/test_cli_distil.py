@@ -312,6 +312,21 @@ def test_an_answer_to_another_request_is_not_read(store: Path, tmp_path: Path):
     assert distilled(store) == []
 
 
+def test_an_answer_that_is_not_utf_8_is_named_and_the_others_are_read(store: Path, tmp_path: Path):
+    with AgentMemory.open(store) as memory:
+        memory.learn(conversation(2, f"Please, {SAID}."))
+    folder = tmp_path / "requests"
+    distil(store, "--write-requests", folder)
+    damaged, whole = sorted(folder.glob("*.txt"))
+    damaged.with_suffix(".json").write_bytes(b"[\xff]")
+    whole.with_suffix(".json").write_text(json.dumps([GOOD]))
+    result = distil(store, "--read-answers", folder)
+    assert f"{damaged.with_suffix('.json')}: not UTF-8 at byte 1" in result.err
+    assert result.records[-1]["summary"]["done"] == 1
+    damaged.with_suffix(".json").write_text("[]")
+    assert distil(store, "--read-answers", folder).records[-1]["summary"]["done"] == 1
+
+
 def test_a_server_may_be_asked(store: Path, monkeypatch: pytest.MonkeyPatch):
     with serving() as server:
         server.fault = lambda number, handler: (
