@@ -70,14 +70,16 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     from contextgraph.agents.distilling import Distiller, DistilLog, answerer_of
 
     settings = common.settings()
-    if settings.is_service:
-        raise click.BadParameter(
-            f"--store: {settings.address} is a service; run it beside its memory"
+    misuses = {
+        f"--store: {settings.address} is a service; run it beside its memory": settings.is_service,
+        "give one of --by, --dry-run, --write-requests, --read-answers, --queued": sum(
+            map(bool, (by, dry_run, write_requests, read_answers, queued))
         )
-    if sum(map(bool, (by, dry_run, write_requests, read_answers, queued))) > 1:
-        raise click.BadParameter(
-            "give one of --by, --dry-run, --write-requests, --read-answers, --queued"
-        )
+        > 1,
+        "--reviews takes neither --since nor --methodologies": reviews and (since or methodologies),
+    }
+    for misuse in (reason for reason, is_given in misuses.items() if is_given):
+        raise click.BadParameter(misuse)
     chosen, log = by or settings.distil, DistilLog(settings)
     with log.alone() as is_alone:
         if not is_alone:
@@ -123,7 +125,8 @@ def _sessions(
     if not reviews:
         return distiller.waiting(repo, since)
     git = GitFolder.around(str(Path.cwd()))
-    return distiller.not_asked(sessions_of_reviews(reviews, git, repository_here()))
+    found = sessions_of_reviews(reviews, git, repository_here())
+    return distiller.not_asked(one for one in found if repo in (None, one.repo))
 
 
 def _write(

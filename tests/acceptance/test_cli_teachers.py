@@ -196,6 +196,19 @@ def test_a_model_makes_a_lesson_of_comments_which_words_cannot(
         assert distil(tmp_path, *asking).records[-1]["summary"]["requests"] == 1
 
 
+def test_a_model_is_asked_of_the_reviews_of_one_repository(tmp_path: Path, checkout: Path) -> None:
+    file, folder = tmp_path / "comments.json", tmp_path / "asked"
+    elsewhere = "https://github.com/acme/bank/pull/12#discussion_r1"
+    file.write_text(json.dumps([comment(SHORT), comment(SHORT, html_url=elsewhere)]))
+    asking = ("--reviews", file, "--write-requests", folder)
+    assert distil(tmp_path, *asking, "--repo", SHOP).records[-1]["summary"]["requests"] == 1
+    (asked,) = folder.glob("*.txt")
+    assert "acme/bank" not in asked.read_text()
+    for more in (("--since", "7d"), ("--methodologies",)):
+        refused = distil(tmp_path, *asking, *more)
+        assert (refused.code, f"{more[0]}" in refused.err) == (2, True)
+
+
 def test_a_file_of_something_else_is_named(tmp_path: Path, checkout: Path) -> None:
     (tmp_path / "other.json").write_text('[{"id": 1}]')
     done = learn(tmp_path, "--reviews", tmp_path / "other.json")
