@@ -185,8 +185,10 @@ class Checker:
         None where no session is known that did.
         """
         listed = self._runs.listed(RunFilter(repo=self._repo), _SESSIONS)
+        facts = self._runs.facts(run.id for run in listed)
         for run in listed:
-            if {*run.files}.isdisjoint(files) or not (raw := self._runs.raw(run.id)):
+            changed = {*run.files, *facts[run.id].created}
+            if changed.isdisjoint(files) or not (raw := self._runs.raw(run.id)):
                 continue
             read = [*read_steps(raw)]
             edits = [step.index for step in read if not {*step.reading.changed}.isdisjoint(files)]

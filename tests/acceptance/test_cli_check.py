@@ -220,6 +220,17 @@ def test_a_check_is_missed_only_where_it_is_known_what_ran(store: Path, checkout
         assert bool(findings(store)) is is_missed
 
 
+def test_a_check_is_missed_by_the_session_that_made_the_file(store: Path, checkout: Path) -> None:
+    (checkout / "shop" / "rates.py").write_text("RATE = 4\n")
+    git(checkout, "add", ".")
+    written = {"file_path": "shop/rates.py", "content": "RATE = 4\n"}
+    write = Step(0, "", Action("Write", "Write shop/rates.py", written), "File created")
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("claude-code", "one", SHOP, "Add rates.", (write,)))
+    (missing,) = findings(store)
+    assert (missing["rule"], missing["level"]) == ("check", "warning")
+
+
 def test_a_file_that_a_lesson_cites_is_missed(store: Path, checkout: Path) -> None:
     assert findings(store, "--sarif", checkout / "none.sarif") == []
     with AgentMemory.open(store) as memory:
