@@ -192,7 +192,7 @@ def _sentences_of_docs() -> dict[str, None]:
 
 
 def fit(known: Sequence[Example], labels: frozenset[str]) -> Model:
-    """Return a regression that tells the *known* examples with one of *labels* from the others.
+    """Fit a regression that separates *known* examples with one of *labels* from others.
 
     A word counts that several pairs have, and what has hardly any weight is left out.
     """
