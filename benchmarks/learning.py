@@ -183,7 +183,7 @@ _SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
         _without, "contextgraph.learning.bundle.masked", lambda raw: (raw, {})
     ),
     "credit of what was shown": partial(
-        _without, "contextgraph.store.rules.RunChanges.report_shown", lambda *_: None
+        _without, "contextgraph.store.memory_store._Changes.report_shown", lambda *_: None
     ),
     "checksums of stored rows": partial(
         _without, "contextgraph.store.sqlite.schema.Schema.create_triggers", lambda *_: None
