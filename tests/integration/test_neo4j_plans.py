@@ -1,6 +1,6 @@
 """Statements begin with an index, and those that write do not buffer their batch.
 
-They are those that are sent while all is written that can be, each with the plan it ran by.
+The statements are recorded, each with its plan, while a memory is written completely.
 """
 
 import re
