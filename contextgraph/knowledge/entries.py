@@ -202,6 +202,9 @@ def entry_in(text: str, path: str, written_at: datetime) -> Entry:
     for number, line in enumerate(lines, start=1):
         if _CONFLICT.match(line):
             raise ReadError(path, f"line {number}", "a merge conflict that is not resolved")
+    first = _FIELD.fullmatch(lines[0].rstrip()) if lines else None
+    if first and first["name"] in (*_VALUES, *_LISTS) and _RULE in lines:
+        raise ReadError(path, "line 1", f"the head does not begin with {_RULE}")
     head, body = _head(lines, path) if lines[:1] == [_RULE] else ({}, 0)
     below = [line.rstrip() for line in lines[body:]]
     end = below.index(_EVIDENCE) if _EVIDENCE in below else len(below)

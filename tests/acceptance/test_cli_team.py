@@ -442,6 +442,7 @@ def test_a_damaged_file_is_named_with_its_line_and_loses_nothing(
         (whole.replace("---\n", "<<<<<<< ours\n---\n", 1), "line 1"),
         (whole.replace("at: 2026", "at: the year 2026", 1), "line 6"),
         ("---\n", "line 1"),
+        (whole.removeprefix("---\n"), "line 1"),
         (whole.replace("- step: -1", "- step: first"), "line "),
         (whole.replace("subject:", "probability: likely\nsubject:", 1), "line 7"),
     ):
