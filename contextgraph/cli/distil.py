@@ -47,7 +47,10 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
         Path | None, option("FOLDER", "Write a file for each request, and send nothing.")
     ] = None,
     read_answers: Annotated[
-        Path | None, option("FOLDER", "Read answers beside the requests (NAME.json).")
+        Path | None,
+        option(
+            "FOLDER", "Read answers beside the requests (NAME.json).", exists=True, file_okay=False
+        ),
     ] = None,
     queued: Annotated[bool, flag("In the background: quiet, and not after a failure.")] = False,
 ) -> None:

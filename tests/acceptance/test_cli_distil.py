@@ -325,6 +325,8 @@ def test_an_answer_that_is_not_utf_8_is_named_and_the_others_are_read(store: Pat
     assert result.records[-1]["summary"]["done"] == 1
     damaged.with_suffix(".json").write_text("[]")
     assert distil(store, "--read-answers", folder).records[-1]["summary"]["done"] == 1
+    absent = distil(store, "--read-answers", tmp_path / "absent")
+    assert (absent.code, "does not exist" in absent.err) == (2, True)
 
 
 def test_a_server_may_be_asked(store: Path, monkeypatch: pytest.MonkeyPatch):
