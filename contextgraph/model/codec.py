@@ -1,4 +1,4 @@
-"""Values as JSON, by msgspec, and as columns: Structs, dataclasses, and what their fields hold.
+"""Values as JSON, by msgspec: Structs, dataclasses, and what their fields hold.
 
 Texts, numbers and booleans stay as they are; enumerations become their value, times RFC 3339,
 bytes base64, tuples lists, mappings and values objects.
@@ -7,29 +7,15 @@ bytes base64, tuples lists, mappings and values objects.
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
-from enum import Enum
-from functools import cache, lru_cache, partial
-from operator import attrgetter
+from functools import cache, lru_cache
 from pathlib import Path
-from types import NoneType
-from typing import (
-    Any,
-    Generic,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
 import msgspec
-from msgspec import NODEFAULT, Struct, structs
+from msgspec import Struct
 
 from contextgraph.errors import ReadError, StoreError
-from contextgraph.model.error import RemedyAction, RemedyPattern
-from contextgraph.model.methodology import Words
+from contextgraph.model.error import RemedyAction
 from contextgraph.model.step import Json
 from contextgraph.model.trajectory import TRANSIENT
 
@@ -141,21 +127,6 @@ def decoded_lines(kind: type[Value], path: Path) -> list[Value]:
     return values
 
 
-# To the database and back.
-Form: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-
-# What reading a stored value raises where it is not what was written.
-DAMAGE = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    ReadError,
-    msgspec.DecodeError,
-)
-
-
 def json_bytes(value: Any, name: str) -> bytes:
     """Return `encoded` of *value* as JSON text.
 
@@ -187,107 +158,3 @@ _ACTIONS = msgspec.json.Decoder(tuple[RemedyAction, ...])
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
     """Return the actions that are stored as *text*."""
     return _ACTIONS.decode(text)
-
-
-_JSON: Mapping[Any, Form] = {
-    tuple[RemedyAction, ...]: (json_of, actions_of),
-    **{kind: (json_of, partial(from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)},
-}
-
-
-class FieldOf(NamedTuple):
-    """A field of a record; *default* is NODEFAULT where it has to be given."""
-
-    name: str
-    hint: Any
-    default: object
-
-
-@cache
-def fields_of(kind: Any) -> tuple[FieldOf, ...]:
-    """Return the fields that the constructor of *kind* takes, in order, without transient ones."""
-    hints, defaults = get_type_hints(kind), _defaults(kind)
-    return tuple(FieldOf(name, hints[name], defaults[name]) for name in _names_of(kind))
-
-
-def _defaults(kind: Any) -> Mapping[str, object]:
-    if issubclass(kind, Struct):
-        return {
-            item.name: item.default if item.default_factory is NODEFAULT else item.default_factory()
-            for item in structs.fields(kind)
-        }
-    return {
-        item.name: NODEFAULT if item.default is dataclasses.MISSING else item.default
-        for item in dataclasses.fields(kind)
-    }
-
-
-class Columns(Generic[Value]):
-    """The fields of the dataclass *kind* in their order, but for those *omitted*, as columns.
-
-    Enumerations are stored as their value, remedies and words as JSON text, None as NULL; *forms*
-    has the two directions for other types that the database does not hold as they are.
-    """
-
-    def __init__(
-        self, kind: type[Value], forms: Mapping[Any, Form], omitted: Iterable[str] = ()
-    ) -> None:
-        self._kind = kind
-        fields = [field for field in fields_of(cast(Hashable, kind)) if field.name not in omitted]
-        self.names = tuple(field.name for field in fields)
-        kinds = [_without_none(field.hint) for field in fields]
-        field_forms = [_form_of(hint, {**_JSON, **forms}) for hint in kinds]
-        self._given = attrgetter(*self.names)  # there are always several
-        self._writers = tuple(
-            (at, form[0]) for at, form in enumerate(field_forms) if form is not _AS_IT_IS
-        )
-        self._readers = tuple(
-            (
-                field.name,
-                None if form is _AS_IT_IS else form[1],
-                None if field.default is NODEFAULT else field.default,
-            )
-            for field, form in zip(fields, field_forms, strict=True)
-            if form is not _AS_IT_IS or field.default is not NODEFAULT
-        )
-
-    def row(self, value: Value) -> tuple[Any, ...]:
-        """Return the columns of *value*."""
-        row = list(self._given(value))
-        for at, write in self._writers:
-            if row[at] is not None:
-                row[at] = write(row[at])
-        return tuple(row)
-
-    def value(self, row: Iterable[Any], **omitted: object) -> Value:
-        """Return the value with the columns *row*, without *omitted*; for NULL, the default."""
-        values = dict(zip(self.names, row, strict=True))
-        try:
-            for name, read, default in self._readers:
-                given = values[name]
-                if given is None:
-                    values[name] = default
-                elif read is not None:
-                    values[name] = read(given)
-        except DAMAGE as error:
-            raise StoreError(f"a stored {self._kind.__name__} is damaged: {error}") from error
-        return self._kind(**values, **omitted)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-_AS_IT_IS: Form = (_as_it_is, _as_it_is)
-
-
-def _form_of(kind: Any, forms: Mapping[Any, Form]) -> Form:
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return attrgetter("value"), {member.value: member for member in kind}.__getitem__
-    return forms.get(kind, _AS_IT_IS)
-
-
-def _without_none(hint: Any) -> Any:
-    """*hint*, without the None that a field may also hold."""
-    arguments = get_args(hint)
-    return arguments[0] if NoneType in arguments else hint
