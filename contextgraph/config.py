@@ -594,13 +594,13 @@ class TrustedFolders(Struct, frozen=True):
         """Return the trusted folders, sorted, with what each held."""
         return {name: content for name, content, _ in sorted(self._read())}
 
-    def revoke(self, folder: "Path") -> bool:
-        """Trust *folder* and what is below it no longer; False where none was trusted."""
+    def revoke(self, folder: "Path") -> list[str]:
+        """Trust *folder* and what is below it no longer; return which of these were trusted."""
         place = os.path.join(folder.resolve(), "")
-        records = [record for name, _, record in self._read() if f"{name}/".startswith(place)]
-        for record in records:
+        found = [(name, rec) for name, _, rec in self._read() if f"{name}/".startswith(place)]
+        for _, record in found:
             record.unlink()
-        return bool(records)
+        return sorted(name for name, _ in found)
 
     def _read(self) -> "Iterator[tuple[str, str, Path]]":
         """Yield each trusted folder, what it held, and its record."""

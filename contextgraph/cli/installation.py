@@ -32,7 +32,7 @@ from contextgraph.cli.output import (
     styled,
     warn,
 )
-from contextgraph.cli.team import learn_team, taken_line
+from contextgraph.cli.team import learn_team, rules_written, taken_line
 from contextgraph.config import (
     HISTORIES,
     LESSONS,
@@ -48,7 +48,7 @@ from contextgraph.config import (
     user_settings_file,
 )
 from contextgraph.errors import MemoryNotFoundError, SettingsError
-from contextgraph.knowledge.entries import entries_in
+from contextgraph.knowledge.entries import Entries, entries_in
 from contextgraph.knowledge.team import trust_lessons
 from contextgraph.model import LESSONS_FOLDER, HealthCheck, LessonStatus, Origin, is_subagent
 from contextgraph.model.values import replace
@@ -424,14 +424,27 @@ def trust(
         _list_trusted(common)
         return
     if revoke:
-        has_settings, has_lessons = TRUSTED_SETTINGS.revoke(folder), LESSONS.revoke(folder)
-        if has_lessons:
-            learn_team(common, folder)
-        text = "no longer trusted" if has_settings or has_lessons else "was not trusted"
-        name = str(folder.resolve())
-        common.answer({"folder": name, "trusted": False, "settings": []}, f"{name}: {text}")
+        _revoke(common, folder)
         return
     _trust(common, folder, yes=yes)
+
+
+def _revoke(common: Common, folder: Path) -> None:
+    """Trust *folder* and what is below no longer, and take back what came from lessons there."""
+    with_settings, with_lessons = TRUSTED_SETTINGS.revoke(folder), LESSONS.revoke(folder)
+    forgotten, changed = 0, list[str]()
+    for place in filter(Path.is_dir, map(Path, with_lessons)):
+        forgotten += learn_team(common, place).removed
+        changed += (str(place / file) for file in rules_written(str(place), Entries((), {})))
+    name = str(folder.resolve())
+    text = f"{name}: {'no longer' if with_settings or with_lessons else 'was not'} trusted"
+    if forgotten:
+        text += f"; {number_of(forgotten, 'lesson')} forgotten"
+    if changed:
+        text += f"; its rules are no longer in {', '.join(changed)}"
+    listed: list[Json] = [*changed]
+    record: dict[str, Json] = {"folder": name, "trusted": False, "settings": []}
+    common.answer({**record, "forgotten": forgotten, "changed": listed}, text)
 
 
 def _trust(common: Common, folder: Path, *, yes: bool) -> None:

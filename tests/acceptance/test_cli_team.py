@@ -468,6 +468,40 @@ def test_a_review_of_an_entry_stays_when_it_is_read_again(second: Path, tmp_path
     assert shown(store, "How many rows has an export batch?") == ""
 
 
+def test_what_came_from_a_folder_goes_when_it_is_trusted_no_longer(
+    second: Path, tmp_path: Path
+) -> None:
+    store, file = tmp_path / "second.db", second / "AGENTS.md"
+    file.write_text("# Shop\n")
+    assert contextgraph("trust", second, "--yes", "--store", store).code == 0
+    assert team(store, "sync").code == 0
+    assert RULE in file.read_text()
+    revoked = contextgraph("trust", tmp_path, "--revoke", "--store", store)
+    gone = f"2 lessons forgotten; its rules are no longer in {file}"
+    assert revoked.out == f"{tmp_path}: no longer trusted; {gone}\n"
+    assert file.read_text().rstrip() == "# Shop"
+    assert shown(store, "How many rows has an export batch?") == ""
+    again = contextgraph("trust", second, "--revoke", "--store", store)
+    assert again.out == f"{second}: was not trusted\n"
+
+
+def test_rules_that_a_clone_came_with_stay_while_it_is_not_trusted(
+    second: Path, tmp_path: Path
+) -> None:
+    store, file = tmp_path / "second.db", second / "AGENTS.md"
+    contextgraph("trust", second, "--yes", "--store", store)
+    assert team(store, "sync").code == 0
+    written = file.read_text()
+    git(second, "add", "AGENTS.md")
+    git(second, "commit", "-qm", "Rules")
+    contextgraph("trust", second, "--revoke", "--store", store)
+    assert file.read_text() == ""
+    git(second, "checkout", "-q", "AGENTS.md")
+    assert team(store, "sync").code == 1
+    assert contextgraph("trust", second, "--revoke", "--store", store).code == 0
+    assert file.read_text() == written
+
+
 def test_sync_writes_a_section_and_leaves_the_rest(second: Path, tmp_path: Path) -> None:
     store = tmp_path / "second.db"
     trust_lessons(second)
