@@ -5,6 +5,7 @@ bound of a day is counted by it, and no session is asked about twice with the sa
 for each methodology, which several cases of one error have in common.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,7 @@ from contextgraph.knowledge.distil import (
 from contextgraph.learning.abstraction import Derived
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
+    NO_USAGE,
     Lesson,
     LessonStatus,
     MethodologyGroup,
@@ -44,7 +46,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.system.processes import append, locked, replacing
-from contextgraph.text import count_tokens
+from contextgraph.text import clean, count_tokens, mask_secrets, one_line
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,15 +56,18 @@ FILE = "file"
 _NEWEST = 10_000
 # An answer has a few lessons; a model may reason before it.
 _ANSWER_TOKENS = 1_500
-_FAILURES = 2
 _PAUSE = timedelta(hours=1)
+# A session is given up where a model failed so often at it, and not at a later one.
+_TRIES = 2
+_MOST_CITED = 120
 
 
 class Distilled(Struct, frozen=True, omit_defaults=True):
     """The receipt of one session, or methodology: the model that was asked (*by*), and the result.
 
-    *status* is "done", "silent" (nobody spoke), "failed" (no usable answer) or "stopped" (no answer
-    at all: the session still waits), with the *reason*. *turns* are those that the session had.
+    *status* is "done", "silent" (nobody spoke), "failed" (the answer has not the form asked for) or
+    "stopped" (there is no answer), with the *reason*; after both the session still waits. *turns*
+    are those that the session had.
     """
 
     at: datetime
@@ -147,16 +152,17 @@ class Distiller:
         self._known = log.entries()
 
     def is_paused(self) -> bool:
-        """Return whether the model gave no answer within the last hour."""
-        last = self._known[-1] if self._known else None
-        return bool(last and last.status == "stopped" and last.at > datetime.now(UTC) - _PAUSE)
+        """Return whether the model gave no usable answer within the last hour."""
+        last = next((one for one in reversed(self._known) if one.by != FILE), None)
+        return bool(last and _is_end(last) and last.at > datetime.now(UTC) - _PAUSE)
 
     def waiting(self, repo: str | None = None, since: datetime | None = None) -> Iterator[Session]:
-        """Yield the sessions that were not asked about, the newest first.
+        """Yield the sessions that were not asked about, the newest first, after a failure last.
 
         Those in which nobody spoke are noted, so that they are read once.
         """
-        asked = self._asked()
+        asked, failed = self._asked(), list[Session]()
+        before = {one.run for one in self._known if one.status == "failed"}
         runs = self._memory.store.runs
         for run in runs.listed(RunFilter(repo=repo, since=since), _NEWEST):
             if run.id in asked and not asked[run.id]:
@@ -166,16 +172,38 @@ class Distiller:
             if session is None:
                 self._note(Distilled(datetime.now(UTC), run.id, "silent"))
             elif asked.get(run.id, 0) < _turns(session):
-                yield session
+                if run.id in before:
+                    failed.append(session)
+                else:
+                    yield session
+        yield from self.not_asked(failed)
 
-    def not_asked(self, reviews: Iterable[Session]) -> Iterator[Session]:
-        """Yield those of *reviews* of which not all comments were asked about."""
-        asked = self._asked()
-        yield from (one for one in reviews if asked.get(one.run_id, 0) < _turns(one))
+    def not_asked(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        """Yield those of *sessions* of which not all turns were asked about by now."""
+        for one in sessions:
+            if self._asked().get(one.run_id, 0) < _turns(one):
+                yield one
 
     def _asked(self) -> dict[str, int]:
-        """The turns that were asked about, by session."""
-        return {one.run: one.turns for one in self._known if _is_settled(one)}
+        """The turns that were asked about, by session; also of one that was given up.
+
+        A failure counts once the same model has answered about a later session: until then it may
+        be a word about limits, which some programs print as an answer.
+        """
+        asked, counts = dict[str, int](), Counter[str]()
+        failed = defaultdict[str, dict[str, int]](dict)
+        for one in self._known:
+            if one.prompt not in (PROMPT, REVIEWS) or one.status == "stopped":
+                continue
+            if one.status == "failed":
+                failed[one.by][one.run] = one.turns
+                continue
+            asked[one.run] = one.turns
+            if one.status == "done" and one.by != FILE:
+                counts.update(failed[one.by].keys())
+                given_up = failed.pop(one.by)
+                asked |= {run: turns for run, turns in given_up.items() if counts[run] >= _TRIES}
+        return asked
 
     def request(
         self, session: Session, part: int = 0, named: Sequence[str] | None = None
@@ -219,7 +247,8 @@ class Distiller:
                 receipt = replace(receipt, status="stopped", reason=str(error))
                 break
             if found is None:
-                receipt = replace(receipt, status="failed", reason=problems[0].reason)
+                reason = _unusable(answerer.name, answer.text, problems[0].reason)
+                receipt = replace(receipt, status="failed", reason=reason)
                 break
             before = self._keep(found, session)
             receipt = replace(
@@ -232,16 +261,11 @@ class Distiller:
         return receipt
 
     def distil_all(self, answerer: Answerer, sessions: Iterable[Session]) -> Iterator[Distilled]:
-        """Distil *sessions*; end where there is no usable answer.
-
-        One failure to answer ends it, or two answers in a row without a list of lessons.
-        """
-        failures = 0
+        """Distil *sessions*; end where there is no usable answer."""
         for session in sessions:
             receipt = self.distil(answerer, session)
             yield receipt
-            failures = failures + 1 if receipt.status == "failed" else 0
-            if receipt.status == "stopped" or failures == _FAILURES:
+            if _is_end(receipt):
                 return
 
     def take(self, answer: str, request: Request) -> Distilled:
@@ -262,24 +286,28 @@ class Distiller:
         return receipt
 
     def methodologies(self, by: str, limit: int | None = None) -> Iterator[Derived]:
-        """Yield methodologies that *by* has not worded, with the cases that they summarise."""
+        """Yield methodologies that *by* has not worded, with the cases that they summarise.
+
+        After a failure last.
+        """
         waiting = self._memory.consolidator.wordings().waiting(worded_by(by))
-        yield from islice(waiting, limit)
+        failed = {one.run for one in self._known if one.status == "failed"}
+        yield from islice(sorted(waiting, key=lambda derived: derived[1].id in failed), limit)
 
     def word_all(self, answerer: Answerer, limit: int | None = None) -> Iterator[Worded]:
         """Word the methodologies that wait, at most *limit*; end where there is no answer."""
         for derived in self.methodologies(answerer.name, limit):
             worded = self._word(answerer, derived)
             yield worded
-            if worded.receipt.status == "stopped":
+            if _is_end(worded.receipt):
                 return
 
     def _word(self, answerer: Answerer, derived: Derived) -> Worded:
         """Ask *answerer* to summarise the cases of a methodology, and keep its words."""
-        receipt = _receipt_of(derived, answerer.name)
+        receipt, answer = _receipt_of(derived, answerer.name), Answered("", NO_USAGE)
 
         def ask(text: str, form: "type[BaseModel]") -> Answered:
-            nonlocal receipt
+            nonlocal receipt, answer
             answer, receipt = self._ask(answerer, text, receipt, form)
             return answer
 
@@ -289,19 +317,25 @@ class Distiller:
             receipt = replace(receipt, status="stopped", reason=str(error))
             self._note(receipt)
             return Worded(receipt, derived[0], Words(""))
-        return self._kept(receipt, derived, wording)
+        return self._kept(receipt, derived, wording, answer.text)
 
     def take_words(self, answer: str, derived: Derived) -> Worded:
         """Keep the words of an *answer* that came as a file."""
         receipt = replace(_receipt_of(derived, FILE), requests=1)
-        return self._kept(receipt, derived, wording_in(answer, derived[0], FILE))
+        return self._kept(receipt, derived, wording_in(answer, derived[0], FILE), answer)
 
-    def _kept(self, receipt: Distilled, derived: Derived, wording: ModelWording) -> Worded:
-        """Store the words, also unusable ones: they are not asked for again."""
-        kept = self._memory.consolidator.wordings().keep([derived], [wording])
-        if reason := wording.reason:
-            receipt = replace(receipt, status="failed", refused=(Refused("", reason),))
-        receipt = replace(receipt, kept=0 if reason else kept)
+    def _kept(
+        self, receipt: Distilled, derived: Derived, wording: ModelWording, answer: str
+    ) -> Worded:
+        """Store the words of an *answer*, also refused ones: they are not asked for again."""
+        if not wording.is_formed:
+            reason = _unusable(receipt.by, answer, wording.reason)
+            receipt = replace(receipt, status="failed", reason=reason)
+        elif reason := wording.reason:
+            receipt = replace(receipt, refused=(Refused("", reason),))
+        if wording.is_formed:
+            kept = self._memory.consolidator.wordings().keep([derived], [wording])
+            receipt = replace(receipt, kept=0 if wording.reason else kept)
         self._note(receipt)
         return Worded(receipt, derived[0], wording.words)
 
@@ -377,5 +411,11 @@ def _turns(session: Session) -> int:
     return sum(map(len, session.parts))
 
 
-def _is_settled(receipt: Distilled) -> bool:
-    return receipt.prompt in (PROMPT, REVIEWS) and receipt.status != "stopped"
+def _is_end(receipt: Distilled) -> bool:
+    """Return whether the model may answer nothing else, as where its limit is used up."""
+    return receipt.status in ("stopped", "failed")
+
+
+def _unusable(by: str, answer: str, reason: str) -> str:
+    said = one_line(mask_secrets(clean(answer)), _MOST_CITED)
+    return f"{by} answered {said!r}: {reason}; it still waits"

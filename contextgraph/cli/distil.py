@@ -200,8 +200,10 @@ def _word(
     for one in found:
         receipt = one.receipt
         count += receipt.kept
-        failed += receipt.status != "done"
+        failed += not receipt.kept
         template = template_summary(one.group)
+        if receipt.reason:
+            warn(receipt.reason)
         if common.as_json:
             words = record_of(one.words) if one.words else None
             emit({**record_of(receipt), "template": record_of(template), "words": words})
@@ -211,8 +213,6 @@ def _word(
             print(f"  {by}: {said.situation}: {said.strategy}" if said.strategy else f"  {by}: -")
         for refused in receipt.refused:
             print(one_line(f"  refused: {refused.reason}", _WIDTH))
-        if receipt.reason:
-            warn(receipt.reason)
     if common.as_json:
         emit({"summary": {"worded": count, "failed": failed}})
     else:

@@ -120,6 +120,10 @@ class _UnusableWordsError(Exception):
     """Words that cannot be used; the message is sent to the model as the reason."""
 
 
+class _UnformedError(_UnusableWordsError):
+    """An answer without the fields that were asked for."""
+
+
 def worded_by(model: str) -> str:
     """Return the name under which words of *model* are kept, with the version of the prompt."""
     return f"{model} {PROMPT_VERSION}"
@@ -154,7 +158,8 @@ def wording_in(answer: str, group: MethodologyGroup, model: str) -> ModelWording
     try:
         return ModelWording(_words_in(answer, "\n".join(texts_in(orjson.loads(facts))), name))
     except _UnusableWordsError as error:
-        return ModelWording(Words(name), reason=str(error))
+        is_formed = not isinstance(error, _UnformedError)
+        return ModelWording(Words(name), reason=str(error), is_formed=is_formed)
 
 
 def _facts(group: MethodologyGroup) -> str:
@@ -188,7 +193,7 @@ def _words_in(answer: str, known: str, model: str) -> Words:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise _UnusableWordsError(f"{where}: {first['msg']}" if where else first["msg"]) from error
+        raise _UnformedError(f"{where}: {first['msg']}" if where else first["msg"]) from error
     return Words(
         model,
         situation=_checked("situation", words["situation"], _MAX_SITUATION, known),

@@ -55,6 +55,8 @@ _DECODER = JSONDecoder()
 # The time of the first turn, where only the order of turns counts.
 _TURN_BEGINS = datetime.min.replace(tzinfo=UTC)
 _MAX_STARTS = 200
+# An empty list says that there is no lesson; within a line it belongs to something else.
+_EMPTY_LIST = regex(r"^[^\S\n]*\[\s*\][^\S\n]*$", re.MULTILINE)
 
 # What a sentence may name only where the conversation does: code, paths, identifiers, numbers.
 _CODE = regex(r"`([^`]+)`")
@@ -285,6 +287,10 @@ def _is_row(value: object) -> bool:
     return isinstance(value, dict)
 
 
+def _names_lesson(value: dict[str, Any]) -> bool:
+    return "lesson" in value or "confirms" in value
+
+
 def _clauses(text: str) -> Iterator[str]:
     """Yield the sentences of *text*, and the clauses of each: a word beside them hides nothing."""
     for sentence in sentences_in(text):
@@ -293,8 +299,11 @@ def _clauses(text: str) -> Iterator[str]:
 
 
 def list_in(answer: str) -> list[Any]:
-    """Return the last list of objects in *answer*, within prose or reasoning."""
-    found: list[Any] | None = None
+    """Return the last list of lessons in *answer*, within prose or reasoning.
+
+    Lists within an answer that was cut off, and those of errors, are none. Raises `UnusableError`.
+    """
+    found: list[Any] | None = [] if _EMPTY_LIST.search(answer) else None
     start = answer.find("[")
     for _ in range(_MAX_STARTS):
         if start < 0:
@@ -304,7 +313,8 @@ def list_in(answer: str) -> list[Any]:
             value, end = _DECODER.raw_decode(answer, start)
         except (ValueError, RecursionError):
             value = None
-        if isinstance(value, list) and all(map(_is_row, value)):
+        is_list = isinstance(value, list) and all(map(_is_row, value))
+        if is_list and any(map(_names_lesson, value)):
             found = value
         start = answer.find("[", end)
     if found is None:

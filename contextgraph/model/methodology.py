@@ -492,11 +492,15 @@ class Unconsolidated(Struct, frozen=True):
 
 
 class ModelWording(Struct, frozen=True):
-    """The answer of a model and its usage; *reason* is why its words are unusable."""
+    """The answer of a model and its usage; *reason* is why its words are unusable.
+
+    It *is_formed* where it has the fields that were asked for, whatever they say.
+    """
 
     words: Words
     usage: Usage = NO_USAGE
     reason: str = ""
+    is_formed: bool = True
 
 
 class WordingPlan(Struct, frozen=True):
