@@ -8,8 +8,6 @@ records can hold of each run.
 """
 
 import argparse
-import math
-import os
 import sqlite3
 import subprocess
 import sys
@@ -27,7 +25,7 @@ import orjson
 import zstandard
 
 from benchmarks.corpus import EXAMPLES, START, renamed
-from benchmarks.measure import Row, percentile, seconds
+from benchmarks.measure import Row, Version, percentile, ratio_of, seconds
 from contextgraph import AgentMemory
 from contextgraph.learning import bundle_of
 from contextgraph.model import RawTrajectory
@@ -39,34 +37,8 @@ FINISHED = 20
 _RUNS_IN_TURN = 5
 # Runs of the records of the first argument are learned, so many for each line of the input.
 _LEARNER = """
-import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from time import process_time
-
-import orjson
-
-from contextgraph import AgentMemory
-from contextgraph.model import Action, RawTrajectory, Step
-from contextgraph.readers import read
-
-known, of_step, of_action = (
-    {"contextgraph", *kind.__annotations__} for kind in (RawTrajectory, Step, Action)
-)
 with TemporaryDirectory() as folder, AgentMemory.open(f"{folder}/memory.db") as memory:
-    path = Path(folder, "runs.jsonl")
-    with path.open("wb") as file:
-        for line in Path(sys.argv[1]).read_bytes().splitlines():
-            record = orjson.loads(line)
-            record = {key: record[key] for key in record if key in known}
-            for step in record["steps"]:
-                step.setdefault("observation", None)  # which 0.1 does not leave out
-                for key in step.keys() - of_step:
-                    del step[key]
-                for key in step["action"].keys() - of_action:
-                    del step["action"][key]
-            file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
-    raws = iter(list(read(path)))
+    raws = iter(runs_of(sys.argv[1]))
     for line in sys.stdin:
         started = process_time()
         for _ in range(int(line)):
@@ -229,39 +201,20 @@ def _characters(raw: RawTrajectory) -> int:
     )
 
 
-class _Learner:
-    """A fresh process that learns the runs at *path* as the version in *checkout* does."""
-
-    def __init__(self, checkout: Path, path: Path, stack: ExitStack) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        command = [sys.executable, "-c", _LEARNER, str(path)]
-        pipe = subprocess.PIPE
-        self._process = stack.enter_context(
-            subprocess.Popen(
-                command, cwd=path.parent, stdin=pipe, stdout=pipe, env=environment, text=True
-            )
-        )
-
-    def learn(self, count: int) -> float:
-        """Return the processor time of learning the next *count* runs, in seconds."""
-        assert self._process.stdin
-        assert self._process.stdout
-        print(count, file=self._process.stdin, flush=True)
-        return float(self._process.stdout.readline())
-
-
 def _turns(raws: Sequence[RawTrajectory], beside: Path, folder: Path) -> Iterator[list[float]]:
     """Processor time of each turn, here and beside it; who begins changes."""
     path = folder / "records.jsonl"
     with path.open("wb") as file:
         write_jsonl(raws, file)
     with ExitStack() as stack:
-        here, other = (_Learner(c, path, stack) for c in (Path(__file__).parents[1], beside))
+        here, other = (
+            Version(checkout, _LEARNER, [path], stack)
+            for checkout in (Path(__file__).parents[1], beside)
+        )
         for turn, at in enumerate(range(0, len(raws), _RUNS_IN_TURN)):
             count = min(_RUNS_IN_TURN, len(raws) - at)
             order = (here, other) if turn % 2 else (other, here)
-            taken = {learner: learner.learn(count) for learner in order}
+            taken = {learner: learner.answer(count)[0] for learner in order}
             yield [taken[here] / count, taken[other] / count]
 
 
@@ -279,13 +232,9 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             turns += _turns(raws, options.beside, Path(folder))
     here, other = (1000 * sum(times) / len(turns) for times in zip(*turns, strict=True))
-    ratios = sorted(taken / beside for taken, beside in turns)
-    # The interval of a median lies between two of the values, by their order.
-    first = max(0, round(len(ratios) / 2 - 1.96 * math.sqrt(len(ratios)) / 2))
-    low, high = ratios[first], ratios[-1 - first]
     print(f"{len(raws)} runs, {len(turns)} turns of {_RUNS_IN_TURN} runs")
     print(f"here {here:.1f} ms a run, beside {other:.1f} ms a run")
-    print(f"ratio {median(ratios):.2f} ({low:.2f} to {high:.2f})")
+    print(f"ratio {ratio_of(turns)}")
 
 
 if __name__ == "__main__":
