@@ -2,6 +2,7 @@
 
 ContextGraphError
 ├── ReadError             a trajectory file or one record of it
+├── InvalidArgumentError  an argument that a method does not take
 ├── InvalidStateError     a state that a caller handed in
 ├── InvalidEntryError     what `set_memory` was given
 ├── InvalidNoteError      a note that cannot be stored
@@ -46,6 +47,13 @@ class ReadError(ContextGraphError):
 
 class NeverLearnedError(ReadError):
     """A run of a repository or folder that the setting *never_learn* names."""
+
+
+class InvalidArgumentError(ContextGraphError, ValueError):
+    """An argument that a method does not take: names it, and what it should be.
+
+    A service words it in the same way.
+    """
 
 
 class InvalidStateError(ContextGraphError):

@@ -71,7 +71,7 @@ from contextgraph.model import (
     Review,
     is_subagent,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import bounded, one_of, replace, several
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
@@ -333,7 +333,7 @@ class Lessons:
         source that is distrusted.
         """
         repo = repo and self._named(repo)
-        wanted = {*status}
+        wanted = {one_of("status", LessonStatus, one) for one in several("status", status)}
         is_every = not wanted <= {LessonStatus.ACTIVE, LessonStatus.PROPOSED}
         scope = replace(_scope(repo), live=None if is_every else True)
         listed = self._store.newest(scope, ALL)
@@ -406,6 +406,7 @@ class Lessons:
 
         Those that wait, too, where a person's own words may be quoted.
         """
+        bounded("limit", limit)
         found = sorted(self.for_request(subject, repo=repo), key=lambda one: -one.score)
         return tuple(lesson_of(one.note) for one in found)[:limit]
 
@@ -458,7 +459,7 @@ class Lessons:
         archived_at: datetime | None = None,
     ) -> int:
         """Put the lessons *ids* into this state, and note *what* was done."""
-        now = self._now()
+        ids, now = [*several("ids", ids)], self._now()
 
         def reviewed(note: Note) -> Note:
             facts = note.lesson

@@ -63,7 +63,7 @@ from contextgraph.model import (
     Vector,
     WordCounts,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import bounded, one_of, replace, several, unknown_argument
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import clean, dice, folded, mask_secrets, masked_name, regex, without_private
@@ -171,7 +171,7 @@ class Notes:
         """
         self.count_recalls()
         stated = note_of(content, repo or "", source, self._now(), credibility)
-        names = dict.fromkeys(masked_name(tag).casefold() for tag in tags)
+        names = dict.fromkeys(masked_name(tag).casefold() for tag in several("tags", tags))
         if _PINNING in names:
             properties.setdefault("pinned", True)
         note = with_properties(replace(stated, tags=tuple(names)), properties)
@@ -220,8 +220,16 @@ class Notes:
         entities or links), ``graph`` (entities and what is linked to them) or ``notes`` (only notes
         and lessons).
         """
+        # What is right enters no function: a query for a task recalls notes.
+        if limit < 0:
+            bounded("limit", limit)
+        if not 0 <= min_probability <= 1:
+            bounded("min_probability", min_probability, 1)
+        if strategy not in [*Strategy]:
+            one_of("strategy", Strategy, strategy)
         chosen = Strategy(strategy)
-        scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
+        wanted = several("tags", tags) if tags else ()
+        scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, wanted)))
         ranked: Sequence[Recollection]
         if self.asked is None or tags or chosen in (Strategy.NOTES, Strategy.GRAPH):
             ranked = self.answers(question, scope, chosen)
@@ -345,17 +353,19 @@ class Notes:
 
     def pin(self, ids: Collection[str], *, pinned: bool = True) -> int:
         """Pin or unpin these notes; pinned ones are in every snapshot and are never pruned."""
-        return len(self._store.change([*ids], lambda note: replace(note, pinned=pinned)))
+        named = [*several("ids", ids)]
+        return len(self._store.change(named, lambda note: replace(note, pinned=pinned)))
 
     def archive(self, ids: Collection[str]) -> int:
         """Archive these notes, which are stored but not recalled; return how many were live."""
         now = self._now()
-        changed = self._store.change([*ids], partial(archived_at, now=now))
+        changed = self._store.change([*several("ids", ids)], partial(archived_at, now=now))
         return sum(note.archived_at == now for note in changed)
 
     def restore(self, ids: Collection[str]) -> int:
         """Restore archived notes, so that they are recalled; return how many were archived."""
-        archived = [note.id for note in self._store.get([*ids]).values() if note.archived_at]
+        known = self._store.get([*several("ids", ids)])
+        archived = [note.id for note in known.values() if note.archived_at]
         return len(self._store.change(archived, lambda note: replace(note, archived_at=None)))
 
     def prune(
@@ -373,8 +383,10 @@ class Notes:
         """
         if repo is None and before is None and not tags and max_recalls is None:
             raise InvalidNoteError("prune needs a condition: repo, before, tags or max_recalls")
+        if max_recalls is not None:
+            bounded("max_recalls", max_recalls)
+        wanted = {*map(str.casefold, several("tags", tags))}
         self.count_recalls()
-        wanted = {*map(str.casefold, tags)}
         return self.archive(
             [
                 note.id
@@ -406,8 +418,9 @@ class Notes:
 
     def forget(self, ids: Collection[str]) -> int:
         """Delete these notes, also from recorded answers; return how many were known."""
+        named = [*several("ids", ids)]
         self.before_forgetting()
-        return self._store.delete([*ids])
+        return self._store.delete(named)
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
         """Count *again* as a confirmation of *known*.
@@ -732,14 +745,14 @@ def note_of(text: str, repo: str, source: str, now: datetime, credibility: float
 def with_properties(note: Note, properties: NoteProperties) -> Note:
     """Return *note* with *properties*; raises `InvalidNoteError` for impossible ones."""
     given: dict[str, Any] = {**properties}
+    for name in given.keys() - NoteProperties.__annotations__.keys():
+        raise unknown_argument("remember", name, NoteProperties.__annotations__)
     causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
     given["locator"] = mask_secrets(given.get("locator", ""))
-    if security not in {*Security}:
-        raise InvalidNoteError(f"no security level {security!r}; known: {', '.join(Security)}")
     note = replace(
         note,
         **given,
-        security=Security(security),
+        security=one_of("security", Security, security),
         links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
     )
     if note.source.partition(":")[0] == "web" and not note.locator:
@@ -747,8 +760,8 @@ def with_properties(note: Note, properties: NoteProperties) -> Note:
     for time in (note.valid_from, note.valid_until):
         if time is not None and time.tzinfo is None:
             raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
-    if not 0 <= note.importance <= 1 or not 0 <= note.credibility <= 1:
-        raise InvalidNoteError("importance and credibility are from 0 to 1")
+    bounded("importance", note.importance, 1)
+    bounded("credibility", note.credibility, 1)
     return note
 
 

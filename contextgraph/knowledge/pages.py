@@ -26,7 +26,7 @@ from contextgraph.knowledge.recall import (
     with_link,
 )
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
-from contextgraph.model.values import replace
+from contextgraph.model.values import bounded, replace
 from contextgraph.store.memory_store import NoteStore, RunStore
 from contextgraph.text import (
     clean,
@@ -128,12 +128,13 @@ class Pages:
 
         They are ranked as notes are recalled; the best of its repository, or of all, has score 1.
         """
+        bounded("limit", limit)
         results = self._ranked(question, None if repo is None else (repo_name(repo),), limit)
         if repo is not None and len(results) < limit:
             known = {result.page.id for result in results}
             others = self._ranked(question, None, limit)
             results += [result for result in others if result.page.id not in known]
-        return tuple(results[: max(0, limit)])
+        return tuple(results[:limit])
 
     def _put(self, note: Note, only_of: str | None) -> None:
         """Store a page; the entities that it mentions get its tags, as far as they have room.
@@ -320,7 +321,8 @@ class Entities:
         *weight* is 0 to 1. Raises `NotFoundError` if one of them is unknown and, with *only_of*,
         `InvalidEntryError` where *source* was stored by another.
         """
-        link = Link(masked_name(relation), self._note(target, repo).id, max(0.0, min(1.0, weight)))
+        bounded("weight", weight, 1)
+        link = Link(masked_name(relation), self._note(target, repo).id, weight)
         known = self._note(source, repo)
         _check_writer(known, only_of)
         self._store.change(
@@ -342,6 +344,7 @@ class Entities:
 
         The nearest come first, then by name. Raises `NotFoundError`.
         """
+        bounded("depth", depth)
         start = self._note(name, repo).id
         reached = walk(self._store, [start], depth, types, back=True)[start]
         linking = self._store.linking([one.note.id for one in reached])

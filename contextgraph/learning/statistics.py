@@ -51,7 +51,7 @@ from contextgraph.model import (
     Usage,
     is_subagent,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import bounded, check_time, replace
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retry, remedy_key
@@ -572,12 +572,15 @@ class StatisticsEngine:
 
         Returns at most *limit* errors, each met in at least two tasks.
         """
+        bounded("limit", limit)
         return friction(self._store, repo, limit)
 
     def get_advice(
         self, since: datetime | None = None, until: datetime | None = None
     ) -> AdviceFigures:
         """Return the figures of what was shown from *since* to before *until*."""
+        check_time("since", since)
+        check_time("until", until)
         return self.get_figures(self._store.exposures.tally(since, until))
 
     def get_figures(self, shown: ShownTally) -> AdviceFigures:

@@ -86,7 +86,7 @@ from contextgraph.model import (
     is_withheld,
     new_context_id,
 )
-from contextgraph.model.values import batched, replace
+from contextgraph.model.values import batched, bounded, one_of, replace, several
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
@@ -314,6 +314,8 @@ class AgentMemory:
 
         *outcome* is the known or guessed one.
         """
+        bounded("limit", limit)
+        bounded("skip", skip)
         wanted = SessionFilter(repo or None, agent, outcome, since, until, order)
         return self._here(self.store.runs.sessions(wanted, limit, skip))
 
@@ -343,6 +345,7 @@ class AgentMemory:
         limit: int = 20,
     ) -> Facets:
         """Count the sessions that `sessions` returns by repository, agent and outcome."""
+        bounded("limit", limit)
         wanted = SessionFilter(repo or None, agent, outcome, since, until)
         return self.store.runs.facets(wanted, limit)
 
@@ -426,6 +429,7 @@ class AgentMemory:
 
         Keyed files get at most a third of *max_tokens*.
         """
+        bounded("max_tokens", max_tokens)
         keyed = self.keyed.for_prompt(max_tokens // 3) if self.has_keyed else ""
         left = max_tokens - count_tokens(keyed)
         found = self.notes.snapshot(trigger, focus, repo=repo, max_tokens=left)
@@ -523,7 +527,7 @@ class AgentMemory:
         instance_id = instance_id or f"{repo.replace('/', '__')}-{uuid4().hex[:12]}"
         repo = self._named(repo)
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        excluded = frozenset(exclude_instances)
+        excluded = frozenset(several("exclude_instances", exclude_instances))
         return LiveRun(self, raw, excluded, workdir, source, environment, session)
 
     def query(
@@ -553,9 +557,14 @@ class AgentMemory:
         state = current_state
         if isinstance(state, str):
             state = State(current_error=state)
-        _expect(state, State, "query takes a State, or the text of an error")
+        if not isinstance(state, State):
+            raise TypeError(
+                f"query takes a State, or the text of an error, not {type(state).__name__}"
+            )
+        if limit < 0:
+            bounded("limit", limit)
         state = replace(state, repo=repo) if repo else state
-        excluded = frozenset(exclude_instances)
+        excluded = frozenset(several("exclude_instances", exclude_instances))
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
         tree = None
@@ -598,6 +607,10 @@ class AgentMemory:
 
         if not isinstance(question, str):  # a function less on the path of each search
             raise TypeError(f"search takes a question, not {type(question).__name__}")
+        if limit < 0:
+            bounded("limit", limit)
+        if strategy not in [*Strategy]:
+            one_of("strategy", Strategy, strategy)
         repo = self._named(repo) if repo else None
         return answers(
             self.store,
@@ -667,7 +680,8 @@ class AgentMemory:
         ]
         noted = notes_naming(names, repo, self.store.notes)
         notes = {one.note.id: one.note for one in (*found, *noted)}
-        seen = readable(notes.values(), self.store, frozenset(exclude_instances), as_of)
+        excluded = frozenset(several("exclude_instances", exclude_instances))
+        seen = readable(notes.values(), self.store, excluded, as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
         least = self.retriever.gate.min_lesson_precision
@@ -697,7 +711,7 @@ class AgentMemory:
         *workdir* are as for `query`. `wording.render_playbook` makes prompt text of the result.
         """
         _expect(repo, str, "playbook takes the name of a repository")
-        excluded = frozenset(exclude_instances)
+        excluded = frozenset(several("exclude_instances", exclude_instances))
         playbooks = self.retriever.playbooks
         playbook = playbooks.of(repo, task, excluded, as_of, agent, environment)
         if not workdir:
@@ -719,7 +733,7 @@ class AgentMemory:
         *agent* and *environment* are as for `playbook`.
         """
         _expect(repo, str, "playbook takes the name of a repository")
-        excluded = frozenset(exclude_instances)
+        excluded = frozenset(several("exclude_instances", exclude_instances))
         playbooks = self.retriever.playbooks
         return playbooks.history(repo, command, excluded, as_of, agent, environment)
 
@@ -738,7 +752,7 @@ class AgentMemory:
         run there; see docs/retrieval.md. *workdir* is as for `query`.
         """
         given = State(repo=state) if isinstance(state, str) else state
-        history = self._history(given, command, frozenset(exclude_instances), as_of, workdir)
+        history = self._history(given, command, exclude_instances, as_of, workdir)
         return render_warning(history) if self.retriever.warnings_before(history) else None
 
     def warning_before(
@@ -750,19 +764,19 @@ class AgentMemory:
         workdir: Path | str | None = None,
     ) -> MemoryContext:
         """Return the warning of `before` as `MemoryContext.warnings`."""
-        history = self._history(state, command, frozenset(exclude_instances), None, workdir)
+        history = self._history(state, command, exclude_instances, None, workdir)
         return MemoryContext(new_context_id(), warnings=self.retriever.warnings_before(history))
 
     def _history(
         self,
         state: State,
         command: str,
-        excluded: frozenset[str],
+        exclude_instances: Iterable[str],
         as_of: datetime | None,
         workdir: Path | str | None,
     ) -> CommandHistory:
         """Return how *command* went in earlier runs, without what *workdir* does not have."""
-        repo = state.repo
+        repo, excluded = state.repo, frozenset(several("exclude_instances", exclude_instances))
         playbooks = self.retriever.playbooks
         history = playbooks.history(repo, command, excluded, as_of, state.agent, state.environment)
         if workdir and history.others:
@@ -803,7 +817,8 @@ class AgentMemory:
         was not shown. *where* says where the text is shown; it is recorded, and limits what is
         shown there again.
         """
-        _expect(context, MemoryContext, "render takes a MemoryContext")
+        if not isinstance(context, MemoryContext):
+            raise TypeError(f"render takes a MemoryContext, not {type(context).__name__}")
         text, items = rendered(shown_by_chance(context), max_tokens)
         if not text:
             return ""
@@ -836,6 +851,7 @@ class AgentMemory:
 
         _expect(context_id, str, "report_outcome takes the id of a context")
         _expect(helped, bool, "helped is True or False")
+        bounded("item", item or 0)
         self.note_exposures()
         return self.store.exposures.report(
             context_id, helped, item, checked_source(source) or self.source
@@ -1225,6 +1241,10 @@ class AgentMemory:
         """
         from contextgraph.knowledge.lessons import said_in
 
+        for name, named in (("notes", notes), ("sessions", sessions), ("sources", sources)):
+            several(name, named)
+        several("repos", repos)
+        trajectory_ids = several("trajectory_ids", trajectory_ids)
         self.note_exposures()
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
@@ -1272,10 +1292,11 @@ class AgentMemory:
         """
         from contextgraph.inference.spaces import exclusive
 
+        named = several("methodology_ids", methodology_ids)
         with exclusive(self.store, self._now, lambda until: None):
             retired = [
                 replace(methodology, status=MethodologyStatus.RETIRED)
-                for methodology in self.store.methodologies.get([*methodology_ids])
+                for methodology in self.store.methodologies.get([*named])
                 if methodology.status is not MethodologyStatus.RETIRED
             ]
             self.store.methodologies.put(retired)

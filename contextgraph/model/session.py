@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.step import Time
 from contextgraph.model.trajectory import NOTHING_SPENT, ChangeStatus, Ending, Outcome, Trajectory
+from contextgraph.model.values import check_time, one_of
 from contextgraph.text import number_of
 
 
@@ -33,6 +35,13 @@ class SessionFilter(Struct, frozen=True):
     until: Time | None = None
     order: RunOrder = RunOrder.NEWEST
     contributor: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome is not None:
+            force_setattr(self, "outcome", one_of("outcome", Outcome, self.outcome))
+        force_setattr(self, "order", one_of("order", RunOrder, self.order))
+        check_time("since", self.since)
+        check_time("until", self.until)
 
 
 class Session(Struct, frozen=True):

@@ -50,6 +50,7 @@ _ERRORS: Mapping[str, type[errors.ContextGraphError]] = {
     for kind in (
         errors.AlreadyExistsError,
         errors.AmbiguousRunError,
+        errors.InvalidArgumentError,
         errors.InvalidNoteError,
         errors.NeedsStoreError,
         errors.NotFoundError,
@@ -221,10 +222,19 @@ def _error(name: str, response: "Response") -> Exception:
         return errors.SettingsError(
             f"{name} redirects to {response.headers['location']}: use that address"
         )
+    if isinstance(wrong := problem.get("errors"), list):
+        return errors.InvalidArgumentError("; ".join(map(_wrong_argument, wrong)))
     kind = _ERRORS.get(str(problem.get("error")), errors.StoreError)
+    if kind is errors.InvalidArgumentError:
+        return kind(_detail(response))
     if kind is errors.StoreError and response.status_code in _UNKNOWN_REQUEST:
         return errors.NeedsStoreError(f"{name} is a service, and this {errors.OF_STORE}")
     return kind(reason)
+
+
+def _wrong_argument(error: Any) -> str:
+    _, _, argument = str(error["at"]).partition(".")  # after the place: the query, or the body
+    return mask_secrets(clip(f"{argument}: {error['reason']}", _DETAIL_CHARS))
 
 
 def _detail(response: "Response") -> str:

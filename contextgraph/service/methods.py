@@ -4,14 +4,25 @@
 `requested`, in the class of the client that has it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import orjson
 
@@ -27,7 +38,7 @@ from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
 from contextgraph.model.codec import decoded, encoded
-from contextgraph.model.values import replace
+from contextgraph.model.values import check_time, replace, several, unknown_argument
 from contextgraph.readers import to_record
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.operations import VALUE, Operation, TokenScope
@@ -94,16 +105,29 @@ _OF_TOKEN = "a service takes the source from the token; name none"
 def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, model.Json]:
     """Return the arguments of a call by name, but for defaults, functions and the object called.
 
-    Texts are cut after 200,000 characters. Raises TypeError as the call would.
+    Texts are cut after 200,000 characters. Raises TypeError as the call would, and
+    `InvalidArgumentError` for a text in the place of a time or of several.
     """
     taken = signature(method)
-    _, *given = taken.bind(*args, **kwargs).arguments.items()
+    try:
+        _, *given = taken.bind(*args, **kwargs).arguments.items()
+    except TypeError as error:
+        for unknown in kwargs.keys() - taken.parameters.keys():
+            raise unknown_argument(method.__qualname__, unknown, taken.parameters) from None
+        raise TypeError(f"{method.__qualname__}() {error}") from None
     content: dict[str, model.Json] = {}
     for name, value in given:
         one = taken.parameters[name]
         if one.kind is one.VAR_KEYWORD:
+            (options,) = get_args(one.annotation)
+            for unknown in value.keys() - options.__annotations__.keys():
+                raise unknown_argument(method.__qualname__, unknown, options.__annotations__)
             content |= {key: json_of(each) for key, each in value.items()}
         elif not callable(value) and value is not one.default:
+            if datetime in (one.annotation, *get_args(one.annotation)):
+                check_time(name, value)
+            elif get_origin(one.annotation) in (Collection, Iterable, Sequence):
+                several(name, value)
             content[name] = json_of(value)
     return content
 
@@ -130,6 +154,10 @@ class OverHttp:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") or name == "_service":
             raise AttributeError(name)
+        known = [one for one in dir(type(self)) if not one.startswith("_")]
+        if name not in known and (near := get_close_matches(name, known, n=1)):
+            kind = type(self).__name__
+            raise AttributeError(f"{kind!r} has no attribute {name!r}. Did you mean {near[0]!r}?")
         raise errors.NeedsStoreError(
             f"{self._service.name} is a service, and this {errors.OF_STORE}"
         )

@@ -166,6 +166,7 @@ _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     errors.NotFoundError: HTTPStatus.NOT_FOUND,
     errors.AlreadyExistsError: HTTPStatus.CONFLICT,
     errors.AmbiguousRunError: HTTPStatus.CONFLICT,
+    errors.InvalidArgumentError: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidEntryError: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidNoteError: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidStateError: HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -24,7 +24,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from contextgraph.agents.live import LiveRun
-from contextgraph.errors import ReadError
+from contextgraph.errors import InvalidArgumentError, ReadError
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.model.codec import encoded
@@ -263,10 +263,9 @@ def _done(operation: Operation, caller: Caller, given: Mapping[str, Any]) -> Map
     try:
         value = operation.value(caller.memory, given, is_owner=False)
     except ValueError as error:
-        if not operation.is_method:
+        if not operation.is_method or isinstance(error, InvalidArgumentError):
             raise
-        # An argument that the library does not take.
-        raise ReadError("", "", str(error)) from error
+        raise InvalidArgumentError(str(error)) from error
     return (
         {"value": encoded(value)}
         if caller.takes_values
@@ -280,6 +279,8 @@ def _in_use(open_run: OpenRun, operation: Operation, given: dict[str, Any]) -> M
         with open_run.in_use() as run:
             record: Mapping[str, Json] = operation.function(run, **given)
             return record
+    except InvalidArgumentError:
+        raise
     except ValueError as error:
         raise HTTPException(409, str(error)) from error
 

@@ -14,7 +14,7 @@ from inspect import iscoroutinefunction, signature
 from operator import attrgetter
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, get_origin
 
 import networkx as nx
 import pytest
@@ -24,6 +24,8 @@ from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
+    InvalidArgumentError,
+    NeedsStoreError,
     NeverLearnedError,
     NotFoundError,
     ReadError,
@@ -113,6 +115,67 @@ def test_no_items_and_times_without_a_zone_are_as_for_the_memory(
         assert not memory.entities.get_related("Redis", 0)
         with pytest.raises(StoreError, match="2026-11-30T00:00:00 has no time zone"):
             memory.playbook("acme/shop", as_of=datetime(2026, 11, 30))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda memory: memory.sessions(outcome="won"), "outcome: Input should be 'solved', "),
+        (lambda memory: memory.sessions(order="worst"), "order: Input should be 'newest', "),
+        (lambda memory: memory.sessions(since="7d"), "since: Input should be a valid datetime"),
+        (lambda memory: memory.sessions(limit=-1), "limit: Input should be greater than or equal"),
+        (lambda memory: memory.sessions(skip=-1), "skip: Input should be greater than or equal"),
+        (lambda memory: memory.session_facets(outcome="won"), "outcome: "),
+        (lambda memory: memory.session_facets(limit=-1), "limit: "),
+        (lambda memory: memory.query(NO_MODULE, limit=-1), "limit: "),
+        (lambda memory: memory.query(NO_MODULE, as_of="7d"), "as_of: "),
+        (lambda memory: memory.query(NO_MODULE, exclude_instances="a"), "exclude_instances: "),
+        (lambda memory: memory.playbook("acme/shop", as_of="7d"), "as_of: "),
+        (lambda memory: memory.search("python", limit=-1), "limit: "),
+        (lambda memory: memory.search("python", strategy="magic"), "strategy: Input should be "),
+        (lambda memory: memory.notes.recall("python", min_probability=7), "min_probability: "),
+        (lambda memory: memory.notes.recall("python", tags="ci"), "tags: Input should be a list"),
+        (lambda memory: memory.notes.prune(max_recalls=-1), "max_recalls: "),
+        (lambda memory: memory.remember("CI", importance=7), "importance: Input should be less "),
+        (lambda memory: memory.snapshot("python", max_tokens=-1), "max_tokens: "),
+        (lambda memory: memory.lessons.of(status=["won"]), "status"),
+        (lambda memory: memory.lessons.about("python", limit=-1), "limit: "),
+        (lambda memory: memory.pages.search("python", limit=-1), "limit: "),
+        (lambda memory: memory.entities.get_related("Redis", -1), "depth: "),
+        (lambda memory: memory.entities.add_relation("a", "b", "uses", 7), "weight: "),
+        (lambda memory: memory.stats.get_friction(limit=-1), "limit: "),
+        (lambda memory: memory.stats.get_advice("7d"), "since: "),
+        (lambda memory: memory.report_outcome("ctx_1", helped=True, item=-1), "item: "),
+        (lambda memory: memory.forget("trj_1"), "trajectory_ids: Input should be a list"),
+        (lambda memory: memory.retire("mth_1"), "methodology_ids: Input should be a list"),
+    ],
+)
+def test_a_wrong_argument_is_named_as_by_the_memory(
+    running: Running, call: Any, message: str
+) -> None:
+    _, admin = running.tokens.create([TokenScope.ADMIN], "default", "owner")
+    with Client(running.url, admin) as client:
+        for memory in (client, running.memory):
+            with pytest.raises(InvalidArgumentError, match=f"^{message}"):
+                call(memory)
+
+
+def test_a_client_names_what_was_meant(client: Client, running: Running) -> None:
+    unknown: Any = client
+    here: Any = running.memory
+    for call, meant in (
+        (lambda: unknown.search("python", repository="acme/shop"), "repo"),
+        (lambda: unknown.sessions(outcom="solved"), "outcome"),
+        (lambda: unknown.remember("CI", importnace=1), "importance"),
+        (lambda: here.remember("CI", importnace=1), "importance"),
+    ):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument .* mean '{meant}'"):
+            call()
+    for part, name, meant in ((client, "serach", "search"), (client.notes, "recal", "recall")):
+        with pytest.raises(AttributeError, match=f"'{name}'. Did you mean '{meant}'"):
+            getattr(part, name)
+    with pytest.raises(NeedsStoreError, match="needs the store itself"):
+        client.keyed.check_exists()
 
 
 def test_runs_can_be_excluded(client: Client) -> None:
@@ -374,7 +437,7 @@ def test_every_method_of_a_client_asks_for_an_operation_with_its_parameters(name
             return {"value": None}
 
     required = [
-        one.name
+        one.name if get_origin(one.annotation) is None else [one.name]
         for one in signature(ASKED[name]).parameters.values()
         if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
     ]

@@ -11,7 +11,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.advising.wording import render
 from contextgraph.config import Settings
-from contextgraph.errors import NotFoundError
+from contextgraph.errors import InvalidArgumentError, NotFoundError
 from contextgraph.knowledge import Entity, Page, render_notes
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.ranking import Rated, fused
@@ -82,7 +82,7 @@ def test_a_strategy_leaves_links_or_all_else_out(memory: AgentMemory) -> None:
     assert not any("graph" in one.why for one in knowledge)
     assert {one.kind for one in graph} == {"entity"}
     assert {one.id for one in graph} < {one.id for one in everything}
-    with pytest.raises(ValueError, match="hybird"):
+    with pytest.raises(InvalidArgumentError, match="strategy: Input should be 'hybrid', "):
         memory.search(question, strategy="hybird")
 
 

@@ -20,6 +20,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.asked import time_in
@@ -96,7 +97,7 @@ def _read(kind: Any, given: Any) -> Any:
     try:
         return decoded(kind, clipped(given))
     except ReadError as error:
-        raise ValueError(str(error)) from error
+        raise PydanticCustomError("value", "{reason}", {"reason": str(error)}) from error
 
 
 def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
