@@ -1352,9 +1352,8 @@ class AgentMemory:
     def graph(self) -> Store:
         """The store; calling it returns its nodes and relations as a networkx `MultiDiGraph`.
 
-        The graph is read-only, includes notes, and is brought up to date by each call; that of
-        ``networkx:`` is live. Copy it to change it, or if another thread may call this meanwhile.
-        See `contextgraph.store.graph` for its attributes.
+        Each call reads the whole graph, with notes, as it is then; copy it to change it. See
+        `contextgraph.store.graph` for its attributes.
         """
         return self.store
 

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache, partial, wraps
+from functools import lru_cache, partial, wraps
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -56,7 +56,6 @@ from contextgraph.system.processes import Process
 from contextgraph.text import word_weights
 
 if TYPE_CHECKING:
-    from contextgraph.store.live_graph import LiveGraph
     from contextgraph.store.protocols import Graph
 
 # As a limit: all items.
@@ -2156,12 +2155,6 @@ def _passages_in(scope: model.PassageScope) -> list[Term]:
 class AdminStore(_Part):
     """Leases, health, schema, counts and provenance of the whole memory."""
 
-    @cached_property
-    def _graph(self) -> "LiveGraph":
-        from contextgraph.store.live_graph import LiveGraph
-
-        return LiveGraph(self._port)
-
     @_of_one_state
     def counts(self) -> model.MemoryCounts:
         """Return the numbers of nodes, relations, outcomes and repositories."""
@@ -2205,7 +2198,7 @@ class AdminStore(_Part):
 
         An error has its edges to fragments of the newest 100 runs that met it.
         """
-        from contextgraph.store.live_graph import name_of, relations
+        from contextgraph.store.graph import name_of, relations
 
         port = self._port
         contexts = _values(port, tables.CONTEXT, [node_id], _exposure)
@@ -2273,12 +2266,9 @@ class AdminStore(_Part):
 
     def graph(self) -> "Graph":
         """Return a read-only graph of nodes and relations, as of this call; see `store.graph`."""
-        return self._graph.updated()
+        from contextgraph.store.graph import graph_of
 
-    def follow(self) -> None:
-        """Bring the graph up to date, if it was asked for before."""
-        if "_graph" in vars(self) and self._graph.is_made:
-            self._graph.updated()
+        return self._port.read(partial(graph_of, self._port))
 
     def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
         """Check access, schema, integrity, writing and sizes; a failed check raises nothing.

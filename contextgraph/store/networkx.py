@@ -16,7 +16,7 @@ import networkx as nx
 from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck, Vector, WordCounts, matrix_of, products, rounded_cosine
 from contextgraph.store.memory_store import Store
-from contextgraph.store.port import Change, Count, Is, Question, Row, Table, Term, Where
+from contextgraph.store.port import Count, Is, Question, Row, Table, Term, Where
 
 Result = TypeVar("Result")
 _Name: TypeAlias = tuple[str, str]
@@ -41,12 +41,9 @@ class NetworkxPort:
         self.tenant = tenant
         self._graph: Any = nx.MultiDiGraph()
         self._edges: dict[_Name, tuple[_Name, _Name]] = {}
-        self._changed: dict[_Name, int] = {}
         self._revision = 0
         self._undo: list[Callable[[], object]] | None = None
         self._lock = threading.RLock()
-        # Called after each change, by the same thread.
-        self.on_change: Callable[[], object] = int
 
     def find(self, questions: Sequence[Question]) -> list[list[tuple[Any, ...]]]:
         with self._lock:
@@ -128,7 +125,6 @@ class NetworkxPort:
                 self._add_edge(name, (first.name, row.source), (last.name, row.target), row)
             else:
                 self._set(name, "row", row)
-            self._note(row.table, row.key)
 
     def delete(self, table: Table, keys: Iterable[str]) -> int:
         names = [(table.name, key) for key in dict.fromkeys(keys)]
@@ -136,18 +132,15 @@ class NetworkxPort:
             known = [name for name in names if name in self._edges]
             for name in known:
                 self._remove_edge(name)
-                self._note(table, name[1])
             return len(known)
         known = [name for name in names if self._graph.nodes.get(name, {}).get("row")]
         for name in known:
             at = (*self._graph.in_edges(name, keys=True), *self._graph.out_edges(name, keys=True))
             for *_, edge in dict.fromkeys(at):
                 if edge in self._edges:
-                    removed = self._remove_edge(edge)
-                    self._note(removed.table, removed.key)
+                    self._remove_edge(edge)
             self._set(name, "vectors", None)
             self._set(name, "row", None)
-            self._note(table, name[1])
         return len(known)
 
     def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
@@ -164,20 +157,17 @@ class NetworkxPort:
 
     def write(self, work: Callable[["NetworkxPort"], Result], *, erasing: bool = False) -> Result:
         with self._lock:
-            self._undo, begun = [], self._revision
+            self._undo = []
             try:
                 result = work(self)
                 self._revision += bool(self._undo)
+                return result
             except BaseException:
                 for undo in reversed(self._undo):
                     undo()
                 raise
             finally:
                 self._undo = None
-            for name in [name for name, at in self._changed.items() if at > begun]:
-                self._changed[name] = self._revision
-            self.on_change()
-            return result
 
     def read(self, work: Callable[[], Result]) -> Result:
         with self._lock:
@@ -185,14 +175,6 @@ class NetworkxPort:
 
     def snapshot(self) -> AbstractContextManager[object]:
         return self._lock
-
-    def changed(self, since: int) -> Change:
-        with self._lock:
-            put: dict[str, list[str]] = {}
-            for (table, key), at in self._changed.items():
-                if at > since:
-                    put.setdefault(table, []).append(key)
-            return Change(self._revision, put)
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         rows = self._graph.number_of_nodes() + self._graph.number_of_edges()
@@ -243,7 +225,7 @@ class NetworkxPort:
         self._edges[name] = first, last
         self._later(lambda: (self._graph.remove_edge(first, last, name), self._edges.pop(name)))
 
-    def _remove_edge(self, name: _Name) -> Row:
+    def _remove_edge(self, name: _Name) -> None:
         first, last = self._edges.pop(name)
         row: Row = self._graph.edges[first, last, name]["row"]
         self._graph.remove_edge(first, last, name)
@@ -253,15 +235,6 @@ class NetworkxPort:
             self._edges[name] = first, last
 
         self._later(again)
-        return row
-
-    def _note(self, table: Table, key: str) -> None:
-        if not table.is_followed:
-            return
-        name = (table.name, key)
-        before = self._changed.get(name, 0)
-        self._changed[name] = self._revision + 1
-        self._later(lambda: self._changed.update({name: before}))
 
     def _later(self, undo: Callable[[], object]) -> None:
         assert self._undo is not None, "rows are written in a transaction"
@@ -272,10 +245,7 @@ class NetworkxStore(Store):
     """A `Store` in a graph of this process."""
 
     def __init__(self, tenant: str = "default") -> None:
-        port = NetworkxPort(tenant)
-        super().__init__(port)
-        # A view that was given out shows each change at once.
-        port.on_change = self.admin.follow
+        super().__init__(NetworkxPort(tenant))
 
 
 def _column(row: Row, name: str) -> Any:

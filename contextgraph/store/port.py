@@ -24,9 +24,6 @@ Scalar: TypeAlias = str | int | float | bool | datetime | tuple[str, ...] | tupl
 
 # Checks that a quick answer is without.
 THOROUGH = ("integrity", "writable")
-# Changes are listed for so many revisions, for processes that follow them; processes further
-# behind read everything again.
-CHANGES_LISTED = 10_000
 KEY, VALUE, SOURCE, TARGET = "key", "value", "source", "target"
 
 
@@ -66,8 +63,8 @@ class Table(Struct, frozen=True, eq=False):
     searched where *scope* names the column that most searches are limited by. Damage of a row is
     reported as that of the part that *part_of* names, with the column of its key. *is_sized*: the
     number of rows says how large a memory is. *is_coarse*: its vectors are `Vector.coarse`, and one
-    byte for each number is enough to keep them. *is_followed*: `Port.changed` lists its rows. Rows
-    of an edge table are put after those at their ends, or with them.
+    byte for each number is enough to keep them. Rows of an edge table are put after those
+    at their ends, or with them.
 
     For people who read the graph: *draws* says that rows have relations in `Row.drawn`, *listed*
     that each text of one of `Row.columns` is a node of its own; no question names one that is not
@@ -83,7 +80,6 @@ class Table(Struct, frozen=True, eq=False):
     part_of: tuple[str, str] | None = None
     is_sized: bool = False
     is_coarse: bool = False
-    is_followed: bool = False
     draws: bool = False
     listed: Mapping[str, Listing] = field(default_factory=dict)
 
@@ -212,16 +208,6 @@ class Count(NamedTuple):
     limit: int | None = None
 
 
-class Change(NamedTuple):
-    """The keys of rows that were put or deleted after a revision, by table; None: too many.
-
-    Only rows of tables that are followed are listed.
-    """
-
-    revision: int
-    put: Mapping[str, Sequence[str]] | None
-
-
 class Reads(Protocol):
     """Primitives that read."""
 
@@ -299,9 +285,6 @@ class Port(Reads, Protocol):
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let the thread read one state of a file, or the newest of a server, in this block."""
-
-    def changed(self, since: int) -> Change:
-        """Return what was put or deleted after the revision *since*."""
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         """Return checks of the database; one that fails raises nothing."""

@@ -80,7 +80,6 @@ RUN = Table(
     ),
     scope="repo",
     part_of=("run", "key"),
-    is_followed=True,
     is_sized=True,
 )  # fmt: skip
 REPO = Table("repo", "Repository", {"runs": int}, (("runs",),))
@@ -117,7 +116,6 @@ FRAGMENT = Table(
     (("run", "place"), ("repo", "phase", "seen_at"), ("loop_command", "seen_at")),
     part_of=("run", "run"),
     is_sized=True,
-    is_followed=True,
     draws=True,
     listed={"files": Listing("File", "TOUCHED", file_shown)},
 )  # fmt: skip
@@ -130,7 +128,6 @@ ERROR = Table(
         "cleared": int, "described_by": str,
     },
     (("family", "error_type"), ("runs",)),
-    is_followed=True,
 )  # fmt: skip
 _OF_RUN: Mapping[str, type] = {
     "run": str, "repo": str, "instance_id": str, "seen_at": datetime,
@@ -149,7 +146,6 @@ CAUSED = Table(
     {**_OF_RUN, "phase": str, "kind": str, "count": int},
     (("source",), ("target",), ("repo", "phase", "target")),
     ends=(FRAGMENT, ERROR),
-    is_followed=True,
     part_of=("run", "run"),
 )
 RECOVERED = Table(
@@ -171,7 +167,6 @@ RECOVERED = Table(
     ),
     ends=(FRAGMENT, ERROR),
     scope="repo",
-    is_followed=True,
     part_of=("run", "run"),
 )  # fmt: skip
 METHODOLOGY = Table(
@@ -179,7 +174,6 @@ METHODOLOGY = Table(
     "Methodology",
     {"error_id": str, "repo": str, "status": str, "superseded_by": str},
     (("error_id",), ("repo",), ("superseded_by",)),
-    is_followed=True,
     draws=True,
 )
 RESOLVED = Table(
@@ -187,7 +181,6 @@ RESOLVED = Table(
     "RESOLVED_BY",
     {"fingerprint": str},
     (("fingerprint",), ("target",), ("source",)),
-    is_followed=True,
     ends=(ERROR, METHODOLOGY),
 )
 DERIVED = Table(
@@ -195,7 +188,6 @@ DERIVED = Table(
     "DERIVED_FROM",
     _OF_RUN,
     (("source",), ("target",)),
-    is_followed=True,
     ends=(METHODOLOGY, FRAGMENT),
 )
 SIMILAR = Table(
@@ -203,7 +195,6 @@ SIMILAR = Table(
     "SIMILAR_TO",
     {"run": str, "error_id": str},
     (("run",), ("source",), ("target",)),
-    is_followed=True,
     ends=(FRAGMENT, FRAGMENT),
 )
 CONTEXT = Table(
@@ -237,7 +228,6 @@ NOTE = Table(
     },
     (("repo", "kind", "live", "created_at"), ("live", "kind", "created_at")),
     scope="repo",
-    is_followed=True,
     draws=True,
     listed={"targets": Listing("Target", "NAMES", lambda key: {"name": key.split(":", 2)[-1]})},
 )  # fmt: skip

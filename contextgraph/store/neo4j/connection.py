@@ -188,7 +188,7 @@ ACQUIRE_SECONDS = 30.0
 # Lock the memory until the transaction ends: writers of a tenant wait for one another.
 BEGIN = """
 MERGE (m:Memory {tenant: $tenant})
-ON CREATE SET m.name = 'memory of ' + $tenant, m.revision = 0, m.listed_since = 0, m.removed_at = 0
+ON CREATE SET m.name = 'memory of ' + $tenant, m.revision = 0, m.removed_at = 0
 SET m.changed_at = datetime()
 RETURN m.revision AS revision"""
 # Sample the indexes, and plan all queries again.

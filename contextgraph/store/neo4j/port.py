@@ -2,7 +2,7 @@
 
 The words of a row are a property with a full-text index, its vectors a property for each space, its
 columns of several texts nodes of their own where a declaration says so. A transaction locks the
-memory, and records which rows it changed.
+memory.
 """
 
 import threading
@@ -14,8 +14,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
-
-import orjson
 
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import (
@@ -38,10 +36,8 @@ from contextgraph.store.neo4j.schema import (
     vector_property,
 )
 from contextgraph.store.port import (
-    CHANGES_LISTED,
     THOROUGH,
     VALUE,
-    Change,
     Count,
     Is,
     Question,
@@ -370,8 +366,7 @@ class _Writing(_Reading):
     def __init__(self, transaction: Transaction, tenant: str, schema: Schema) -> None:
         super().__init__(tenant, schema)
         self._transaction = transaction
-        # The keys of the rows that this change put or deleted, by table.
-        self.changed: dict[str, set[str]] = {}
+        self.has_changed = False
         self._has_removed = False
         (row,) = self._rows(BEGIN)
         self._revision: int = row["revision"] + 1
@@ -389,8 +384,8 @@ class _Writing(_Reading):
         known = self._known_nodes(by_table)
         known |= self._known_edges(by_table, known)
         nodes, relations = list[_Put](), list[_Put]()
+        self.has_changed |= bool(by_table)
         for table, own in sorted(by_table.items(), key=lambda one: _place(one[0])):
-            self._note(table, own)
             self._forget_relations(table, sorted(known.get(table, ())))
             given = [self._given(own[key]) for key in sorted(own)]
             put = _Put(partial(statements.put, table), given, is_edges=table.ends is not None)
@@ -427,9 +422,6 @@ class _Writing(_Reading):
                 self._rows(statements.undrawn(table), keys=keys)
             for column in table.listed:
                 self._rows(statements.unlisted(table, column), keys=keys)
-
-    def _note(self, table: Table, keys: Iterable[str]) -> None:
-        self.changed.setdefault(table.name, set()).update(keys if table.is_followed else ())
 
     def _known_nodes(self, rows: Mapping[Table, Mapping[str, Row]]) -> dict[Table, set[str]]:
         """Return the keys of stored nodes that may have relations which are to be replaced."""
@@ -492,8 +484,7 @@ class _Writing(_Reading):
         for some in batched(sorted({*keys}), _ROWS_AT_ONCE):
             gone += self._delete(table, some)
         if gone:
-            self._note(table, gone)
-            self._has_removed = True
+            self.has_changed = self._has_removed = True
         return len(gone)
 
     def _delete(self, table: Table, keys: Sequence[str]) -> list[str]:
@@ -501,14 +492,10 @@ class _Writing(_Reading):
             return self._found(statements.edges_deleted(table), keys=keys)
         for column in table.listed:
             self._rows(statements.unlisted(table, column), keys=keys)
-        found = self._found(statements.nodes_deleted(table), keys=keys)
-        tables = {one.label: one for one in self._schema.tables.values() if one.ends}
-        for kind, key in (edge for _, edges in found for edge in edges):
-            self._note(tables[kind], [key])
-        return [key for key, _ in found]
+        return self._found(statements.nodes_deleted(table), keys=keys)
 
     def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
-        self.changed.setdefault(table.name, set())
+        self.has_changed = True
         property_ = self._property(table, space) or self._free_property(table, space)
         given = [
             {"id": key, "vector": vector and vector.numbers().tolist()}
@@ -539,7 +526,7 @@ class _Writing(_Reading):
         named = None if keys is None else [*keys]
         if named == []:
             return
-        self.changed.setdefault(table.name, set())
+        self.has_changed = True
         text = statements.vectors_dropped(table, named is None)
         for row in self._rows(statements.SLOTS, table=table.name):
             if row["space"] == keep:
@@ -548,19 +535,10 @@ class _Writing(_Reading):
             if named is None:
                 self._rows(statements.DROP_SLOTS, table=table.name, spaces=[row["space"]])
 
-    def finish(self, *, erasing: bool) -> None:
-        """Count the change, where there was one; *erasing*: without the keys of any change."""
-        if not self.changed:
-            return
-        rows = {table: sorted(keys) for table, keys in self.changed.items() if keys}
-        text = orjson.dumps(rows).decode()
-        self._rows(
-            statements.COUNT_CHANGE, revision=self._revision, rows=text, removed=self._has_removed
-        )
-        if erasing:
-            self._rows(statements.FORGET_CHANGES, until=self._revision)
-        elif self._revision % CHANGES_LISTED == 0:
-            self._rows(statements.FORGET_CHANGES, until=self._revision - CHANGES_LISTED)
+    def finish(self) -> None:
+        """Count the change, where there was one."""
+        if self.has_changed:
+            self._rows(statements.COUNT_CHANGE, revision=self._revision, removed=self._has_removed)
 
 
 def _listed(table: Table, rows: Mapping[str, Row]) -> Iterator[_Put]:
@@ -650,8 +628,8 @@ class Neo4jPort(_Reading):
         def begun(transaction: Transaction) -> tuple[Result, int]:
             writing = _Writing(transaction, self.tenant, self._schema)
             result = work(writing)
-            writing.finish(erasing=erasing)
-            return result, writing.revision() if writing.changed else 0
+            writing.finish()
+            return result, writing.revision() if writing.has_changed else 0
 
         while True:
             try:
@@ -665,17 +643,6 @@ class Neo4jPort(_Reading):
 
     def snapshot(self) -> AbstractContextManager[object]:
         return self._connection.snapshot()
-
-    def changed(self, since: int) -> Change:
-        rows = self._rows(statements.LISTED_SINCE)
-        revision, listed_since = (rows[0]["revision"], rows[0]["since"]) if rows else (0, 0)
-        if since < listed_since:
-            return Change(revision, None)
-        put: dict[str, set[str]] = {}
-        for row in self._rows(statements.CHANGES, since=since):
-            for table, keys in orjson.loads(row["rows"]).items():
-                put.setdefault(table, set()).update(keys)
-        return Change(revision, {table: sorted(keys) for table, keys in put.items()})
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         return tuple(checks(self._connection, THOROUGH if quick else ()))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neo4j import Driver
 
 # It rises with each change of what is stored that the declarations do not show.
-NUMBER = 9
+NUMBER = 10
 # Names of a row's parts that are called otherwise as properties.
 PROPERTIES = {KEY: "id", VALUE: "value", SOURCE: "source", TARGET: "target"}
 # Nodes beside those of tables: what makes one of them unique.
@@ -28,7 +28,6 @@ _OWN = {
     "Memory": ("tenant",),
     # Two processes that make the memory leave one record of its schema.
     "Schema": ("name",),
-    "Change": ("tenant", "revision"),
     "VectorSlot": ("tenant", "table", "space"),
 }
 _LUCENE = "OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}"

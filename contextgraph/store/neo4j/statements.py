@@ -308,15 +308,13 @@ def edges_deleted(table: Table) -> str:
 
 @lru_cache(100)
 def nodes_deleted(table: Table) -> str:
-    """Return the text that deletes nodes and returns their keys, and the edges that were there.
+    """Return the text that deletes nodes, with the relations at them, and returns their keys.
 
     Properties are removed first: an index may return a node that the transaction has deleted.
     """
     return (
         f"UNWIND $keys AS key MATCH (n:{table.label} {{tenant: $tenant, id: key}}) "
-        "WITH n, key, COLLECT { MATCH (n)-[r]-() WHERE r.id IS NOT NULL "
-        "RETURN [type(r), r.id] } AS edges "
-        "SET n = {} DETACH DELETE n RETURN collect([key, edges]) AS found"
+        "SET n = {} DETACH DELETE n RETURN collect(key) AS found"
     )
 
 
@@ -414,17 +412,10 @@ def vectors_dropped(table: Table, is_of_all: bool) -> str:
 REMOVED_AT = """
 MATCH (m:Memory {tenant: $tenant}) RETURN -1 AS number, [m.removed_at] AS found"""
 REVISION = "MATCH (m:Memory {tenant: $tenant}) RETURN m.revision AS revision"
-LISTED_SINCE = """
-MATCH (m:Memory {tenant: $tenant}) RETURN m.revision AS revision, m.listed_since AS since"""
-CHANGES = """
-MATCH (c:Change) WHERE c.tenant = $tenant AND c.revision > $since RETURN c.rows AS rows"""
 COUNT_CHANGE = """
 MATCH (m:Memory {tenant: $tenant})
-SET m.revision = $revision, m.removed_at = CASE WHEN $removed THEN $revision ELSE m.removed_at END
-CREATE (:Change {tenant: $tenant, revision: $revision, name: 'change ' + $revision, rows: $rows})"""
-FORGET_CHANGES = """
-MATCH (m:Memory {tenant: $tenant}) SET m.listed_since = $until
-WITH m MATCH (c:Change) WHERE c.tenant = $tenant AND c.revision <= $until DELETE c"""
+SET m.revision = $revision,
+    m.removed_at = CASE WHEN $removed THEN $revision ELSE m.removed_at END"""
 
 
 @lru_cache(100)

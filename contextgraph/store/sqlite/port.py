@@ -23,7 +23,6 @@ from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck, Vector, WordCounts, dimensions_of
 from contextgraph.store.memory_store import Store
 from contextgraph.store.port import (
-    CHANGES_LISTED,
     COMPARED,
     KEY,
     RANGES,
@@ -31,7 +30,6 @@ from contextgraph.store.port import (
     TARGET,
     THOROUGH,
     VALUE,
-    Change,
     Count,
     Form,
     Is,
@@ -238,8 +236,7 @@ class _Rows:
         self._connection, self._tenant = connection, tenant
         self._port, self._known = port, known
         self._revision = known.revision
-        # The keys of the rows that this change put or deleted, by table.
-        self.changed: dict[str, set[str]] = {}
+        self.has_changed = False
 
     def _execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, parameters)
@@ -485,8 +482,9 @@ class _Rows:
         by_table: dict[Table, dict[str, Row]] = {}
         for row in rows:
             by_table.setdefault(row.table, {})[row.key] = row
+        if by_table:
+            self._note_change()
         for table, own in by_table.items():
-            self._note(table, own)
             self._put(table, [*own.values()])
 
     def _put(self, table: Table, rows: Sequence[Row]) -> None:
@@ -562,7 +560,7 @@ class _Rows:
         if not found:
             return 0
         known = [key for _, key in found]
-        self._note(table, known)
+        self._note_change()
         if not table.ends:
             for edges in self._port.tables:
                 for end, name in zip(edges.ends or (), (SOURCE, TARGET), strict=False):
@@ -585,17 +583,12 @@ class _Rows:
         ).fetchall()
         self.delete(edges, [key for (key,) in found])
 
-    def _note(self, table: Table, keys: Iterable[str]) -> None:
+    def _note_change(self) -> None:
         self._known = _Known(self._revision, {}, {})
-        self.changed.setdefault(table.name, set()).update(keys if table.is_followed else ())
+        self.has_changed = True
 
-    def list_change(self) -> None:
-        """Count this change and list its keys, without those of changes long ago."""
-        rows = {name: sorted(keys) for name, keys in self.changed.items() if keys}
-        self._execute(
-            "INSERT INTO change VALUES (?, ?, ?)",
-            (self._tenant, self._revision, orjson.dumps(rows).decode()),
-        )
+    def count_change(self) -> None:
+        """Count this change, and merge the full-text indexes from time to time."""
         self._execute(
             "UPDATE tenant SET revision = ? WHERE key = ?", (self._revision, self._tenant)
         )
@@ -604,39 +597,17 @@ class _Rows:
             for name in [f"{table.name}_words" for table in self._port.tables if table.scope]:
                 sql = f"INSERT INTO {name} ({name}, rank) VALUES (?, ?)"
                 self._connection.executemany(sql, (("usermerge", 2), ("merge", _MERGED_AT_ONCE)))
-        if self._revision % CHANGES_LISTED == 0:
-            self.forget_changes(self._revision - CHANGES_LISTED)
 
     def erase(self) -> None:
-        """Remove what is left of deleted rows: their words, keys and checksums."""
-        self.forget_changes(self._revision)
+        """Remove what is left of deleted rows: their words and checksums."""
         self._execute("DELETE FROM checksum WHERE value = 0")
         for table in self._port.tables:
             name = f"{table.name}_words"
             if table.scope:
                 self._execute(f"INSERT INTO {name} ({name}) VALUES ('optimize')")
 
-    def forget_changes(self, until: int) -> None:
-        """Delete the lists of changes up to the revision *until*."""
-        self._execute(
-            "DELETE FROM change WHERE tenant = ? AND revision <= ?", (self._tenant, until)
-        )
-        self._execute("UPDATE tenant SET listed_since = ? WHERE key = ?", (until, self._tenant))
-
-    def listed(self, since: int) -> Change:
-        """Return what was put or deleted after the revision *since*."""
-        known = self._execute("SELECT listed_since FROM tenant WHERE key = ?", (self._tenant,))
-        if since < max((row[0] for row in known), default=0):
-            return Change(self._revision, None)
-        put: dict[str, set[str]] = {}
-        found = "SELECT rows FROM change WHERE tenant = ? AND revision > ?"
-        for (rows,) in self._execute(found, (self._tenant, since)):
-            for name, keys in orjson.loads(rows).items():
-                put.setdefault(name, set()).update(keys)
-        return Change(self._revision, {name: sorted(keys) for name, keys in put.items()})
-
     def put_vectors(self, table: Table, space: str, vectors: Mapping[str, Vector | None]) -> None:
-        self.changed.setdefault(table.name, set())
+        self.has_changed = True
         for key, vector in vectors.items():
             data = vector and (vector.coarse_data() if table.is_coarse else vector.data)
             self._execute(
@@ -650,7 +621,7 @@ class _Rows:
         named = None if keys is None else [*keys]
         if named == []:
             return
-        self.changed.setdefault(table.name, set())
+        self.has_changed = True
         within = (
             ""
             if named is None
@@ -820,15 +791,14 @@ class SqlitePort:
             tenant, revision = _tenant(connection, self.tenant)
             if not tenant:
                 connection.execute(
-                    "INSERT INTO tenant (name, revision, listed_since) VALUES (?, 0, 0)",
-                    (self.tenant,),
+                    "INSERT INTO tenant (name, revision) VALUES (?, 0)", (self.tenant,)
                 )
                 tenant, revision = _tenant(connection, self.tenant)
             rows = _Rows(connection, tenant, self, _Known(revision + 1, {}, {}))
             result = work(rows)
-            if rows.changed:
-                rows.list_change()
-            if rows.changed and erasing:
+            if rows.has_changed:
+                rows.count_change()
+            if rows.has_changed and erasing:
                 rows.erase()
         if erasing:
             self._connections.empty_log()
@@ -846,10 +816,6 @@ class SqlitePort:
                 yield
             finally:
                 self._snapshot.rows = before
-
-    def changed(self, since: int) -> Change:
-        with self._reading() as rows:
-            return rows.listed(since)
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         return tuple(checks(self._connections, THOROUGH if quick else ()))

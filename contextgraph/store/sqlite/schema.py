@@ -35,13 +35,9 @@ INSERT INTO checksum SELECT {group}, row_hash({values}) WHERE true
 ON CONFLICT DO UPDATE SET value = (value | excluded.value) - (value & excluded.value);"""
 _ALL = "SELECT part, key, value FROM checksum"
 _ROWS_OF_EVENTS = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD",)}
-# A change lists the keys of the rows that it put or deleted. Newer vectors have greater keys; they
-# have no data where a row has no words to embed.
+# Newer vectors have greater keys; they have no data where a row has no words to embed.
 _COMMON = """
-CREATE TABLE tenant (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-    revision INTEGER NOT NULL, listed_since INTEGER NOT NULL);
-CREATE TABLE change (tenant INTEGER NOT NULL, revision INTEGER NOT NULL, rows TEXT NOT NULL,
-    PRIMARY KEY (tenant, revision)) WITHOUT ROWID;
+CREATE TABLE tenant (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL);
 CREATE TABLE vector (key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL,
     name TEXT NOT NULL, owner INTEGER NOT NULL, space TEXT NOT NULL, data BLOB,
     UNIQUE (name, owner, space));
