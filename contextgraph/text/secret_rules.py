@@ -535,14 +535,15 @@ _VENDOR_TOKENS = tuple(
     for prefix in _VENDORS
 )
 
+_KEY_KINDS = (
+    "api access private account signing encryption auth shared master"
+    " application app license service deploy admin write webhook subscription validation"
+    " decryption account storage".split()
+)
+# Of one separator after the other, as most keys have none of these before them.
 _KEY_NAMES = "|".join(
-    f"(?<={name}{separator}key)"
-    for name in (
-        "api access private account signing encryption auth shared master"
-        " application app license service deploy admin write webhook subscription validation"
-        " decryption account storage".split()
-    )
-    for separator in ("_", "-", "", r"\ ")
+    f"(?<={separator}key)(?:{'|'.join(f'(?<={kind}{separator}key)' for kind in _KEY_KINDS)})"
+    for separator in ("_", "-", r"\ ", "")
 )
 # Names in prose and in expressions are many; a match object for each would cost the most.
 _ASSIGNED = (
@@ -552,7 +553,7 @@ _ASSIGNED = (
     r"""|\{\s{0,60}default))"""
 )
 # What follows a prefix: enough of random characters.
-_TAIL = r"(?=[a-z0-9_-][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
+_TAIL = r"(?=[a-z0-9_-][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}+[0-9])|(?=[a-z]{16}))"
 
 # After an option or in a file of logins the value follows a blank.
 _BLANK = """(?=[ ]|["'],[ ])"""
@@ -561,7 +562,7 @@ _BLANK = """(?=[ ]|["'],[ ])"""
 # Of the text as it is.
 _EXACT = {
     "A": (
-        r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
+        r"A(?=[A-Z2-7z])(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
         r"|(?P<atlassian>T[AC]TT3)|(?P<bitbucket>TBB(?=[A-Za-z0-9]{28}))|(?P<firebase>PA(?<=:APA)(?=91b))|(?P<twilio_pair>C(?=[0-9a-f]{32}))|(?P<tencent>KID[A-Za-z0-9]{32})|(?P<alibaba>I(?<=LTAI))"
         r"|(?P<facebook>A(?<=EAA)(?=[A-Za-z0-9]{80}))|(?P<easypost>[KT](?<=EZA.))|(?P<jfrog>KCp(?=[A-Za-z0-9]{60}))"
         r"|(?P<twitter>A{18,21}(?=[A-Za-z0-9]{40}))|(?P<yandex>QVN(?=[\w-]{36}))|(?P<azure1>z(?:Ca|Fu|Se)(?=[A-Z])|St(?<=\+ASt)|CDb|ZDO(?=[A-Za-z0-9]{4}(?![A-Za-z0-9])))|(?P<bedrock>BSK(?=[A-Za-z0-9+/]{100}))|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<nkey>(?<=SUA)(?=[A-Z2-7]{54}))|(?P<square>AA(?<=EAAA)))"
@@ -570,7 +571,7 @@ _EXACT = {
 }
 # Of the text in lower case. Names share hints, as each search costs time.
 _FOLDED = {
-    "k": rf"""k(?:
+    "k": rf"""k(?:(?=[0-9a-fist])(?:
         (?P<backblaze>00[0-9](?=[a-z0-9+/]{{27}}))
         | init(?P<piped3>(?<=\|\ kinit))
         | s(?P<piped4>(?<=luks)(?:open|format|addkey))
@@ -593,10 +594,10 @@ _FOLDED = {
         | (?P<webhook>s(?<=hooks)(?=[./]))
         | (?P<webhook1>b2(?<=webhookb2)(?=/))
         | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
-        | (?P<password7>(?<=psk)(?<![a-z]psk){_ASSIGNED})
-        | (?P<positional14>(?<=:\ psk)(?=\ ))
+        ) | (?<=sk)(?:(?P<password7>(?<=psk)(?<![a-z]psk){_ASSIGNED})
+        | (?P<positional14>(?<=:\ psk)(?=\ )))
     )""",
-    "w": rf"""w(?:
+    "w": rf"""w(?:(?=[ado])(?:
         d(?:(?P<positional>(?<=htpasswd)(?=[^\n|;&]{{0,99}}\ -\w{{0,9}}b)
                 (?:\ [^\s|;&<>]{{1,99}}+){{1,6}}(?=\ [^\s|;&<>-]))
             |(?P<piped>(?<=chpasswd)))
@@ -606,9 +607,9 @@ _FOLDED = {
             |d(?:(?<=asswd)|(?<=pwd)(?<![a-z0-9]pwd)|(?<=userpwd))|ort(?<=(?:ass|enn)wort)
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
-        | (?P<suffix>(?<=[a-z]pw){_ASSIGNED})
+        ) | (?<=pw)(?:(?P<suffix>(?<=[a-z]pw){_ASSIGNED})
         | (?P<password9>(?<=pw)(?<![\w.-]pw)(?=[ ]?[:=]))
-        | (?P<positional15>(?<=\ -pw)(?=\ )|(?<=bindpw)(?=\ ))
+        | (?P<positional15>(?<=\ -pw)(?=\ )|(?<=bindpw)(?=\ )))
     )""",
     "se": rf"""se(?:
         cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})
@@ -630,38 +631,46 @@ _FOLDED = {
     "z": r"zation(?P<authorization>(?<=uthorization))",
     "@": r"@(?:(?P<dsn>(?<=[^\s/]@)(?=(?:tcp|unix)\(|//[a-z0-9]))"
     r"|(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[])))",
-    "parola": rf"parola(?P<password5>{_ASSIGNED})",
     "mnemonic": rf"mnemonic(?P<password6>{_ASSIGNED})",
-    "pass": rf"""pass(?:
+    "p": rf"""pa(?:ss(?:
         (?P<pass>:(?<=[ ]pass:)(?=\S))
         | (?P<suffix>(?<!\bbypass)(?<!compass)(?<!surpass)(?<!trespass){_ASSIGNED})
         | (?P<positional6>(?<=requirepass)(?=\ ))
         | (?P<option5>(?<=[a-z\n-]pass){_BLANK})
+        ) | rola(?P<password5>{_ASSIGNED})
     )""",
-    "sig": r"sig(?:nature)?(?P<signature>=(?:(?<=[?&;]sig=)|(?<=signature=)))",
+    "=": r"""=(?<=[eg]=)(?:
+        (?P<signature>(?<=[?&;]sig=)|(?<=signature=))
+        | (?P<code>(?<=[?&]code=))
+    )""",
     "bearer": rf"bearer(?:(?P<option6>(?<=-bearer){_BLANK})|(?P<bearer>(?<=[:=]\ bearer)(?=\ )))",
-    "nsec1": r"nsec1(?P<nostr>(?=[a-z0-9]{40}))",
-    "prv9s21": r"prv9s21(?P<wallet>(?<=[xyz]prv9s21)(?=[a-z0-9]{40}))",
-    "creds": r"creds(?P<creds>(?<=-creds)(?=[ =]))",
-    "config": r"""config(?P<positional18>(?:\ set|\ --\w+){0,2}\ [\w.:/@-]{0,60}
-        (?:token|password|secret|passwd|api[_-]?key)[\w.:/@-]{0,40}(?=\ ))""",
-    "1//0": r"1//0(?P<refresh>(?=[\w-]{40}))",
-    "cmvmdgtu": r"cmvmdgtu(?P<jfrog_token>(?=[a-z0-9]{40}))",
-    "2/": r"2/(?P<asana>(?=[0-9]{13,19}/[0-9]{13,19}:[0-9a-f]{32}))",
-    "1/": r"1/(?P<asana1>(?=[0-9]{13,19}:[0-9a-f]{32}))",
+    "c": r"""c(?:
+        red(?:s(?P<creds>(?<=-creds)(?=[ =]))|entials?(?P<pair>\())
+        | on(?:
+            nect(?:ion)?(?P<third>\()
+            | fig(?P<positional18>(?:\ set|\ --\w+){0,2}\ [\w.:/@-]{0,60}
+                (?:token|password|secret|passwd|api[_-]?key)[\w.:/@-]{0,40}(?=\ ))
+        )
+        | lient\((?P<argument>(?=["'][a-z0-9]{30}))
+        | mvmdgtu(?P<jfrog_token>(?=[a-z0-9]{40}))
+    )""",
+    "1": r"""1(?:
+        /(?:(?P<refresh>/0(?=[\w-]{40}))|(?P<asana1>(?=[0-9]{13,19}:[0-9a-f]{32})))
+        | (?<=c1)(?P<nostr>(?<=nsec1)(?=[a-z0-9]{40}))
+        | (?<=21)(?P<wallet>(?<=[xyz]prv9s21)(?=[a-z0-9]{40}))
+    )""",
+    "2": r"""2(?:
+        /(?P<asana>(?=[0-9]{13,19}/[0-9]{13,19}:[0-9a-f]{32}))
+        | (?P<pgpass>:(?<=5432:))
+    )""",
     "dapi": r"dapi(?P<databricks>(?=[0-9a-f]{32}))",
-    "5432:": r"5432(?P<pgpass>:)",
     "*": r"\*(?=:\*:):\*(?P<pgpass1>:)",
     # What comes after a name: of a user, of a share, of a file.
     "identified by": r"identified\ by(?P<positional1>(?:\ values)?(?=\ ))",
-    "code=": r"code=(?P<code>(?<=[?&]code=))",
-    "<<<": r"<<<(?P<here>)",
-    "client(": r"client\((?P<argument>(?=[\"'][a-z0-9]{30}))",
+    "<": r"<(?=<)<<(?P<here>)",
     "net us": r"net\ us(?P<positional4>er\ [^\s\"'/]{1,64}(?=\ )|e(?:\ [a-z]:)?\ \S{1,99}(?=\ ))",
-    "connect": r"connect(?:ion)?(?P<third>\()",
     "smbclient": r"smbclient(?P<positional5>\ [^\s-]{1,99}(?=\ ))",
     # Two arguments, a name and its password.
-    "credential": r"credentials?(?P<pair>\()",
     "auth": rf"""auth(?:
         (?P<docker>"(?<="auth")(?=[ ]{{0,4}}:))
         | (?P<suffix1>(?:(?<=\.auth)|(?<=aspxauth))(?=[ ]{{0,4}}[:=]))
@@ -688,21 +697,7 @@ _FOLDED = {
     "\t/\t": r"\t/(?P<jar>(?<=\ttrue\t/)|(?<=\tfalse\t/))",
 }
 _RARE = frozenset(
-    (
-        *("mnemonic", "parola", "1//0", "dapi", "2/", "1/", "5432:", "\t/\t"),
-        "connect",
-        *("identified by", "net us", "smbclient", "cmvmdgtu", "code="),
-        *(
-            "<<<",
-            "client(",
-            "bearer",
-            "creds",
-            "config",
-            "nsec1",
-            "prv9s21",
-        ),
-        *("credential", "auth", "login", "{ssha"),
-    )
+    ("mnemonic", "dapi", "identified by", "net us", "smbclient", "bearer", "auth", "login", "{ssha")
 )
 # Of texts with other characters than ASCII, in lower case.
 _FOREIGN = (
@@ -724,15 +719,18 @@ _USERS = (
     r"|passphrase(?<=wpa_passphrase))(?P<positional2>\ [^\s\"']{1,64}(?=\ ))"
 )
 # Ends of names whose value is a secret where it is scrambled.
-_SUFFIXES = rf"""(?:pat|[a-z]{{0,2}}keys?|credentials?|creds?|auth|pw|pwd|salt|jwt|bearer|session
-    |cookie|seed|otp|pepper|license|hmac|cipher|webhook|private|certificate|appid)(?P<suffix>{_ASSIGNED})"""
+_SUFFIXES = rf"""(?:
+    (?=[abchjlopsw])(?:a(?:uth|ppid)|bearer|c(?:redentials?|reds?|ookie|ipher|ertificate)|hmac|jwt
+        |license|otp|p(?:at|wd?|epper|rivate)|s(?:alt|ession|eed)|webhook)
+    |[a-z]{{0,2}}keys?
+)(?P<suffix>{_ASSIGNED})"""
 # A prefix of a provider that is not known, and what is random.
 _MAILCHIMP = r"(?P<mailchimp>(?<=[0-9a-f]{32}-)us[0-9]{1,2}(?![a-z0-9]))"
 _LOGIN_OF_TOOL = r"(?P<positional11>(?<=http-)basic\.[\w.-]{1,60}\ [^\s]{1,64}(?=\ ))"
-_PREFIXED = r"(?P<prefixed>(?<=[a-z0-9].)(?=[a-z0-9_-]{30})(?=[a-z_-]{0,40}[0-9]))"
+_PREFIXED = r"(?P<prefixed>(?<=[a-z0-9].)(?=[a-z0-9_-]{30})(?=[a-z_-]{0,40}+[0-9]))"
 _DISCORD = "|".join(rf"(?<=[mno][a-z0-9_-]{{{length}}}\.)" for length in range(23, 28))
 _DISCORD = (
-    rf"(?P<discord>(?=[\w-]{{6}}\.[\w-]{{27}})(?:{_DISCORD}))"
+    rf"(?P<discord>(?=[a-z0-9_-]{{6}}\.[a-z0-9_-]{{27}})(?:{_DISCORD}))"
     r"|(?P<airtable>(?<=pat[a-z0-9]{14}\.)(?=[0-9a-f]{64}))"
 )
 
@@ -749,15 +747,19 @@ def hints() -> tuple[tuple[Hint, ...], tuple[Hint, ...], tuple[Hint, ...]]:
     """Hints of the text as it is, of it in lower case, and of it where it is not ASCII."""
     exact = tuple(_hint(*item) for item in _EXACT.items())
     folded = tuple(_hint(*item) for item in _FOLDED.items())
-    foreign = rf"(?:{'|'.join(_FOREIGN)})(?P<password>{_ASSIGNED})"
     separated = (Hint(separator, partial(_separator_pattern, separator)) for separator in "_-.~")
-    return exact, (*folded, *separated), (_hint("", foreign),)
+    return exact, (*folded, *separated), tuple(map(_foreign, _FOREIGN))
 
 
 def _hint(beginning: str, pattern: str) -> Hint:
     # A character is found ten times as fast as a word, for which `search` is faster, too; but a
     # rare word is looked for once.
     return Hint(beginning if beginning in _RARE else beginning[:1], lambda: pattern)
+
+
+def _foreign(word: str) -> Hint:
+    rare = next(character for character in word if not character.isascii())
+    return Hint(rare, lambda: rf"{word}(?P<password>{_ASSIGNED})")
 
 
 @cache
@@ -1284,8 +1286,10 @@ _RULES = {
         _after,
         lambda match: is_credential(match["secret"]) and is_key(match["secret"]),
     ),
-    "nostr": Rule("private-key", r"(?P<secret>nsec1[a-z0-9]{40,80})", _start, _random),
-    "wallet": _token("private-key", 1, "[xyz]prv9s21[A-Za-z0-9]{40,120}"),
+    "nostr": Rule(
+        "private-key", r"(?P<secret>nsec1[a-z0-9]{40,80})", lambda hit: hit.start() - 4, _random
+    ),
+    "wallet": _token("private-key", 7, "[xyz]prv9s21[A-Za-z0-9]{40,120}"),
     "jwk": Rule(
         "private-key",
         r"\{[^{}]{0,1000}?\"d\"\s?:\s?\"(?P<secret>[\w-]{40,400}+)\"",

@@ -59,6 +59,7 @@ def test_a_token_with_a_known_prefix_is_masked_wherever_it_stands(kind, token, f
         ("  password: ", "s3cr3t-p4ss", "\n", "password"),
         ("MYSQL_PASSWORD=", "correct1horse", "\n", "password"),
         ("DB_PWD=", "correct1horse", "\n", "password"),
+        ("DB_PWD= ", "correct1horse", " \n", "credential"),
         ("export PASSWD=", "correct1horse", "", "password"),
         ("'password' => '", "hunter2hunter2", "'", "password"),
         ('login(passwd: str = "', "hunter2hunter2", '")', "password"),
