@@ -19,6 +19,7 @@ from contextgraph.knowledge.sentences import (
     is_standing_order,
     is_sure,
     is_whole,
+    names_code,
     probability,
     stands_alone,
 )
@@ -41,9 +42,9 @@ _MOST_WORDS = 45
 # How much of a sentence of the agent's last words people said before it, so that it restates them.
 _RESTATED, _FEWEST_RESTATED, _MOST_RESTATED = 0.45, 8, 3
 
-# Of the answers to questions that agents ask through a tool so many are lessons, but hardly one
-# where the agent asks what it may do.
-_ANSWERED, _ASKS_LEAVE = 0.8, regex(r"\b(?:I|me)\b")
+# Of the answers to questions that agents ask through a tool so many are lessons. What an agent says
+# of itself hardly is one: what it may do, what it recommends.
+_ANSWERED, _OF_ITSELF = 0.8, regex(r"\b(?:I|me)\b")
 
 # What stands in a message though nobody typed it.
 _BLOCK = regex(
@@ -303,22 +304,25 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
 def _answered(exchange: _Exchange) -> Iterator[Said]:
     """The questions of an agent with the answers that a person chose or wrote in a few words."""
     for one in filter(_is_clear, exchange.answers):
-        asked = _asked(one.question)
-        text = f"{asked} {one.words}"
-        is_long = _word_count(asked) >= _UNCLEAR and stands_alone(asked)
+        asked = _asked(one)
+        text = f"{asked} {one.meant}"
+        is_clear = _word_count(asked) >= _UNCLEAR and stands_alone(asked) and names_code(text)
         yield Said(
             text,
             one.words,
             exchange.step,
             exchange.at,
             confidence=_ANSWERED,
-            is_sure=is_long and not _ASKS_LEAVE.search(text),
+            is_sure=is_clear and not _OF_ITSELF.search(text),
             pasted=_digest(text),  # no agent asks in the same words twice
         )
 
 
-def _asked(question: str) -> str:
-    """Return the sentences of *question* that ask; all where these are short."""
+def _asked(answer: Answer) -> str:
+    """Return the question of *answer*; of a long one what asks, unless that is short."""
+    question = answer.question
+    if len(question) + len(answer.meant) < _LONGEST_SENTENCE:
+        return question
     asking = " ".join(one for one in sentences_in(question) if one.endswith("?"))
     return asking if _word_count(asking) > _UNCLEAR else question
 
@@ -326,7 +330,7 @@ def _asked(question: str) -> str:
 def _is_clear(answer: Answer) -> bool:
     """Return whether the question of *answer* and its words make one sentence."""
     is_short = answer.is_offered or len(answer.words) <= _LONGEST_CHOICE
-    fits = len(_asked(answer.question)) + len(answer.words) < _LONGEST_SENTENCE
+    fits = len(_asked(answer)) + len(answer.meant) < _LONGEST_SENTENCE
     return is_short and fits and "?" not in answer.words
 
 
@@ -470,7 +474,8 @@ def _restated(
         confidence = probability(sentence, Place(sentence))
         if confidence >= LEAST and is_whole(sentence):
             said_so = Said(sentence, sentence, step, at, by_agent=True, confidence=confidence)
-            found.append(replace(said_so, is_sure=is_sure(sentence, confidence)))
+            is_settled = is_sure(sentence, confidence) and not _OF_ITSELF.search(sentence)
+            found.append(replace(said_so, is_sure=is_settled))
     return sorted(found, key=lambda one: -one.confidence)[:_MOST_RESTATED]
 
 

@@ -141,6 +141,11 @@ def stands_alone(text: str) -> bool:
     return bool(said) and not (_PRONOUN.match(said) or points or _ITEM.search(said))
 
 
+def names_code(text: str) -> bool:
+    """Return whether *text* names a file, symbol or option: it is the same in any conversation."""
+    return bool(_NAME.search(text))
+
+
 def is_standing_order(text: str) -> bool:
     """Return whether *text* says what is always or never to be done: "always run pytest"."""
     return bool(_STANDING.match(text))

@@ -11,18 +11,25 @@ import orjson
 from msgspec import Struct
 
 from contextgraph.model import Action, Json, Step
+from contextgraph.text import regex
 
 _FIELDS = ("question", "prompt")
 _RECOMMENDED = "(Recommended)"
+# A number alone, or before more that is wanted: not that of "3 days".
+_PICKED = regex(r"[1-9](?=\s*(?:\Z|[,.;:)+&]|(?:and|but|with|plus)\b))")
 _NEXT, _OF_SERVERS = ", ", "mcp_"  # as clients name tools of MCP servers
 
 
 class Answer(Struct, frozen=True):
-    """The *words* that a person answered to *question*; *is_offered*: all are its options."""
+    """The *words* that a person answered to *question*; *is_offered*: all are its options.
+
+    *meant* has the option in place of the number by which the words begin: "1, and keep it".
+    """
 
     question: str
     words: str
     is_offered: bool
+    meant: str
 
 
 class _Question(Struct, frozen=True):
@@ -136,4 +143,10 @@ def _answer(question: _Question, chosen: Sequence[str]) -> Iterator[Answer]:
     if words:
         parts = _NEXT.join(chosen).split(_NEXT)
         is_offered = _offered(parts, question) == len(parts)
-        yield Answer(" ".join(question.text.split()), " ".join(words.split()), is_offered)
+        said, meant = " ".join(words.split()), words
+        picked = None if is_offered else _PICKED.match(words)
+        if picked and int(picked[0]) <= len(question.options):
+            option = question.options[int(picked[0]) - 1].replace(_RECOMMENDED, "").strip()
+            meant = option + words[picked.end() :]
+        asked = " ".join(question.text.split())
+        yield Answer(asked, said, is_offered, " ".join(meant.split()))

@@ -852,8 +852,10 @@ def test_the_line_of_answers_of_specstory_is_read_by_the_options(tmp_path, line,
     (tmp_path / "a.md").write_text(f"{start}_**Agent (kettle-1 2026-01-05 10:00:01Z)**_\n\n{asked}")
     (run,) = read_all(tmp_path)[0]
     assert run.steps[0].user_message == line
-    found = [(one.words, one.is_offered) for one in answers_of(run.steps[0])]
-    assert found == answers
+    found = answers_of(run.steps[0])
+    assert [(one.words, one.is_offered) for one in found] == answers
+    meant = ["Steel, and tin for cups" if words.startswith("1") else words for words, _ in answers]
+    assert [one.meant for one in found] == meant
 
 
 def test_a_page_of_specstory_is_of_the_project_that_keeps_it(tmp_path):

@@ -787,7 +787,7 @@ def test_no_text_names_the_repository_of_a_session_that_a_client_here_keeps(
 _ASKED: list[Line] = [
     {
         "id": "kept",
-        "question": "Where are the receipts of customers kept, and how?",
+        "question": "Where are `receipts` of customers kept, and how?",
         "options": [{"label": "In SQLite, encrypted (Recommended)"}, {"label": "In memory"}],
     },
     {
@@ -797,7 +797,7 @@ _ASKED: list[Line] = [
     },
 ]
 _QUOTED = (
-    'User has answered your questions: "Where are the receipts of customers kept, and how?"="In '
+    'User has answered your questions: "Where are `receipts` of customers kept, and how?"="In '
     'SQLite, encrypted (Recommended)", "Which sizes does the new kettle come in? Shops ask for it."'
     '="Three, so "medium", too". You can now continue with the user\'s answers in mind.'
 )
@@ -820,9 +820,11 @@ def test_the_answers_to_the_questions_of_a_tool_are_words_of_the_person(tmp_path
     with AgentMemory.open(":memory:") as memory:
         memory.learn(replace(run, repo="acme/kettle"))
         lessons = {one.text: one.status for one in memory.lessons.of("acme/kettle")}
+    sizes = "Which sizes does the new kettle come in? Shops ask for it."
     assert lessons == {
-        "Where are the receipts of customers kept, and how? In SQLite, encrypted": "active",
-        'Which sizes does the new kettle come in? Three, so "medium", too': "active",
+        "Where are `receipts` of customers kept, and how? In SQLite, encrypted": "active",
+        # It names nothing that is the same in every conversation.
+        f'{sizes} Three, so "medium", too': "proposed",
     }
 
 
