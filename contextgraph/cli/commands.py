@@ -85,10 +85,11 @@ def flag(help_text: str) -> Marker:
 
 def time_option(help_text: str, default: str = "") -> Marker:
     """Describe an option with a time in ISO 8601, UTC without a zone, or so long ago: 12h, 7d."""
-    return option("TIME", help_text, default, parser=_time)
+    return option("TIME", help_text, default, parser=time_of)
 
 
-def _time(text: str) -> datetime:
+def time_of(text: str) -> datetime:
+    """Return the time that *text* names; raises `click.BadParameter` where it names none."""
     from contextgraph.knowledge.asked import time_in
 
     try:

@@ -22,6 +22,7 @@ from contextgraph.cli.commands import (
     described,
     option,
     report_unread,
+    time_of,
 )
 from contextgraph.cli.output import FAILED, emit, line_width, print_command, print_text, warn
 from contextgraph.model import LIKELY, RunFilter, Strategy
@@ -44,7 +45,7 @@ _HIDDEN = "an instruction to the reader, never shown"
 
 
 @common_options()
-def search(
+def search(  # noqa: PLR0913  (one parameter per limit)
     common: Common,
     question: Annotated[
         str,
@@ -54,6 +55,10 @@ def search(
     repo: Repo = None,
     agent: Annotated[str, option("NAME", "Only sessions of this agent.")] = "",
     file: Annotated[str, option("PATH", "Only sessions that opened or changed this file.")] = "",
+    since: Annotated[
+        datetime | None, option("TIME", "From then on: 12h, 7d, or ISO.", parser=time_of)
+    ] = None,
+    until: Annotated[datetime | None, option("TIME", "Before then.", parser=time_of)] = None,
     limit: Limit = 10,
     strategy: Annotated[
         Strategy, option("NAME", "All; no entities and links; only those; only notes.")
@@ -89,7 +94,9 @@ def search(
             'say what you want to know: contextgraph search "why is the batch limited"'
         )
     with common.open(read_only=True) as memory:
-        find = partial(memory.search, limit=limit, strategy=strategy, file=file)
+        find = partial(
+            memory.search, limit=limit, strategy=strategy, file=file, since=since, until=until
+        )
         if question:
             found = find(question, repo, agent=agent)
             if not any(hit.repo for hit in found):

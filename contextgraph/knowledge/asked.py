@@ -112,6 +112,12 @@ class Period(NamedTuple):
         is_late = self.since is None or self.since <= time
         return is_late and (self.until is None or time < self.until)
 
+    def within(self, other: "Period") -> "Period":
+        """Return the part of it that is in the *other* one, too."""
+        since = [time for time in (self.since, other.since) if time]
+        until = [time for time in (self.until, other.until) if time]
+        return Period(max(since, default=None), min(until, default=None))
+
     def days(self) -> str:
         """Return its first day and its last: "2026-10-01 to 2026-10-31"."""
         if self.since is None:

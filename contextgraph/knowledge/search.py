@@ -140,11 +140,14 @@ def answers(
 ) -> tuple[Found, ...]:
     """Return what `search` finds *within* the time that *question* names, or else of any time.
 
-    See `AgentMemory.search`. *facts* are searched only where no time is named.
+    See `AgentMemory.search`. That of *within* bounds both. *facts* are searched only where no time
+    is named.
     """
     if limit < 1:
         return ()
     rest, period = period_in(question, now)
+    if within.period != ALWAYS:
+        period = period.within(within.period)
     where = partial(search, store, notes, rest, limit=limit, strategy=strategy)
     found = where(within._replace(period=period), facts=facts if period == ALWAYS else ())
     if found or asks_for_anything(rest, period):

@@ -86,7 +86,7 @@ from contextgraph.model import (
     is_withheld,
     new_context_id,
 )
-from contextgraph.model.values import batched, bounded, one_of, replace, several
+from contextgraph.model.values import batched, bounded, check_time, one_of, replace, several
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
@@ -592,17 +592,21 @@ class AgentMemory:
         strategy: str = "hybrid",
         agent: str = "",
         file: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[Found, ...]:
         """Return sessions by what was said in them, notes of all kinds, and remedies, best first.
 
         Searches *repo*, or all repositories. Each result has its score in parts and the command
         that opens it. With *agent* or *file*, only sessions of this agent, or sessions that opened
-        or changed this file, are returned. A time in the question ("last week", "in March", "since
-        2026-02") limits the results; where nothing is of it, those of any time have probability 0.
+        or changed this file, are returned; with *since* or *until*, what is from then on, or from
+        before then. A time in the question ("last week", "in March", "since 2026-02") limits the
+        results, too; where nothing is of it, those of any time have probability 0.
         In a *repo*, commands that its tasks agree on are searched, too, unless the question names a
         time, an agent or a file.
         *strategy* is as for `Notes.recall`.
         """
+        from contextgraph.knowledge.asked import Period
         from contextgraph.knowledge.search import Within, answers
 
         if not isinstance(question, str):  # a function less on the path of each search
@@ -611,12 +615,15 @@ class AgentMemory:
             bounded("limit", limit)
         if strategy not in [*Strategy]:
             one_of("strategy", Strategy, strategy)
+        if since or until:
+            check_time("since", since)
+            check_time("until", until)
         repo = self._named(repo) if repo else None
         return answers(
             self.store,
             self.notes,
             question,
-            Within(repo, agent, file),
+            Within(repo, agent, file, Period(since, until)),
             self._now(),
             limit=limit,
             strategy=Strategy(strategy),

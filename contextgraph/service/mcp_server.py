@@ -614,7 +614,7 @@ def _entities(answer: Any) -> Result:
 
 def _lessons(answer: Any) -> Result:
     safe = (one for one in answer["lessons"] if not gives_instructions(one["text"]))
-    names = "id kind text repo time speaker source sessions"
+    names = "id kind text status repo time speaker source sessions"
     return {"lessons": [_quoted(_fields(lesson, names)) for lesson in safe]}
 
 

@@ -369,6 +369,13 @@ def test_a_time_in_a_question_bounds_what_is_found(memory: AgentMemory) -> None:
     found = memory.search("how does the ledger round, in 2001", repo=SHOP)
     assert {one.probability for one in found} == {0.0}
     assert times("the ledger of 2001, in 2001") >= {200, 2}  # the time is what it is about
+    day, question = now - timedelta(days=100), "how does the ledger round"
+    assert {one.time for one in memory.search(question, SHOP, since=now)} == set()
+    assert {one.time > day for one in memory.search(question, SHOP, since=day)} == {True}
+    assert {one.time > day for one in memory.search(question, SHOP, until=day)} == {False}
+    assert not any(
+        one.probability for one in memory.search(f"{question}, last week", SHOP, until=day)
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from contextgraph.model import (
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     After,
+    From,
     Identities,
     Identity,
     Limit,
@@ -27,7 +28,7 @@ from contextgraph.service.operations.arguments import (
     OnlyAgent,
     OnlyRepository,
     PageSize,
-    Time,
+    Until,
 )
 from contextgraph.service.operations.runs import next_page
 from contextgraph.service.records import advice_record, record_of
@@ -54,10 +55,6 @@ def explain(
     return memory.explain(identity)
 
 
-_From = Annotated[Time | None, Field(description="From then on.")]
-_Until = Annotated[Time | None, Field(description="Before then.")]
-
-
 def _with_total(found: Sequence[Session], given: Mapping[str, Any], memory: AgentMemory) -> Record:
     wanted = {name: given[name] for name in given.keys() - {"order", "limit", "skip"}}
     total = memory.session_facets(**wanted, limit=0).total
@@ -71,8 +68,8 @@ def sessions(  # noqa: PLR0913  (one parameter per property of a session)
     *,
     agent: OnlyAgent = "",
     outcome: Annotated[Outcome | None, Field(description="Known or guessed.")] = None,
-    since: _From = None,
-    until: _Until = None,
+    since: From = None,
+    until: Until = None,
     order: Annotated[RunOrder, Field(description="By what they are listed.")] = RunOrder.NEWEST,
     limit: Most = 50,
     skip: Annotated[int, Field(ge=0, description="How many to leave out first.")] = 0,
@@ -91,7 +88,7 @@ def sessions(  # noqa: PLR0913  (one parameter per property of a session)
 
 
 @operation(TokenScope.READ, "GET /v1/advice", form=lambda figures, *_: advice_record(figures))
-def advice(memory: AgentMemory, since: _From = None, until: _Until = None) -> AdviceFigures:
+def advice(memory: AgentMemory, since: From = None, until: Until = None) -> AdviceFigures:
     """Count what was shown, followed and cleared, and the steps saved: net, and at most."""
     return memory.stats.get_advice(since, until)
 

@@ -136,6 +136,8 @@ Tokens = Annotated[int, Field(ge=0, le=100_000, description="At most this many t
 Share = Annotated[float, Field(ge=0, le=1)]
 Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 """A time in ISO 8601, UTC without a zone, or so long ago: 12h, 7d."""
+From = Annotated[Time | None, Field(description="From then on.")]
+Until = Annotated[Time | None, Field(description="Before then.")]
 After = Annotated[str, Field(max_length=100, description='"next" of the page before.')]
 Repository = Annotated[Name, Field(description="The repository (owner/repo).")]
 OnlyRepository = Annotated[Name, Field(description="Only this repository (owner/repo).")]

@@ -7,6 +7,7 @@ from contextgraph.model import Found, Json, MemoryContext, State, Strategy, new_
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
     AsOf,
+    From,
     Ignored,
     Kinds,
     Limit,
@@ -20,6 +21,7 @@ from contextgraph.service.operations.arguments import (
     States,
     Text,
     Tokens,
+    Until,
 )
 from contextgraph.service.records import context_record
 
@@ -125,17 +127,29 @@ def query_memory(
 
 
 @operation(TokenScope.READ, "POST /v1/search", lines="found")
-def search(
+def search(  # noqa: PLR0913  (one parameter per limit)
     memory: AgentMemory,
     question: Question,
     repo: OnlyRepository | None = None,
     limit: Most = 10,
     strategy: Kinds = Strategy.HYBRID,
+    *,
     agent: OnlyAgent = "",
     file: OnlyFile = "",
+    since: From = None,
+    until: Until = None,
 ) -> Sequence[Found]:
     """Search all that was said in past sessions, notes, pages and remedies.
 
     As `contextgraph search --json`.
     """
-    return memory.search(question, repo, limit=limit, strategy=strategy, agent=agent, file=file)
+    return memory.search(
+        question,
+        repo,
+        limit=limit,
+        strategy=strategy,
+        agent=agent,
+        file=file,
+        since=since,
+        until=until,
+    )
