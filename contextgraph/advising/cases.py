@@ -40,6 +40,7 @@ from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.ranking import blend
 from contextgraph.model import (
     ChannelRank,
+    Family,
     Found,
     Outcome,
     PassageKind,
@@ -388,8 +389,14 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
 def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
     """*cases* without those that would cite quarantined advice."""
     cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
-    for recovery in store.recoveries.of_fragments(cited):
-        cited[recovery.fragment_id] |= advice_ids(recovery)
+    # A run may meet an error a hundred times; equal actions of a store are one object.
+    names: dict[tuple[Family, str, int], frozenset[str]] = {}
+    recoveries = store.recoveries.of_fragments(cited)
+    for recovery in recoveries:
+        did = (recovery.family, recovery.error_type, id(recovery.actions))
+        if did not in names:
+            names[did] = advice_ids(recovery)
+        cited[recovery.fragment_id] |= names[did]
     known = credits_for(store, chain.from_iterable(cited.values()))
     if known.distrusted:
         runs = store.runs.trajectories(case.trajectory_id for case in cases)

@@ -18,6 +18,7 @@ from contextgraph.trace.applicability import ATTEMPT_BY
 # As if one more instance had cleared the error in another way: one alone is no agreement.
 _DOUBT = 1
 _REMEMBERED = 4_096
+_LIKENESSES = (*Likeness,)
 
 _Weights: TypeAlias = dict[str, float]
 """Instance -> how much it counts."""
@@ -50,7 +51,7 @@ class Counts:
             )
         ]
         self._did: dict[Hashable, dict[Likeness, _Weights]] = {}
-        self._cleared: dict[frozenset[Hashable], dict[Likeness, _Weights]] = {}
+        self._cleared: dict[frozenset[Hashable], dict[Likeness, tuple[int, float]]] = {}
         for remedy, weights, likenesses in self._contributions:
             did = self._did.setdefault(remedy, defaultdict(dict))
             for likeness in likenesses:
@@ -61,25 +62,32 @@ class Counts:
         did = self._did.get(remedy, {})
         cleared = self._all(frozenset(without) - {remedy})
         return tuple(
-            Count(
-                likeness,
-                len(did[likeness]),
-                len(cleared[likeness]),
-                fsum(did[likeness].values()) / (fsum(cleared[likeness].values()) + _DOUBT),
-            )
-            for likeness in Likeness
-            if likeness in did
+            [
+                Count(
+                    likeness,
+                    len(did[likeness]),
+                    cleared[likeness][0],
+                    fsum(did[likeness].values()) / (cleared[likeness][1] + _DOUBT),
+                )
+                for likeness in _LIKENESSES
+                if likeness in did
+            ]
         )
 
-    def _all(self, without: frozenset[Hashable]) -> dict[Likeness, _Weights]:
-        """Return what instances cleared errors in any way but those of *without*."""
+    def _all(self, without: frozenset[Hashable]) -> dict[Likeness, tuple[int, float]]:
+        """Return how many instances cleared errors in any way but those of *without*, and how much
+        they count.
+        """
         known = self._cleared.get(without)
         if known is None:
-            known = self._cleared[without] = defaultdict(dict)
-            for remedy, weights, likenesses in self._contributions:
+            weights: dict[Likeness, _Weights] = defaultdict(dict)
+            for remedy, of_remedy, likenesses in self._contributions:
                 if remedy not in without:
                     for likeness in likenesses:
-                        known[likeness].update(weights)
+                        weights[likeness].update(of_remedy)
+            known = self._cleared[without] = {
+                likeness: (len(some), fsum(some.values())) for likeness, some in weights.items()
+            }
         return known
 
 

@@ -4,10 +4,10 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -767,65 +767,62 @@ def counted(
     # By several instances; each is of one source.
     by_source = {one.advice: one.why.sources for one in remedies if one.advice in foreign}
 
+    nothing, beside_own, beside_agreed = (
+        frozenset([(advice, False) for advice in some])
+        for some in (set[str](), harmful | foreign, harmful | against)
+    )
     rated = []
     for one in remedies:
         if one.silence or one.advice in harmful:
-            left_out = set[str]()
+            left_out = nothing
         elif one.advice in foreign:
             rest = (other for other, of in by_source.items() if {*of}.isdisjoint(one.why.sources))
-            left_out = harmful.union(rest)
-        elif one.advice in own:
-            left_out = harmful | foreign
+            left_out = frozenset((advice, False) for advice in harmful.union(rest))
         else:
-            left_out = harmful | against
-        others = counts.of(counted_as(one), frozenset((advice, False) for advice in left_out))
-        rated.append(_rated(query, one, others, known, alone, foreign))
-    rated.sort(
-        key=lambda one: (
+            left_out = beside_own if one.advice in own else beside_agreed
+        found = counts.of(counted_as(one), left_out)
+        likely, score = _rated(query, one, found, known, is_foreign=one.advice in foreign)
+        order = (
             one.silence is not None,
             one.advice in against,
             one.advice in foreign,
-            -(one.score if one.advice in foreign else one.probability),
+            -(score if one.advice in foreign else likely),
             one.advice if one.advice in foreign else "",
         )
-    )
+        rated.append((order, one, found, likely, score))
+    rated.sort(key=itemgetter(0))
     ranked = []
-    for rank, one in enumerate(rated, 1):
+    for rank, (_, one, found, likely, score) in enumerate(rated, 1):
         pattern = one.actions[0].pattern if len(one.actions) == 1 else None
         about = (by for by in methodologies if pattern in [does.pattern for does in by.remedies])
-        first = next(about, None)
-        why = replace(one.why, channels=(ChannelRank("error", rank, one.score),))
-        ranked.append(replace(one, methodology=first and replace(first, sources=()), why=why))
+        by = next(about, None)
+        why = replace(
+            one.why,
+            channels=(ChannelRank("error", rank, score),),
+            counts=ranked_counts(found, query.gate),
+            is_active=one.advice not in alone,
+        )
+        of = by and replace(by, sources=())
+        ranked.append(replace(one, why=why, probability=likely, score=score, methodology=of))
     return ranked
 
 
 def _rated(
-    query: Query,
-    remedy: Remedy,
-    counts: tuple[Count, ...],
-    known: Credits,
-    alone: Collection[str],
-    foreign: Collection[str],
-) -> Remedy:
-    """Return *remedy* with its probability by *counts*.
+    query: Query, remedy: Remedy, counts: tuple[Count, ...], known: Credits, *, is_foreign: bool
+) -> tuple[float, float]:
+    """Return the probability of *remedy* by *counts*, and its score.
 
-    It is scored by them, but as one instance where it is *foreign*: a source makes up any number.
+    It is scored by them, but as one instance where it *is_foreign*: a source makes up any number.
     """
-    likely = 0.0 if remedy.silence else probability(counts, query.gate)
-    why = replace(
-        remedy.why,
-        counts=ranked_counts(counts, query.gate),
-        is_active=remedy.advice not in alone,
-    )
-    is_scored_as_one = remedy.advice in foreign and remedy.silence is None
-    # A share has one instance of doubt.
-    as_one = (
-        replace(one, share=one.share * (one.cleared + 1) / max(1, one.cleared) / 2)
-        for one in counts
-    )
-    scored = probability(as_one, query.gate) if is_scored_as_one else likely
-    score = known.of(remedy.advice).trust * scored
-    return replace(remedy, why=why, probability=likely, score=score)
+    likely = scored = 0.0 if remedy.silence else probability(counts, query.gate)
+    if is_foreign and remedy.silence is None:
+        # A share has one instance of doubt.
+        as_one = (
+            replace(one, share=one.share * (one.cleared + 1) / max(1, one.cleared) / 2)
+            for one in counts
+        )
+        scored = probability(as_one, query.gate)
+    return likely, known.of(remedy.advice).trust * scored
 
 
 def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:
@@ -848,7 +845,7 @@ def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:
     silence = best.silence
     if not (seen or silence) and any(is_open(action.pattern) for action in best.wording.actions):
         silence = "it leaves open what to do, and no run of this memory did it"
-    runs = tuple(sorted(seen, key=lambda run: (-seen[run].timestamp(), run)))
+    runs = tuple(sorted(sorted(seen), key=seen.__getitem__, reverse=True))
     return Remedy(
         actions=best.wording.actions,
         description=_description(query, best.wording),
@@ -881,7 +878,7 @@ def _description(query: Query, wording: Wording) -> str:
     others = [
         bool(action.replaced)
         and not action.is_general
-        and (is_cut(action.replaced) or (bool(attempt) and action.replaced not in attempt))
+        and ((bool(attempt) and action.replaced not in attempt) or is_cut(action.replaced))
         for action in wording.actions
     ]
     if not any(others):

@@ -247,8 +247,7 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
     """Yield that runs often never cleared *error*: those of *scope* where enough of them met it."""
     ids = [error_id(one) for one in error.variants()]
     for where in dict.fromkeys((scope, replace(scope, repo=None))):
-        met = store.recoveries.errors(where, len(ids), only=ids)
-        tasks, cleared = sum(one.tasks for one in met), sum(one.cleared for one in met)
+        tasks, cleared = store.recoveries.tasks(where, ids)
         if tasks < LEAST_RUNS:
             continue
         if is_often_open(tasks, cleared):

@@ -1191,6 +1191,19 @@ class RecoveryStore(_Part):
             for (error, count, steps, cleared), met in zip(rows, newest, strict=True)
         ]
 
+    def tasks(self, scope: model.Scope, error_ids: Sequence[str]) -> tuple[int, int]:
+        """Return how many tasks in *scope* met these errors, and how many cleared them.
+
+        A task counts once for each error.
+        """
+        if terms := _within(scope):
+            met = _counts_of_tasks(self._port, [*terms, _keyed(error_ids, TARGET)]).values()
+            counts = [(tasks, cleared) for tasks, _, cleared in met]
+        else:
+            wanted = ("runs", "cleared")
+            counts = _one(self._port, Question(tables.ERROR, [_keyed(error_ids)], wanted=wanted))
+        return sum(tasks for tasks, _ in counts), sum(cleared for _, cleared in counts)
+
     def _errors_in_phase(
         self, terms: list[Term], limit: int, phase: model.Phase, runs: Iterable[str] | None
     ) -> tuple[list[tuple[Any, ...]], list[list[tuple[Any, ...]]]]:
