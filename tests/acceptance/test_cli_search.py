@@ -57,7 +57,7 @@ def test_a_session_that_its_client_keeps_goes_on_in_its_folder(home: Path) -> No
     assert contextgraph("search", ASKED, "--open", "--store", store).out == f"{command}\n"
     for limits, is_found in ((("--since", "2000-01-01"), True), (("--until", "2000-01-01"), False)):
         found = contextgraph("search", ASKED, *limits, "--store", store).out
-        assert ("refuses more than 500" in found) == is_found
+        assert ("limited to 500 rows" in found) == is_found
     (record,) = contextgraph("search", ASKED, "--open", "--store", store, "--json").records
     assert (record["folder"], record["command"]) == (f"{home}/shop", command)
     shown = in_terminal("search", ASKED, "--store", store, answer="1\n")
