@@ -1359,7 +1359,7 @@ class AgentMemory:
     def graph(self) -> Store:
         """The store; calling it returns its nodes and relations as a networkx `MultiDiGraph`.
 
-        Each call reads the whole graph, with notes, as it is then; copy it to change it. See
+        It includes notes, and shows the memory as it is at the call; copy it to change it. See
         `contextgraph.store.graph` for its attributes.
         """
         return self.store

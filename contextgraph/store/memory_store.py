@@ -2168,6 +2168,9 @@ def _passages_in(scope: model.PassageScope) -> list[Term]:
 class AdminStore(_Part):
     """Leases, health, schema, counts and provenance of the whole memory."""
 
+    # The graph that was read last, and the revision before that.
+    _graph: "tuple[int, Graph | None]" = (-1, None)
+
     @_of_one_state
     def counts(self) -> model.MemoryCounts:
         """Return the numbers of nodes, relations, outcomes and repositories."""
@@ -2278,10 +2281,17 @@ class AdminStore(_Part):
         }  # fmt: skip
 
     def graph(self) -> "Graph":
-        """Return a read-only graph of nodes and relations, as of this call; see `store.graph`."""
+        """Return a read-only graph of nodes and relations, as of this call; see `store.graph`.
+
+        It is read again where anything has changed (`python -m benchmarks`, graph of the memory).
+        """
         from contextgraph.store.graph import graph_of
 
-        return self._port.read(partial(graph_of, self._port))
+        revision, graph = self._port.revision(), self._graph[1]
+        if graph is None or revision != self._graph[0]:
+            graph = self._port.read(partial(graph_of, self._port))
+            self._graph = revision, graph
+        return graph
 
     def health(self, *, quick: bool = False) -> Sequence[model.HealthCheck]:
         """Check access, schema, integrity, writing and sizes; a failed check raises nothing.
