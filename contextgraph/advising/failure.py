@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from math import comb
 
 from msgspec import Struct
@@ -14,7 +13,6 @@ from contextgraph.model import (
     ErrorSignature,
     FailurePattern,
     FailureWarning,
-    Outcome,
     Phase,
     RunCourse,
     Scope,
@@ -22,14 +20,14 @@ from contextgraph.model import (
     State,
     Why,
 )
-from contextgraph.model.values import batched, replace
+from contextgraph.model.values import replace
 from contextgraph.store.memory_store import Store
 from contextgraph.text import number_of
 from contextgraph.trace import error_id
 
 _SIGNIFICANT = 0.01
 # So many runs show well enough what goes with failure.
-_RUNS_LISTED, _RUNS_READ = 2_000, 400
+_RUNS_READ = 400
 # Unasked, a condition is named where at most this share of runs with it were solved, and at most
 # this share of the solved runs had it.
 _MOST_SOLVED = 0.1
@@ -81,54 +79,32 @@ class SolveRates(Struct, frozen=True):
         )
 
 
-class JudgedRun(Struct, frozen=True):
-    """A run whose outcome is known, as far as an analysis of failure needs it."""
-
-    id: str
-    instance_id: str
-    is_solved: bool
-    course: Course
-    conditions: frozenset[Condition]
-
-
-def judged_runs(store: Store, scope: Scope = _EVERYWHERE) -> Sequence[JudgedRun]:
-    """Return at most 400 runs in *scope* whose outcome is known.
+def judged_runs(store: Store, scope: Scope = _EVERYWHERE) -> Sequence[RunCourse]:
+    """Return at most 400 runs in *scope* whose outcome is known; some are in the wrong place.
 
     Ids are digests: the first ones are a random sample.
     """
-    ids = store.runs.ids(scope.repo, limit=_RUNS_LISTED)
-    known = (
-        run
-        for some in batched(ids, _RUNS_READ)
-        for run in store.runs.trajectories(some).values()
-        if run.outcome is not Outcome.UNKNOWN
-        and run.course.steps
-        and run.instance_id not in scope.exclude_instances
-        and (scope.as_of is None or run.seen_at <= scope.as_of)
-    )
-    runs = [*islice(known, _RUNS_READ)]
+    courses = store.runs.courses(scope, _RUNS_READ)
+    runs = store.runs.trajectories(one.id for one in courses)
     right: dict[str, set[str]] = {}
-    for run in runs:
+    for run in runs.values():
         if run.success:
             right.setdefault(run.instance_id, set()).update(run.files)
     return [
-        JudgedRun(
-            run.id,
-            run.instance_id,
-            bool(run.success),
-            run.course,
-            frozenset((*run.conditions, *_misplaced(run.files, right.get(run.instance_id, set())))),
-        )
-        for run in runs
+        one._replace(course=_with_place(one.course, run.files, right.get(run.instance_id, ())))
+        for one in courses
+        for run in (runs[one.id],)
     ]
 
 
-def _misplaced(files: Collection[str], right: Collection[str]) -> Iterator[Condition]:
-    if files and right and not set(files).intersection(right):
-        yield Condition.WRONG_PLACE
+def _with_place(course: Course, files: Collection[str], right: Collection[str]) -> Course:
+    """Return *course* of a run that changed *files*; solved runs of its task changed *right*."""
+    if not files or not right or not set(files).isdisjoint(right):
+        return course
+    return replace(course, conditions=(*course.conditions, Condition.WRONG_PLACE))
 
 
-def rates_of(runs: Iterable[JudgedRun | RunCourse]) -> Mapping[Condition, SolveRates]:
+def rates_of(runs: Iterable[RunCourse]) -> Mapping[Condition, SolveRates]:
     """Return how runs went that ended with each condition."""
     counts: Counter[tuple[Condition, bool]] = Counter()
     judged: Counter[bool] = Counter()
@@ -170,7 +146,7 @@ def _rates(solved: int, failed: int, outcomes: Counter[bool]) -> SolveRates:
 
 
 def failing_conditions(
-    store: Store, runs: Sequence[JudgedRun], of_all: Mapping[Condition, SolveRates]
+    store: Store, runs: Sequence[RunCourse], of_all: Mapping[Condition, SolveRates]
 ) -> tuple[FailurePattern, ...]:
     """Return the conditions that explain failures of *runs*, those that explain most first.
 
@@ -202,7 +178,7 @@ def failing_conditions(
     return tuple(sorted(found, key=lambda one: (-one.explained, one.condition)))
 
 
-def _steps_with(condition: Condition, run: JudgedRun) -> int:
+def _steps_with(condition: Condition, run: RunCourse) -> int:
     """Return the steps of *run* that a condition took: those in loops, or all if it ended so."""
     if condition is Condition.LOOPED:
         return run.course.looped(run.course.steps)
@@ -261,9 +237,7 @@ def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[Fa
         return
 
 
-def _prevention(
-    condition: Condition, runs: Sequence[JudgedRun] | Sequence[RunCourse], store: Store
-) -> Iterator[str]:
+def _prevention(condition: Condition, runs: Sequence[RunCourse], store: Store) -> Iterator[str]:
     """Yield what solved runs did in place of *condition*."""
     solved = [run for run in runs if run.is_solved and condition not in run.conditions]
     if not solved:
