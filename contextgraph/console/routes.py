@@ -784,14 +784,16 @@ async def decide_note(
     identity: str,
     decision: Decision,
     text: Annotated[str, Form(max_length=4000)] = "",
+    successor: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    """Accept, edit, reject a lesson or undo that; pin, archive or restore a note."""
+    """Accept, edit, supersede, reject a lesson or undo that; pin, archive or restore a note."""
     memory, by = administrator.memory, administrator.token.source
     decisions: dict[str, Callable[[list[str]], object]] = {
         "accept": lambda ids: memory.lessons.accept(ids, by),
         "reject": lambda ids: memory.lessons.reject(ids, by),
         "undo": memory.lessons.undo,
         "edit": lambda ids: text.strip() and memory.lessons.edit(ids[0], text.strip(), by),
+        "supersede": lambda ids: memory.lessons.supersede(ids[0], successor.strip(), by),
         "pin": memory.notes.pin,
         "unpin": lambda ids: memory.notes.pin(ids, pinned=False),
         "archive": memory.notes.archive,
@@ -809,6 +811,7 @@ _DECISIONS = {
     "accept": ("Accepted", "undo"),
     "reject": ("Rejected", "undo"),
     "edit": ("Changed", "undo"),
+    "supersede": ("Superseded", "undo"),
     "undo": ("Undone", ""),
     "pin": ("Pinned", "unpin"),
     "unpin": ("Not pinned any more", "pin"),

@@ -457,6 +457,36 @@ def test_a_decision_on_a_lesson_is_undone_by_the_button_that_appears(service: Se
     assert "Rejected" not in page(signed_in(service, TokenScope.READ), str(after.url))
 
 
+def test_a_lesson_takes_the_place_of_another_by_a_person_on_the_page(service: Served) -> None:
+    rules = (
+        "We never want generated files in a commit.",
+        "Never put totals of generated invoices into shop/export.py.",
+    )
+    steps = tuple(
+        Step(at, "", Action("bash", "ls"), "lib", user_message=rule)
+        for at, rule in enumerate(rules)
+    )
+    raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", steps)
+    learn(service.client(TokenScope.ADMIN), raw)
+    administrator = signed_in(service, TokenScope.ADMIN)
+    listed = page(administrator, "/pages/lessons")
+    ids = {
+        rule: one for one, rule in re.findall(r'<li id="(\w+)"><p class="text">([^<]+)</p>', listed)
+    }
+    former, later = (ids[rule] for rule in rules)
+    assert f'<option value="{later}">' in listed
+
+    path = f"/pages/notes/{former}"
+    given = {"decision": "supersede", "successor": later}
+    after = administrator.post(path, data=given, headers=ORIGIN)
+    assert f"Superseded: {rules[0]}" in after.text
+    assert rules[0] in page(administrator, "/pages/lessons?status=superseded")
+    unknown = {**given, "successor": "lesson_0"}
+    assert administrator.post(path, data=unknown, headers=ORIGIN).status_code == 404
+    administrator.post(path, data={"decision": "undo"}, headers=ORIGIN)
+    assert f'<li id="{former}">' in page(administrator, "/pages/lessons")
+
+
 def test_lessons_are_counted_by_what_they_are(service: Served) -> None:
     messages = ("Always run the linter first.", "We never want generated files in a commit.")
     steps = (
