@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from itertools import islice, product
 from math import log, sqrt
 from pathlib import PurePosixPath
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -35,6 +35,7 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
     State,
+    Strategy,
     TaskType,
     Trajectory,
     Vector,
@@ -60,6 +61,10 @@ from contextgraph.text import (
     words,
 )
 from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
+
+if TYPE_CHECKING:
+    from contextgraph.knowledge.lessons import Lessons
+    from contextgraph.knowledge.notes import Notes
 
 TASK_WORDS = 160
 _REMEMBERED_TASKS = 64
@@ -451,13 +456,7 @@ def rescaled(cosine: float, threshold: float | None) -> float:
 _RECALLED = 10
 
 
-class Recall(Protocol):
-    """Recalls the notes that answer a question best, as `contextgraph.knowledge.Notes.recall`."""
-
-    def __call__(self, question: str, *, repo: str, limit: int) -> tuple[Recollection, ...]: ...
-
-
-def by_notes(recall: Recall) -> Channel:
+def by_notes(notes: "Callable[[], Notes]") -> Channel:
     """Find notes about the task; not used at errors, where no note was ever right."""
 
     def search(query: Query, store: Store) -> Findings:
@@ -466,31 +465,18 @@ def by_notes(recall: Recall) -> Channel:
         if not title:
             return Findings()
         try:
-            recalled = recall(title, repo=query.state.repo, limit=_RECALLED)
+            repo = query.state.repo
+            recalled = notes().recall(title, repo=repo, limit=_RECALLED, strategy=Strategy.NOTES)
             # Lessons have a channel of their own.
-            notes = (one for one in recalled if one.note.kind is NoteKind.NOTE)
-            return Findings(notes=_readable(notes, query, store))
+            own = (one for one in recalled if one.note.kind is NoteKind.NOTE)
+            return Findings(notes=_readable(own, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
 
     return Channel(about_task=search)
 
 
-class ForRequest(Protocol):
-    """Finds what people said about a request, as `contextgraph.knowledge.Lessons`."""
-
-    def __call__(
-        self, request: str, *, repo: str | None, as_of: datetime | None
-    ) -> tuple[Recollection, ...]: ...
-
-
-class Standing(Protocol):
-    """Returns the rules that hold for any work, as `contextgraph.knowledge.Lessons`."""
-
-    def __call__(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]: ...
-
-
-def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
+def by_lessons(lessons: "Callable[[], Lessons]") -> Channel:
     """Find decisions of people in earlier sessions, at the start of a run.
 
     These are about its task, or people had to repeat them in other tasks.
@@ -502,8 +488,9 @@ def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
         if state.last_action or state.steps or not (task.strip() or repo):
             return Findings()
         try:
-            about = for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
-            found = (*about, *(standing(repo, as_of=as_of) if repo else ()))
+            known = lessons()
+            about = known.for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
+            found = (*about, *(known.standing(repo, as_of=as_of) if repo else ()))
             return Findings(lessons=_readable(found, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))
@@ -511,24 +498,18 @@ def by_lessons(for_request: ForRequest, standing: Standing) -> Channel:
     return Channel(about_task=search)
 
 
-class AboutTask(Protocol):
-    """Searches the sessions of a repository, none later than *as_of*, as `knowledge.search`."""
-
-    def __call__(
-        self, task: str, *, repo: str, as_of: datetime | None, least: float
-    ) -> tuple[Found, ...]: ...
-
-
-def by_sessions(about_task: AboutTask) -> Channel:
+def by_sessions(notes: "Callable[[], Notes]") -> Channel:
     """Find sessions in which people and agents spoke about the task."""
 
     def search(query: Query, store: Store) -> Findings:
         state, as_of = query.state, query.scope.as_of
         if state.last_action or state.steps or not state.repo:
             return Findings()
+        from contextgraph.knowledge.search import sessions_about  # slow to load
+
         try:
             task, least = state.task_description, query.least_session
-            found = about_task(task, repo=state.repo, as_of=as_of, least=least)
+            found = sessions_about(task, store, notes, repo=state.repo, as_of=as_of, least=least)
             return Findings(sessions=found)
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import accumulate, chain, combinations
@@ -54,7 +54,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ALL, Store
-from contextgraph.text import cut, dice, number_of, overlap, stems, words as words_of
+from contextgraph.text import TASK_CHARS, cut, dice, number_of, overlap, stems, words as words_of
 from contextgraph.trace import describe_remedy
 
 # Passages that are proposed by words and by meaning, and remedies.
@@ -84,6 +84,8 @@ _RETOLD = 0.9
 # What answers much worse than another does not displace it.
 _RIVAL = 0.5
 _AT_STEP = " --step "
+# A task of fewer words is about what was said before it; hits that are looked at.
+_FEWEST_WORDS, _ABOUT_TASK = 6, 5
 
 
 class Listed(NamedTuple):
@@ -370,6 +372,30 @@ class _Most(NamedTuple):
         return Likelihood(self.weights, (), 0)(
             _raised(rating) if self.names_files else rating, words[:most]
         )
+
+
+def sessions_about(
+    task: str,
+    store: Store,
+    notes: Callable[[], Notes],
+    *,
+    repo: str,
+    as_of: datetime | None,
+    least: float,
+) -> tuple[Found, ...]:
+    """Return what was said about *task* in sessions of *repo*, not later than *as_of*.
+
+    Empty for a task of few words: it is about what was said before it. Empty where no session with
+    turns of people can answer with a probability of *least*; then *notes* are not asked for.
+    """
+    request = task[:TASK_CHARS]
+    if len({*stems(request)}) < _FEWEST_WORDS:
+        return ()
+    within = Within(repo, period=Period(until=as_of))
+    if not may_answer(store, request, within, least):
+        return ()
+    found = search(store, notes(), request, within, limit=_ABOUT_TASK)
+    return tuple(one for one in found if one.run)
 
 
 def may_answer(store: Store, question: str, within: Within, least: float) -> bool:

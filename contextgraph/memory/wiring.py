@@ -14,13 +14,12 @@ from msgspec.structs import fields
 
 from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, vector_cache_file
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
-from contextgraph.model import Found, Recollection, Strategy
+from contextgraph.model import Recollection, Strategy
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ExposureStore, Store, current_name
 from contextgraph.store.protocols import Embedder, VectorIndex
 from contextgraph.store.sessions import OpenExposures, SharedExposures
 from contextgraph.system.processes import CachedPart, load
-from contextgraph.text import TASK_CHARS, stems
 
 # A query needs few of the parts; each is imported when it is made.
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 _LATER = ("tomllib", "contextgraph.text.secret_rules")
 _SERVERS = ("neo4j", "bolt")
 _ADDRESSES = "a file, :memory:, networkx:, neo4j://HOST:PORT or bolt://HOST:PORT"
-
-# A task of fewer words is about what was said before it; hits that are looked at.
-_FEWEST_WORDS, _ABOUT_TASK = 6, 5
 
 # Escape suggestions are found by the error, or else by the task.
 _OF_LOOPS = ("error", "task")
@@ -236,43 +232,15 @@ class Parts:
         """The channels that the configuration chooses, by name."""
         from contextgraph.advising.channels import CHANNELS, by_lessons, by_notes, by_sessions
 
-        notes = by_notes(
-            lambda question, **given: self.notes.recall(question, strategy=Strategy.NOTES, **given)
-        )
-        lessons = by_lessons(self._for_request, self._standing)
-        sessions = by_sessions(self.about_task)
-        known = {**CHANNELS, "notes": notes, "lessons": lessons, "sessions": sessions}
+        known = {
+            **CHANNELS,
+            "notes": by_notes(lambda: self.notes),
+            "lessons": by_lessons(lambda: self.lessons),
+            "sessions": by_sessions(lambda: self.notes),
+        }
         chosen = self.settings.configuration.channels or tuple(known)
         _check(self.settings, "channel", chosen, known)
         return {name: known[name] for name in chosen if self._with_models or name != "semantic"}
-
-    def _for_request(
-        self, request: str, *, repo: str | None, as_of: datetime | None
-    ) -> tuple[Recollection, ...]:
-        return self.lessons.for_request(request, repo=repo, as_of=as_of)
-
-    def _standing(self, repo: str, *, as_of: datetime | None) -> tuple[Recollection, ...]:
-        return self.lessons.standing(repo, as_of=as_of)
-
-    def about_task(
-        self, task: str, *, repo: str, as_of: datetime | None, least: float
-    ) -> tuple[Found, ...]:
-        """Return what was said about *task* in sessions of *repo*, not later than *as_of*.
-
-        None for a task of few words: it is about what was said before it. None where no session
-        with turns of people can answer with a probability of *least*.
-        """
-        from contextgraph.knowledge.asked import Period
-        from contextgraph.knowledge.search import Within, may_answer, search
-
-        request = task[:TASK_CHARS]
-        if len({*stems(request)}) < _FEWEST_WORDS:
-            return ()
-        within = Within(repo, period=Period(until=as_of))
-        if not may_answer(self.store, request, within, least):
-            return ()
-        found = search(self.store, self.notes, request, within, limit=_ABOUT_TASK)
-        return tuple(one for one in found if one.run)
 
     @CachedPart
     def retriever(self) -> "MemoryRetriever":
