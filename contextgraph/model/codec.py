@@ -7,7 +7,7 @@ bytes base64, tuples lists, mappings and values objects.
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Struct
 
 from contextgraph.errors import ReadError, StoreError
-from contextgraph.model.error import RemedyAction
 from contextgraph.model.step import Json
 from contextgraph.model.trajectory import TRANSIENT
 
@@ -149,12 +148,3 @@ def from_json(kind: type[Value], text: str) -> Value:
         return from_bytes(kind, text)
     except ReadError as error:
         raise StoreError(f"a stored {kind.__name__} is damaged: {error}") from error
-
-
-_ACTIONS = msgspec.json.Decoder(tuple[RemedyAction, ...])
-
-
-@lru_cache(4_096)
-def actions_of(text: str) -> tuple[RemedyAction, ...]:
-    """Return the actions that are stored as *text*."""
-    return _ACTIONS.decode(text)
