@@ -30,11 +30,11 @@ from contextgraph.model import (
     is_subagent,
 )
 from contextgraph.text import (
-    clean,
     clip_tokens,
     count_tokens,
     dice,
     gives_instructions,
+    kept_text,
     mask_secrets,
     neutral,
     regex,
@@ -153,7 +153,7 @@ def session_of(run: RawTrajectory, run_id: str, contributor: str = "") -> Sessio
         run_id,
         run.instance_id,
         run.repo,
-        _masked(run.task),
+        kept_text(run.task),
         run.started_at,
         tuple(in_parts(turns)),
         contributor,
@@ -168,7 +168,7 @@ def _turns(run: RawTrajectory) -> Iterator[Turn]:
         if step.user_message and step.user_message.strip():
             number += 1
             # The end of what it wrote says what a short answer is about.
-            written = _masked("\n\n".join(before))
+            written = kept_text("\n\n".join(before))
             yield Turn(
                 number,
                 step.index,
@@ -194,11 +194,7 @@ def in_parts(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
 
 def fitting(text: str) -> str:
     """Return *text* as it is sent: masked, and cut where it is too long for a turn."""
-    return clip_tokens(_masked(text), _TURN_TOKENS)
-
-
-def _masked(text: str) -> str:
-    return mask_secrets(clean(text)).strip()
+    return clip_tokens(kept_text(text), _TURN_TOKENS)
 
 
 def nearest(session: Session, part: int, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:

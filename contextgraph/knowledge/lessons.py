@@ -75,7 +75,7 @@ from contextgraph.model.values import bounded, one_of, replace, several
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
-from contextgraph.text import clean, count_tokens, dice, folded, mask_secrets, rarity, regex, stems
+from contextgraph.text import count_tokens, dice, folded, kept_text, rarity, regex, stems
 from contextgraph.trace.ordered import bears_on_command, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -419,7 +419,7 @@ class Lessons:
 
         Raises `InvalidNoteError` for a text that is empty or too long.
         """
-        content = _masked(text)
+        content = kept_text(text)
         if not content or len(content) > MAX_NOTE:
             raise InvalidNoteError(f"a lesson has 1 to {MAX_NOTE:,} characters")
         return self._review([id_], f"edited{_by(by)}", is_active=True, content=content) > 0
@@ -822,7 +822,7 @@ def lesson_id(text: str, repo: str, contributor: str = "") -> str:
 
 def note_of_lesson(new: NewLesson, repo: str, contributor: str) -> Note:
     """Return the entry of a lesson, with secrets masked."""
-    content = _masked(new.text)[:MAX_NOTE]
+    content = kept_text(new.text)[:MAX_NOTE]
     facts = _masked_facts(new.facts)
     first = min(facts.evidence, key=lambda one: one.at)
     by_agent = facts.origin is Origin.SAID and first.speaker == "agent"
@@ -834,7 +834,7 @@ def note_of_lesson(new: NewLesson, repo: str, contributor: str) -> Note:
         created_at=first.at,
         credibility=_CREDIBILITY,
         kind=NoteKind.LESSON,
-        title=_masked(new.title),
+        title=kept_text(new.title),
         summary=first.context,
         tags=tuple(dict.fromkeys(filter(None, (*facts.about.names, facts.about.subject)))),
         locator=f"{first.session}#{first.step}",
@@ -846,16 +846,16 @@ def note_of_lesson(new: NewLesson, repo: str, contributor: str) -> Note:
 
 def _masked_facts(facts: LessonFacts) -> LessonFacts:
     about = About(
-        tuple(map(_masked, facts.about.paths)),
-        tuple(map(_masked, facts.about.symbols)),
-        tuple(map(_masked, facts.about.programs)),
-        _masked(facts.about.subject),
+        tuple(map(kept_text, facts.about.paths)),
+        tuple(map(kept_text, facts.about.symbols)),
+        tuple(map(kept_text, facts.about.programs)),
+        kept_text(facts.about.subject),
     )
     evidence = tuple(
-        replace(one, quote=_masked(one.quote), context=_masked(one.context))
+        replace(one, quote=kept_text(one.quote), context=kept_text(one.context))
         for one in facts.evidence
     )
-    return replace(facts, about=about, evidence=evidence, ruled_out=_masked(facts.ruled_out))
+    return replace(facts, about=about, evidence=evidence, ruled_out=kept_text(facts.ruled_out))
 
 
 def said_in(notes: NoteStore, runs: Collection[str]) -> dict[str, frozenset[tuple[str, int]]]:
@@ -932,10 +932,6 @@ def _source(origin: Origin, contributor: str, *, by_agent: bool) -> str:
 
 def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
     return replace(note, links=tuple(dict.fromkeys((*note.links, *links[note.id]))))
-
-
-def _masked(text: str) -> str:
-    return mask_secrets(clean(text)).strip()
 
 
 def _by(name: str) -> str:

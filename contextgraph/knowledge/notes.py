@@ -66,7 +66,15 @@ from contextgraph.model import (
 from contextgraph.model.values import bounded, one_of, replace, several, unknown_argument
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
-from contextgraph.text import clean, dice, folded, mask_secrets, masked_name, regex, without_private
+from contextgraph.text import (
+    dice,
+    folded,
+    kept_text,
+    mask_secrets,
+    masked_name,
+    regex,
+    without_private,
+)
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import CurrentEntry
@@ -725,7 +733,7 @@ _JUDGED, _JUDGED_ABOVE, _JUDGED_AT_ONCE = 2, 0.4, 200
 
 def note_of(text: str, repo: str, source: str, now: datetime, credibility: float | None) -> Note:
     """Make a note of *source* about *repo*, masked; raises `InvalidNoteError`."""
-    content = mask_secrets(clean(without_private(text))).strip()
+    content = kept_text(without_private(text))
     if not content:
         raise InvalidNoteError("a note needs a text")
     if len(content) > MAX_NOTE:

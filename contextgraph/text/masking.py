@@ -32,6 +32,11 @@ def mask_secrets(text: str) -> str:
     return masked
 
 
+def kept_text(text: str) -> str:
+    """Return *text* as it is stored: cleaned, without secrets and blanks around it."""
+    return mask_secrets(clean(text)).strip()
+
+
 def _unbroken(text: str) -> str:
     return _CONTINUED.sub("", visible(text)) if "\\\n" in text else visible(text)
 
