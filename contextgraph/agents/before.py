@@ -10,7 +10,7 @@ from msgspec import Struct
 from contextgraph.advising.freshness import notes_naming
 from contextgraph.model import Action, CommandUse, NoteKind, NoteScope, Scope
 from contextgraph.text import regex
-from contextgraph.trace.actions import SHELL_TOOLS, command_use, new_text, read_action
+from contextgraph.trace.actions import command_use, new_text, read_action, shell_text
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
@@ -49,8 +49,7 @@ class NextCall(Struct, frozen=True):
             modules = [one["module"] or one["quoted"] for one in _IMPORTED.finditer(written)]
             named = [*dict.fromkeys((*modules, *_SYMBOL.findall(written)))][:_MOST_SYMBOLS]
             return cls((*(_in_tree(path, tree) for path in reading.changed), *named), written)
-        command = action.text if action.tool.lower() in SHELL_TOOLS else ""
-        return cls(command=command, use=command_use(action.text))
+        return cls(command=shell_text(action), use=command_use(action.text))
 
     def has_entry(self, repo: str, store: "Store", lessons: "Callable[[], Lessons]") -> bool:
         """Return False where the memory has nothing to say before this call in *repo*.

@@ -17,8 +17,8 @@ from contextgraph.knowledge.sentences import speaks_of_absence
 from contextgraph.model import About, Lesson, LessonKind, Origin
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
-from contextgraph.trace.actions import ActionKind
-from contextgraph.trace.checks import orders_in, shell_line, unchecked
+from contextgraph.trace.actions import ActionKind, shell_text
+from contextgraph.trace.checks import orders_in, unchecked
 from contextgraph.trace.ordered import forbids, left_alone, names_ruled_out, restricts
 from contextgraph.trace.shell import commands_in
 from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, is_edit, net_changes
@@ -86,7 +86,7 @@ class Work:
     @cached_property
     def lines(self) -> list[str]:
         """The lines that were given to a shell."""
-        return [*filter(None, map(shell_line, self.turn))]
+        return [text for step in self.turn if (text := shell_text(step.step.action))]
 
     @cached_property
     def changes(self) -> list[Change]:

@@ -566,6 +566,11 @@ def command_line(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
+def shell_text(action: Action) -> str:
+    """Return the text of *action* where it is one for a shell; empty for any other."""
+    return action.text if action.tool.lower() in SHELL_TOOLS else ""
+
+
 def typed_line(action: Action) -> str:
     """Return the line that *action* gives to a shell; the text of any other action."""
     is_shell = action.arguments and action.tool.lower() in SHELL_TOOLS

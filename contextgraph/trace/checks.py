@@ -7,7 +7,7 @@ from posixpath import isabs
 from typing import NamedTuple
 
 from contextgraph.text import regex
-from contextgraph.trace.actions import SHELL_TOOLS
+from contextgraph.trace.actions import shell_text
 from contextgraph.trace.shell import TEST_RUNNER, Command, commands_in
 from contextgraph.trace.steps import StepTrace
 
@@ -115,7 +115,7 @@ def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:
     """
     changed, committed = dict[str, None](), dict[str, None]()
     for step in turn:
-        line = shell_line(step)
+        line = shell_text(step.step.action)
         if any(
             check.purpose is order.check.purpose and check.covers & order.check.covers
             for check in checks_in(line)
@@ -131,12 +131,6 @@ def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:
                 if PurePosixPath(file).suffix in order.check.covers and not isabs(file)
             )
     return tuple(committed if order.at_commit else changed)
-
-
-def shell_line(step: StepTrace) -> str:
-    """Return the line that *step* gave to a shell; empty for any other action."""
-    action = step.step.action
-    return action.text if action.tool.lower() in SHELL_TOOLS else ""
 
 
 def _check(command: Command) -> Check | None:
