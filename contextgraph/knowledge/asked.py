@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from contextgraph.text import regex, stems
+from contextgraph.text import iso_time, regex, stems
 
 WHY = regex(
     r"^\W*(?:why\b|[^,.;:?]{0,30}\b(?:decid\w+|decisions?|agreed?|rules?)\b)", re.IGNORECASE
@@ -182,8 +182,7 @@ def time_in(text: str, now: datetime) -> datetime:
     if period := _AGO.fullmatch(text):
         return now - timedelta(hours=int(period["count"]) * _HOURS[period["unit"]])
     try:
-        time = datetime.fromisoformat(text)
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+        return iso_time(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         rest, named = period_in(text, now)
         if named.since and not rest.strip():

@@ -20,7 +20,7 @@ from contextgraph.errors import ReadError
 from contextgraph.knowledge.notes import MAX_NOTE
 from contextgraph.model import LESSONS_FOLDER, About, LessonKind, LessonStatus, Origin, Quotation
 from contextgraph.system.intake import content, leaves
-from contextgraph.text import regex, words
+from contextgraph.text import iso_time, regex, words
 
 _LONGEST, _MOST_FILES, _MOST_BYTES = 1 << 16, 5_000, 1 << 24
 _NAME_WORDS, _NAME_CHARS = 8, 48
@@ -346,7 +346,6 @@ def _unquoted(value: str, path: str, line: int) -> str:
 
 def _time(value: str, path: str, line: int) -> datetime:
     try:
-        time = datetime.fromisoformat(value)
+        return iso_time(value).astimezone(UTC)
     except ValueError:
         raise ReadError(path, f"line {line}", f"{value!r} is no time in ISO 8601") from None
-    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

@@ -30,6 +30,7 @@ from contextgraph.text import (
     count_tokens,
     fence,
     gives_instructions,
+    iso_time,
     mask_after,
     mask_secrets,
     mixes_alphabets,
@@ -123,10 +124,9 @@ class Envelope(Struct, frozen=True):
 def time_of(value: object) -> datetime | None:
     """Return the ISO 8601 time in *value*, in UTC without a zone; None without one."""
     try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return iso_time(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
 
 
 def is_expired(content: Json, now: datetime) -> bool:

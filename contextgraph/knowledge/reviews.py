@@ -30,7 +30,7 @@ from contextgraph.model import (
 )
 from contextgraph.readers.repository import GitFolder, remote_name
 from contextgraph.system.intake import content, loads
-from contextgraph.text import clip, folded, masked_name, regex
+from contextgraph.text import clip, folded, iso_time, masked_name, regex
 
 _LONGEST, _CONTEXT = 1 << 26, 300
 _PULL = regex(r"(?P<repository>https?://[^/]+/(?:repos/)?[^/]+/[^/]+)/pulls?/(?P<number>\d+)")
@@ -200,10 +200,9 @@ def _is_followed(record: Mapping[str, Any], file: str, line: str, git: GitFolder
 
 def _time(value: object) -> datetime:
     try:
-        time = datetime.fromisoformat(str(value))
+        return iso_time(str(value))
     except ValueError:
         return datetime.now(UTC)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _statements(comments: Sequence[Comment]) -> dict[Said, Comment]:

@@ -38,7 +38,7 @@ from contextgraph.readers.format import (
 )
 from contextgraph.readers.repository import folder_worked_in, instance_in, repository_name
 from contextgraph.readers.tool_calls import action_for, json_arguments
-from contextgraph.text import clean, regex
+from contextgraph.text import clean, iso_time, regex
 from contextgraph.trace.answered import answers_in
 
 _CALLS = ("tool_use", "tool-call", "toolRequest", "tool_call", "toolCall")
@@ -621,8 +621,7 @@ def time_in(row: Row, name: str = "timestamp") -> datetime | None:
     value = row.get(name)
     try:
         if isinstance(value, str):
-            moment = datetime.fromisoformat(value)
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return iso_time(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):

@@ -6,6 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import accumulate, chain, islice, pairwise, repeat
 from math import log
@@ -529,6 +530,12 @@ def quoted_names(message: str) -> tuple[str, ...]:
 def subject_of(message: str) -> str:
     """Return the names in *message* that set it apart within its template; may be empty."""
     return ", ".join(quoted_names(message)[:2])
+
+
+def iso_time(text: str) -> datetime:
+    """Return the time that *text* is in ISO 8601, in UTC without a zone; raises `ValueError`."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def number_of(count: int, noun: str) -> str:
