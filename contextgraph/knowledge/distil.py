@@ -403,7 +403,7 @@ class _Check:
             if missing := self._missing(name):
                 raise _RefusedError(f"the conversation does not have {missing[0]!r} of {name!r}")
         cited = " ".join(map(self._around, evidence))
-        if _NEGATION.search(text) and not _NEGATION.search(cited):
+        if _NEGATION.search(_worded(text)) and not _NEGATION.search(cited):
             raise _RefusedError("it has a negation, the turns that it cites have none")
         if _is_inverted(text, " ".join(one.quote for one in evidence)):
             raise _RefusedError("it recommends what its quotes exclude, and the reverse")
@@ -467,9 +467,14 @@ def _is_inverted(text: str, quoted: str) -> bool:
     )
 
 
+def _worded(text: str) -> str:
+    """Return *text* without negations that are names in its code, such as `None`."""
+    return _CODE.sub(lambda code: _NEGATION.sub(" ", code[0]), text)
+
+
 def _sides(text: str) -> tuple[set[str], set[str]]:
     """Return the stems of *text* that follow a negation at once, and the others."""
-    first, *others = _NEGATION.split(text)
+    first, *others = _NEGATION.split(_worded(text))
     behind = [stems(part) for part in others]
     excluded = {word for part in behind for word in part[:1]}
     return excluded, {*stems(first), *(word for part in behind for word in part[1:])} - excluded

@@ -164,6 +164,17 @@ def test_a_remark_does_not_become_absolute(tmp_path: Path, said: str, lesson: st
     assert reason in receipt["refused"][0]["reason"]
 
 
+def test_a_name_in_code_is_no_negation(tmp_path: Path):
+    store, said = tmp_path / "other.db", "add a `-> None` to the kettle test signatures"
+    with AgentMemory.open(store) as memory:
+        memory.learn(conversation(said=said))
+    lesson = "Kettle tests have `-> None` in their signatures."
+    answer = {**GOOD, "lesson": lesson, "evidence": [{"turn": 1, "quote": said}]}
+    (receipt, _) = distil(store, "--by", program(tmp_path, [answer])).records
+    assert receipt["refused"] == []
+    assert [one.text for one in distilled(store)] == [lesson]
+
+
 def test_what_a_later_turn_takes_back_is_refused_unless_it_is_cited(tmp_path: Path):
     store = tmp_path / "other.db"
     back = SAID.replace("always", "never")
