@@ -34,6 +34,7 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Origin,
     Recollection,
     Relation,
     Snapshot,
@@ -310,7 +311,9 @@ def needs_a_person(note: Note) -> bool:
     facts = note.lesson
     if facts is None or (facts.is_active and facts.before is not None):
         return False
-    shown = f"{note.summary}\n{note.content}"
+    # What a model wrote stands alone: what was said before it is not shown.
+    is_alone = facts.origin is Origin.DISTILLED
+    shown = note.content if is_alone else f"{note.summary}\n{note.content}"
     return names_what_is_no_advice(shown) or _names_host(shown)
 
 

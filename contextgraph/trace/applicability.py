@@ -739,7 +739,7 @@ def names_what_is_no_advice(text: str) -> bool:
         any(
             word.startswith(_SHARE) or _sets_what_loads(word) or not _is_argument(word)
             for word in words
-            if not word.isalpha()  # most are plain words
+            if not word.isalpha() and word != "~"  # most are plain words
         )
         or any(
             before.endswith("|") and posixpath.basename(word) in _INTERPRETERS

@@ -451,6 +451,23 @@ def test_commands_without_end_in_a_lesson_do_not_hold_up_who_reads_it(unit: str)
         assert names_what_is_no_advice(f"{text}--proxy=mirror")
 
 
+@pytest.mark.parametrize(
+    ("lesson", "before", "is_shown"),
+    [
+        ("`normalize` expands ~ in the folders of packages.", "", True),
+        ("Packages are looked for in this order.", "Is it ~/.local/bin/pip, then the PATH?", True),
+        ("Packages are looked for in ~/.local/share/x first.", "", False),
+    ],
+)
+def test_a_lesson_of_a_clone_waits_for_a_person_where_its_own_words_lead_elsewhere(
+    memory: AgentMemory, lesson: str, before: str, is_shown: bool
+) -> None:
+    quote = Quotation(lesson, "", "carol", -1, MONDAY, context=before)
+    facts = LessonFacts(LessonKind.RULE, Origin.DISTILLED, evidence=(quote,), is_active=True)
+    memory.lessons.keep([NewLesson(lesson, facts)], SHOP, "clone:github.com/acme/shop")
+    assert (lesson in shown(memory, f"Look at the packages: {lesson}")) is is_shown
+
+
 def test_a_waiting_lesson_of_another_source_is_not_found_until_it_is_accepted(
     memory: AgentMemory,
 ) -> None:
