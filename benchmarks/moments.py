@@ -9,16 +9,23 @@ readers, checked as `contextgraph distil` does, are accepted after each session.
 reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
 ``judged/prompts.jsonl``: lessons near the prompts of the earlier part that help there, as a reader
 said. ``judged/openings.jsonl`` has the subjects that readers in place of the agent opened.
+
+``--clone`` measures how much of that a colleague is shown instead: a memory of the earlier part
+proposes its lessons, git clones them, and a second memory has these alone; both replay the
+measured sessions.
 """
 
 import argparse
 import json
+import os
 import re
+import subprocess
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
 from sklearn.linear_model import LogisticRegression
@@ -28,8 +35,12 @@ from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.agents.live import INDEX
 from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
-from contextgraph.model import Note, Origin, is_subagent
+from contextgraph.knowledge.entries import Entries
+from contextgraph.knowledge.team import compared, files_of, trust_lessons
+from contextgraph.model import LessonStatus, Note, Origin, is_subagent
 from contextgraph.model.values import replace
+from contextgraph.readers.repository import GitFolder
+from contextgraph.text import folded
 
 Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
 
@@ -348,6 +359,76 @@ class Counts:
         return "\n".join(lines)
 
 
+class Answered(NamedTuple):
+    """Lines of lessons, by session, turn and text, that the *first* machine and a *clone* say."""
+
+    first: set[tuple[str, int, str]]
+    clone: set[tuple[str, int, str]]
+
+    def report(self, proposed: set[str]) -> str:
+        """Return how much of what the first machine says of the lessons *proposed* a clone says."""
+        own = {line for line in self.first if line[2] in proposed}
+        sessions = {(session, text) for session, _, text in self.clone}
+        same = len(own & self.clone)
+        there = sum((session, text) in sessions for session, _, text in own)
+        return (
+            f"the first machine says {len(self.first)} lines, {len(own)} of what it proposes;"
+            f" a clone says {same} of these in the same turn ({same / max(1, len(own)):.3f}),"
+            f" {there} in the same session ({there / max(1, len(own)):.3f}),"
+            f" and {len(self.clone - self.first)} others"
+        )
+
+
+def cloned(first: AgentMemory, root: Path) -> Path:
+    """Return a clone, below *root*, of a repository with what *first* proposes."""
+    lessons = first.lessons.of(_REPO, status=[*LessonStatus])
+    files = files_of(compared(lessons, Entries((), {})).own, Entries((), {}), "Ada")
+    origin, clone = root / "first", root / "clone"
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main", str(origin))
+    folder = GitFolder.around(str(origin))
+    assert folder is not None
+    assert folder.commit(files, "Propose lessons", ("Ada", "ada@example.org"), "main")
+    git("clone", "-q", str(origin), str(clone))
+    git("-C", str(clone), "remote", "set-url", "origin", f"https://github.com/{_REPO}.git")
+    return clone
+
+
+def answered(
+    runs: Sequence[RawTrajectory],
+    measured: Sequence[RawTrajectory],
+    answers: Mapping[str, list[Row]],
+) -> str:
+    """Return how much of what a memory of *runs* says in *measured* sessions a clone says.
+
+    With the lessons of readers, *answers*, accepted.
+    """
+    said = Answered(set(), set())
+    with TemporaryDirectory() as name, AgentMemory.open(":memory:") as first:
+        root = Path(name)
+        os.environ["XDG_DATA_HOME"] = str(root / "data")
+        for run in runs:
+            receipt = first.learn(run)
+            keep_read(first, run, receipt.trajectory_id, answers.get(run.instance_id, ()))
+        clone = cloned(first, root)
+        with AgentMemory.open(":memory:") as second:
+            second.learn_team(clone)
+            untrusted = len([*second.store.notes.all()])
+            trust_lessons(clone)
+            taken = second.learn_team(clone)
+            for memory, lines in zip((first, second), said, strict=True):
+                for run in measured:
+                    for one in replay(memory, run, {}):
+                        for note in one.lessons:
+                            lines.add((run.instance_id, one.turn, folded(note.content)))
+            there = {folded(note.content) for note in second.store.notes.all() if note.lesson}
+    begins = f"a clone reads {taken.added} lessons; {untrusted} where it is not trusted"
+    return f"{begins}\n{said.report(there)}"
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.moments", description=__doc__)
     parser.add_argument("--sessions", type=Path, required=True)
@@ -357,6 +438,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sheet", type=Path)
     parser.add_argument("--fit", action="store_true", help="fit the probability of a lesson")
     parser.add_argument("--missed", action="store_true", help="list the moments that were missed")
+    parser.add_argument("--clone", action="store_true", help="measure what a clone is shown")
     return parser.parse_args()
 
 
@@ -364,6 +446,9 @@ def main() -> None:
     """Measure and print."""
     options = _options()
     runs = [replace(run, repo=_REPO) for run in sessions_of(options.sessions)]
+    if options.clone:
+        print(_clone(runs, options))
+        return
     counts = Counts()
     began = time.process_time()
     for with_readers in (False, True) if options.fit else (options.model,):
@@ -371,6 +456,18 @@ def main() -> None:
     print(counts.fitted() if options.fit else counts.report())
     print(f"{time.process_time() - began:.0f} s of CPU")
     _print(counts, options)
+
+
+def _clone(runs: Sequence[RawTrajectory], options: argparse.Namespace) -> str:
+    """Measure a clone of the earlier part; in its own sessions, or in the later ones."""
+    answers = answers_in(options.read)
+    owned = {run.instance_id: run for run in reversed(runs) if not is_subagent(run.agent)}
+    read = [run for run in reversed(owned.values()) if run.instance_id in answers]
+    tuned = int(len(read) * _TUNED)
+    last = read[tuned].started_at
+    earlier = [run for run in runs if run.started_at and last and run.started_at < last]
+    measured = read[tuned:] if options.held else read[:tuned]
+    return answered(earlier, measured, answers if options.model else {})
 
 
 def _measure(
