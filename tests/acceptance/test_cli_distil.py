@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from shlex import quote as quoted
@@ -354,6 +355,26 @@ def test_requests_and_answers_may_be_files(store: Path, tmp_path: Path):
     assert distil(store, "--read-answers", folder).records[0]["kept"] == 1
     assert [one.text for one in distilled(store)] == [RULE]
     assert distil(store, "--read-answers", folder).records[-1]["summary"]["done"] == 0
+
+
+def test_a_running_agent_writes_lessons_down_by_the_skill(store: Path, tmp_path: Path):
+    plugin = tmp_path / "plugin"
+    assert contextgraph("integrations", "export", plugin, "--store", store).code == 0
+    skill = (plugin / "skills/contextgraph/SKILL.md").read_text()
+    write, read = re.findall(r"`contextgraph (distil [^`]+)`", skill)
+
+    def run(line: str) -> Result:
+        given = line.replace("FOLDER", str(tmp_path / "asked")).split()
+        return contextgraph(*given, "--store", store)
+
+    assert run(write).code == 0
+    (request,) = (tmp_path / "asked").glob("*.txt")
+    invented = {**GOOD, "evidence": [{"turn": 1, "quote": "never said"}]}
+    request.with_suffix(".json").write_text(json.dumps([GOOD, invented]))
+    result = run(read)
+    assert result.code == 0
+    assert "do not stand in turn 1" in result.out
+    assert [one.text for one in distilled(store)] == [RULE]
 
 
 def test_an_answer_to_another_request_is_not_read(store: Path, tmp_path: Path):
