@@ -677,6 +677,10 @@ def test_repeated_steps_are_a_loop(client: TestClient) -> None:
     assert (loop["repetitions"], loop["severity"]) == (8, "stuck")
     assert (loop["length"], loop["escape_suggestions"]) == (8, [])
     assert "the last 8 attempts had the same outcome" in answer["text"]
+    # An agent that does not say its actions describes its attempts, as in the library.
+    attempt = {"action_type": "edit", "error_category": "KeyError", "error_keywords": ["rate"]}
+    described = client.post("/v1/loops", json={"states": [attempt] * 8}).json()
+    assert described["loop"]["repetitions"] == 8
 
 
 def problem_of(response: Any) -> tuple[int, str]:

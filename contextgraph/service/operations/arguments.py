@@ -24,7 +24,16 @@ from pydantic_core import PydanticCustomError
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.asked import time_in
-from contextgraph.model import Action, Condition, Environment, Json, Phase, State, Strategy
+from contextgraph.model import (
+    Action,
+    ActionKind,
+    Condition,
+    Environment,
+    Json,
+    Phase,
+    State,
+    Strategy,
+)
 from contextgraph.model.codec import decoded, encoded
 from contextgraph.text import clip
 
@@ -217,6 +226,11 @@ class StateArguments(Arguments):
     ] = ()
     agent: Annotated[Name, Field(description="The name of the agent.")] = ""
     environment: Machine = None
+    action_type: Annotated[
+        ActionKind | None, Field(description="The kind of an attempt without last_action.")
+    ] = None
+    error_category: Annotated[Name, Field(description="The type of its error.")] = ""
+    error_keywords: Annotated[Names, Field(description="What its error names.")] = ()
     steps: Annotated[int, Field(ge=0, description="How many steps you have taken.")] = 0
     looped_steps: Annotated[
         int, Field(ge=0, description="How many of them repeated an attempt in vain.")
