@@ -74,7 +74,7 @@ def add_pages(app: FastAPI, entries: Mapping[str, str] | None = None) -> FastAPI
     compile_pages()
     app.state.entries = dict(entries or {})
     app.state.visits = Visits()
-    app.include_router(router)
+    app.router.routes.extend(router.routes)
     app.add_exception_handler(SignedOutError, _signed_out)
     return app
 

@@ -14,7 +14,7 @@ import uvicorn
 from anyio import Lock, create_task_group, current_time, fail_after, sleep_forever
 from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
-from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
@@ -25,9 +25,9 @@ from contextgraph.agents.shown import Session
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.service import routes
-from contextgraph.service.monitoring import PROBLEMS, Observer, add_handlers, log_to_stderr, problem
+from contextgraph.service.monitoring import Observer, add_handlers, log_to_stderr, problem
 from contextgraph.service.operations import TokenScope
-from contextgraph.service.routes import Caller, bearer, caller_of, json_response, parsed_body
+from contextgraph.service.routes import Caller, caller_of, json_response, parsed_body
 from contextgraph.service.service import Limits, Service
 from contextgraph.service.tokens import TokenFile
 from contextgraph.system.processes import exporting
@@ -349,8 +349,7 @@ def create_app(
     app.add_middleware(SiteGuard, is_open=tokens is None)
     app.add_middleware(Observer)
     add_handlers(app)
-    app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
-    app.router.routes.append(Route("/mcp", mcp))
+    app.router.routes.extend([*routes.router.routes, Route("/mcp", mcp)])
     app.add_api_route("/", home, include_in_schema=False)
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)

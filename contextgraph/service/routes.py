@@ -31,7 +31,7 @@ from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
 from contextgraph.service.methods import METHODS
-from contextgraph.service.monitoring import METRICS, MOST_ERRORS, TooBusyError
+from contextgraph.service.monitoring import METRICS, MOST_ERRORS, PROBLEMS, TooBusyError
 from contextgraph.service.operations import (
     ADMIN_ARGUMENTS,
     VALUE,
@@ -357,7 +357,8 @@ class _JsonRoute(APIRoute):
         return handle
 
 
-router = APIRouter(route_class=_JsonRoute)
+# An application takes the routes themselves: an included router is made again for each.
+router = APIRouter(route_class=_JsonRoute, dependencies=[Depends(bearer)], responses=PROBLEMS)
 
 
 def _identity(identity: str) -> dict[str, str]:
