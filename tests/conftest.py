@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.environments import (
     uv,
     zensical,
 )
+from tests.new_memories import copy_new_memories
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
 from tests.server import Neo4jServer, computed, neo4j, neo4j_server, neo4j_with_indexes
@@ -52,17 +54,37 @@ _SETTINGS_PREFIXES = ("CONTEXTGRAPH_", "OPENAI_")
 # Seconds of each test process, and of its server.
 _COMPUTED: list[tuple[float, float]] = []
 
+_HOMES = count()
+
 load_default_profile()
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Tests see neither the settings nor the memory of the user who runs them."""
+def clean_environment(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Tests see neither the settings nor the memory of the user who runs them.
+
+    The home is in the folder of the test, where it has one: to make one takes 3 ms.
+    """
+    if "tmp_path" in request.fixturenames:
+        home = request.getfixturevalue("tmp_path") / "home"
+    else:
+        home = tmp_path_factory.getbasetemp() / f"home-{next(_HOMES)}"
     for name in os.environ:
         if name.startswith(_SETTINGS_PREFIXES):
             monkeypatch.delenv(name)
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
+        monkeypatch.setenv(name, str(home))
+
+
+@pytest.fixture(autouse=True)
+def copied_memories(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New memories are copies, but in tests that are marked ``makes_tables``."""
+    if request.node.get_closest_marker("makes_tables") is None:
+        copy_new_memories(monkeypatch)
 
 
 @pytest.fixture(params=["memory.db", "networkx:", "neo4j"])
@@ -99,7 +121,8 @@ def results_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[type, str], list[An
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker of xdist, for runs without xdist."""
+    """Register a marker of these tests, and that of xdist, for runs without xdist."""
+    config.addinivalue_line("markers", "makes_tables: new memories are not copied")
     config.addinivalue_line("markers", "xdist_group(name): run by one of several test processes")
 
 

@@ -18,6 +18,9 @@ from contextgraph.model import Scope
 from contextgraph.store.sqlite import SqliteStore
 from tests.made_bundles import made_bundle, store_content
 
+# They look at how a memory is made.
+pytestmark = pytest.mark.makes_tables
+
 COUNT = 60
 WITH_FILES = ("mmap.", "open", "os.", "shutil.", "sqlite3.", "tempfile.")
 FILES = {"memory.db", "memory.db-journal", "memory.db-shm", "memory.db-wal"}

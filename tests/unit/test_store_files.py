@@ -17,6 +17,9 @@ from contextgraph.store.sqlite.connections import store_errors
 from contextgraph.store.tables import TABLES
 from tests.made_bundles import made_bundle
 
+# They look at how a memory is made.
+pytestmark = pytest.mark.makes_tables
+
 AS_ROOT = os.geteuid() == 0
 
 
