@@ -18,9 +18,9 @@ from contextgraph.trace.programs import Recogniser
 from contextgraph.trace.signature import recognise
 from tests.hostile import hostile_texts, patterns_in, words_in
 
-SHORT, LONG = 1_000, 4_000
+SHORT, LONG = 500, 2_000
 # What costs less than this, in seconds, is not worth a second look.
-NOTHING = 0.008
+NOTHING = 0.004
 # Four times the text costs about four times as much; nine is half way to the square.
 STEEP = 9.0
 MODULES = [

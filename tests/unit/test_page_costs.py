@@ -32,6 +32,9 @@ from contextgraph.model import (
 from contextgraph.service.app import create_app
 from contextgraph.service.service import Limits
 
+# One process makes the memories.
+pytestmark = pytest.mark.xdist_group("page_costs")
+
 # So many that an error was met by more runs than a page looks at.
 _RUNS = 500
 # These sort, search or count all, or list what is behind so many others: a few bytes of each run.
@@ -100,7 +103,7 @@ def work(store: Path, patch: pytest.MonkeyPatch) -> dict[str, int]:
         with TestClient(app, base_url="http://localhost") as client:
             for path in pages:
                 costs = []
-                for _ in range(4):
+                for _ in range(2):
                     executed.clear()
                     assert client.get(path).status_code == 200
                     costs.append(executed["now"])

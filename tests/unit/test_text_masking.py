@@ -312,11 +312,11 @@ def test_a_hostile_line_does_not_take_minutes(unit):
         mask_secrets(BEGIN + unit * (20_000 // len(unit)))
 
 
-@pytest.mark.parametrize("prefix", sorted(tokens()))
-def test_many_prefixes_in_one_word_do_not_take_minutes(prefix):
-    with deadline(5):
-        mask_secrets(prefix * (20_000 // len(prefix)))
-        mask_secrets((prefix.upper() + "a1b2c3d4") * (20_000 // (len(prefix) + 8)))
+def test_many_prefixes_in_one_word_do_not_take_minutes():
+    with deadline():
+        for prefix in sorted(tokens()):
+            mask_secrets(prefix * (5_000 // len(prefix)))
+            mask_secrets((prefix.upper() + "a1b2c3d4") * (5_000 // (len(prefix) + 8)))
 
 
 @pytest.mark.parametrize(
