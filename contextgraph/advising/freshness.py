@@ -48,7 +48,6 @@ from contextgraph.trace import (
 # words in one line of it that says the same.
 _INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/CLAUDE.md")
 _INSTRUCTION_BYTES, _KNOWN = 100_000, 0.7
-# A lesson with one of these may name what is not to be there.
 # As of `pip install NAME`.
 _WORDS_OF_ONE = 3
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)

@@ -20,7 +20,7 @@ from contextgraph.cli.notes import meant_repository, unknown_repository
 from contextgraph.cli.output import FAILED, emit, fail, print_text, warn
 from contextgraph.model import LessonKind, LessonStatus
 from contextgraph.service.records import record_of
-from contextgraph.text import dice, gives_instructions, neutral, number_of, one_line, stems
+from contextgraph.text import gives_instructions, neutral, number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _WIDTH = 160
 # A shorter one may need what it answers.
 _AT_ONCE, _SHORT = 10, 60
-# The section of CLAUDE.md or AGENTS.md for rules of people, and what counts as there already.
-_RULES, _MOST_PROPOSED, _SAME = "## Rules that had to be repeated", 10, 0.6
+# The section of CLAUDE.md or AGENTS.md for rules of people.
+_RULES, _MOST_PROPOSED = "## Rules that had to be repeated", 10
 _HIDDEN = "an instruction to the reader, never shown"
 _ALL = "all"
 
@@ -271,20 +271,17 @@ def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     instruction to the reader: agents load the file.
     """
     from contextgraph.agents.agents_md import content_of
+    from contextgraph.knowledge.rules import KnownRules
 
     before = content_of(path)
-    known = [{*stems(line)} for line in before.splitlines()]
+    known = KnownRules(before.splitlines())
     added: list[str] = []
     for one in sorted(listed, key=lambda one: -one.sessions):
+        is_rule = one.kind is LessonKind.RULE and one.status is LessonStatus.ACTIVE
         is_sure = one.sessions > 1 or any("accepted" in line for line in one.history)
-        own = {*stems(one.text)}
-        is_known = any(dice(own, words) >= _SAME or own <= words for words in known)
         is_own = not one.contributor and not gives_instructions(one.text)
-        if one.kind is not LessonKind.RULE or not (is_sure and is_own) or is_known:
-            continue
-        if one.status is LessonStatus.ACTIVE and len(added) < _MOST_PROPOSED:
+        if is_rule and is_sure and is_own and len(added) < _MOST_PROPOSED and known.add(one.text):
             added.append(f"- {' '.join(neutral(one.text).split())}")
-            known.append(own)
     if not added:
         return ""
     head = before if before.endswith("\n") or not before else f"{before}\n"

@@ -1,16 +1,18 @@
 """Reads the rules and memories that people and other tools keep in files."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from contextgraph.errors import ReadError
 from contextgraph.knowledge.notes import MAX_NOTE
 from contextgraph.system.intake import content, leaves, loads, opened
-from contextgraph.text import regex
+from contextgraph.text import dice, regex, stems
 
 _LONGEST = 1 << 24
+# From here on two lines say the same.
+_SAME = 0.6
 _SUFFIXES = frozenset({".md", ".mdc", ".json", ".af", ".jsonl"})
 _FRONT_MATTER = regex(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCE = regex(r"^\s*(?:```|~~~)")
@@ -25,6 +27,21 @@ class Rule(NamedTuple):
 
     text: str
     locator: str
+
+
+class KnownRules:
+    """The rules that *lines* of a file say already, in much the same words."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._words = [{*stems(line)} for line in lines]
+
+    def add(self, rule: str) -> bool:
+        """Add *rule* unless a line says it; return whether it was added."""
+        own = {*stems(rule)}
+        if any(dice(own, words) >= _SAME or own <= words for words in self._words):
+            return False
+        self._words.append(own)
+        return True
 
 
 def is_rules(path: Path) -> bool:

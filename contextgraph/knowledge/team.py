@@ -20,6 +20,7 @@ from contextgraph.knowledge.lessons import (
     said_again,
 )
 from contextgraph.knowledge.notes import Notes, repo_name, with_evidence
+from contextgraph.knowledge.rules import KnownRules
 from contextgraph.model import (
     CLONE,
     LESSONS_FOLDER,
@@ -37,10 +38,10 @@ from contextgraph.model.values import replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import NoteStore
-from contextgraph.text import cut, dice, folded, gives_instructions, mask_secrets, neutral, stems
+from contextgraph.text import cut, folded, gives_instructions, mask_secrets, neutral
 
 _SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
-_MOST_RULES, _SAME = 10, 0.6
+_MOST_RULES = 10
 # Of a request: it is a person's text, and finds the lesson nearly as well as the whole.
 _REQUEST = 200
 
@@ -270,12 +271,9 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
 
 def rules_for_agents(entries: Entries, lines: Iterable[str]) -> list[str]:
     """Return the few rules of *entries* that hold everywhere and that no line of *lines* says."""
-    known = [{*stems(line)} for line in lines]
-    rules = list[str]()
+    known, rules = KnownRules(lines), list[str]()
     for entry in sorted(entries.listed, key=lambda one: (-len(one.evidence), one.at, one.path)):
-        own, text = {*stems(entry.text)}, " ".join(entry.text.split())
-        is_known = any(dice(own, words) >= _SAME or own <= words for words in known)
-        if entry.holds_everywhere and not is_known and not gives_instructions(text):
+        text = " ".join(entry.text.split())
+        if entry.holds_everywhere and not gives_instructions(text) and known.add(text):
             rules.append(mask_secrets(text))
-            known.append(own)
     return rules[:_MOST_RULES]
