@@ -17,7 +17,7 @@ from msgspec import Struct, field, structs
 from contextgraph.errors import ReadError, SettingsError
 from contextgraph.model.values import replace
 from contextgraph.system.intake import content
-from contextgraph.text import mask_secrets, plain
+from contextgraph.text import digest, mask_secrets, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,10 +210,7 @@ class Settings(Struct, frozen=True):
         if not self.is_remote:
             path, _ = os.path.splitext(os.path.join(os.getcwd(), self.address))
             return path if self.tenant == DEFAULT_TENANT else f"{path}.{self.tenant}"
-        from hashlib import blake2b
-
-        server = blake2b(f"{self.address}\n{self.tenant}".encode(), digest_size=8).hexdigest()
-        return os.path.join(data_folder(), "servers", server)
+        return os.path.join(data_folder(), "servers", digest(f"{self.address}\n{self.tenant}"))
 
     @property
     def local_file(self) -> str:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import blake2b
 from typing import TypeAlias
 
 import msgspec
@@ -24,6 +23,7 @@ from contextgraph.model import (
     RemedyPattern,
 )
 from contextgraph.model.values import replace
+from contextgraph.text import digest
 
 # In place of a repository, which has an owner in its name.
 _ELSEWHERE = "shipped"
@@ -106,7 +106,7 @@ Harnesses: TypeAlias = Mapping[str, HarnessCounts]
 
 def hash_of(repo: str) -> str:
     """Return the hash of a repository, regardless of the case of its name."""
-    return blake2b(repo.casefold().encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return digest(repo.casefold(), 4)
 
 
 @cache

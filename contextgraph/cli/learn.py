@@ -46,7 +46,7 @@ from contextgraph.model import is_subagent
 from contextgraph.model.values import batched, replace
 from contextgraph.service.records import learned_record, not_learned_record, unread_record
 from contextgraph.system.processes import start_detached
-from contextgraph.text import number_of, regex
+from contextgraph.text import digest, number_of, regex
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -511,7 +511,6 @@ def learn_ended(common: Common) -> None:
 
 def read_files(settings: "Settings") -> "ReadFiles":
     """Return the files that were read into the memory of *settings* from this machine."""
-    from hashlib import blake2b
     from importlib.metadata import version
 
     from contextgraph.config import data_folder
@@ -519,7 +518,7 @@ def read_files(settings: "Settings") -> "ReadFiles":
 
     # Another version may read more of them.
     memory = f"{version('contextgraph-memory')}\n{settings.address}\n{settings.tenant}"
-    name = blake2b(memory.encode(), digest_size=8).hexdigest()
+    name = digest(memory)
     return ReadFiles(Path(data_folder(), "read", f"{name}.json"))
 
 

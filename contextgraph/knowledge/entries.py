@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from contextgraph.errors import ReadError
 from contextgraph.knowledge.notes import MAX_NOTE
 from contextgraph.model import LESSONS_FOLDER, About, LessonKind, LessonStatus, Origin, Quotation
 from contextgraph.system.intake import content, leaves
-from contextgraph.text import iso_time, regex, words
+from contextgraph.text import digest, iso_time, regex, words
 
 _LONGEST, _MOST_FILES, _MOST_BYTES = 1 << 16, 5_000, 1 << 24
 _NAME_WORDS, _NAME_CHARS = 8, 48
@@ -111,10 +110,9 @@ def questions_in(root: str) -> tuple[list[Question], dict[str, ReadError]]:
 def question_file(question: Question) -> tuple[str, str]:
     """Return the path and the text of the file of *question*."""
     name = "-".join(word for word in words(question.text) if word.isascii())[:_NAME_CHARS]
-    digest = blake2b(question.text.encode(), digest_size=4).hexdigest()
     answers = (f"- {' '.join(text.split())}" for text in question.answers)
     text = "\n".join((question.text, "", _ANSWER, "", *answers, ""))
-    return f"{QUESTIONS_FOLDER}/{name.strip('-') or 'question'}-{digest}.md", text
+    return f"{QUESTIONS_FOLDER}/{name.strip('-') or 'question'}-{digest(question.text, 4)}.md", text
 
 
 def _texts(root: str, place: str, damaged: dict[str, ReadError]) -> Iterator[tuple[str, str]]:
@@ -149,7 +147,7 @@ def name_of(entry: Entry) -> str:
     """Return the file name of *entry*, which follows from its content alone."""
     said = _NAMING.findall(entry.text.lower())[:_NAME_WORDS]
     start = "-".join(said)[:_NAME_CHARS].strip("-") or "lesson"
-    return f"{start}-{blake2b(written(entry).encode(), digest_size=4).hexdigest()}.md"
+    return f"{start}-{digest(written(entry), 4)}.md"
 
 
 def written(entry: Entry) -> str:

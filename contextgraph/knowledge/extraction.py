@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from hashlib import blake2b
 
 from msgspec import Struct, field
 
@@ -26,7 +25,7 @@ from contextgraph.knowledge.sentences import (
 from contextgraph.model import About, RawTrajectory
 from contextgraph.model.values import replace
 from contextgraph.system.intake import loads
-from contextgraph.text import folded, regex, stems, words
+from contextgraph.text import digest, folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.ordered import left_alone
 
@@ -201,11 +200,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
 
 def _pasted(message: str) -> str:
     """Return a digest of a *message* that nobody types twice; empty for a shorter one."""
-    return _digest(message) if len(" ".join(message.split())) > _TYPED else ""
-
-
-def _digest(message: str) -> str:
-    return blake2b(folded(message).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return digest(folded(message)) if len(" ".join(message.split())) > _TYPED else ""
 
 
 def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
@@ -314,7 +309,7 @@ def _answered(exchange: _Exchange) -> Iterator[Said]:
             exchange.at,
             confidence=_ANSWERED,
             is_sure=is_clear and not _OF_ITSELF.search(text),
-            pasted=_digest(text),  # no agent asks in the same words twice
+            pasted=digest(folded(text)),  # no agent asks in the same words twice
         )
 
 

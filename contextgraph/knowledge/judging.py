@@ -5,7 +5,6 @@ break it is one that the change adds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from hashlib import blake2b
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -14,7 +13,7 @@ from msgspec import Struct
 from contextgraph.config import REQUEST_MARK
 from contextgraph.knowledge.distil import list_in
 from contextgraph.model import Note
-from contextgraph.text import clip_tokens, mask_secrets, neutral, stems
+from contextgraph.text import clip_tokens, digest, mask_secrets, neutral, stems
 
 PROMPT = "check.v1"
 MAX_LESSONS = 10
@@ -66,7 +65,7 @@ def judged(
 
 def request_name(text: str) -> str:
     """Return the name of the file of a request: it is another one where anything changed."""
-    return f"check-{blake2b(text.encode(), digest_size=8).hexdigest()}"
+    return f"check-{digest(text)}"
 
 
 def _request(instructions: str, change: str, lessons: Iterable[tuple[int, Note]]) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from hashlib import blake2b
 from itertools import chain
 from math import isfinite
 from pathlib import Path, PurePosixPath
@@ -28,6 +27,7 @@ from contextgraph.system.processes import append, locked, private
 from contextgraph.text import (
     clip,
     count_tokens,
+    digest,
     fence,
     gives_instructions,
     iso_time,
@@ -79,7 +79,7 @@ def index_path(key: str) -> PurePosixPath:
     them; a hash of the key keeps the file of ``/a`` apart from the folder of ``/a/b``.
     """
     *folders, name = map(_file_name, key.split("/")[1:])
-    return PurePosixPath(*folders, f"{name}@{_digest(key)}.json")
+    return PurePosixPath(*folders, f"{name}@{digest(key, 6)}.json")
 
 
 def _file_name(segment: str) -> str:
@@ -88,15 +88,11 @@ def _file_name(segment: str) -> str:
         return encoded
     head = encoded.encode()[: _MAX_NAME_BYTES - 20].decode(errors="ignore")
     whole = re.sub(r"%.?\Z", "", head)
-    return f"{whole}~{_digest(segment)}"
+    return f"{whole}~{digest(segment, 6)}"
 
 
 def _percent_encoded(match: "re.Match[str]") -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode())
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 MAX_CONTENT = 64 * 1024

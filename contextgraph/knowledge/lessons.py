@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
-from hashlib import blake2b
 from itertools import chain, islice
 from operator import itemgetter
 
@@ -75,7 +74,7 @@ from contextgraph.model.values import bounded, one_of, replace, several
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
-from contextgraph.text import count_tokens, dice, folded, kept_text, rarity, regex, stems
+from contextgraph.text import count_tokens, dice, digest, folded, kept_text, rarity, regex, stems
 from contextgraph.trace.ordered import bears_on_command, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -817,7 +816,7 @@ def lesson_id(text: str, repo: str, contributor: str = "") -> str:
     A copy of a session under another name says nothing new.
     """
     known_by = "\n".join((repo, contributor, folded(text)))
-    return f"lesson_{blake2b(known_by.encode(), digest_size=8).hexdigest()}"
+    return f"lesson_{digest(known_by)}"
 
 
 def note_of_lesson(new: NewLesson, repo: str, contributor: str) -> Note:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
 from functools import partial, reduce
-from hashlib import blake2b
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -68,6 +67,7 @@ from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import (
     dice,
+    digest,
     folded,
     kept_text,
     mask_secrets,
@@ -741,7 +741,7 @@ def note_of(text: str, repo: str, source: str, now: datetime, credibility: float
     place, kind = repo_name(repo), source.partition(":")[0]
     known = f"{place}\n{folded(content)}"
     return Note(
-        id=f"note_{blake2b(known.encode(), digest_size=8).hexdigest()}",
+        id=f"note_{digest(known)}",
         content=content,
         repo=place,
         source=masked_name(source),

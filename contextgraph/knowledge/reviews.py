@@ -10,7 +10,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from contextgraph.model import (
 )
 from contextgraph.readers.repository import GitFolder, remote_name
 from contextgraph.system.intake import content, loads
-from contextgraph.text import clip, folded, iso_time, masked_name, regex
+from contextgraph.text import clip, digest, folded, iso_time, masked_name, regex
 
 _LONGEST, _CONTEXT = 1 << 26, 300
 _PULL = regex(r"(?P<repository>https?://[^/]+/(?:repos/)?[^/]+/[^/]+)/pulls?/(?P<number>\d+)")
@@ -110,7 +109,7 @@ def sessions_of_reviews(
         comments.sort(key=lambda one: (one.at, one.number))
         # Comments in another file are asked about, too, however few.
         said_here = "\n".join(f"{_session(one)} {one.text}" for one in comments)
-        name = blake2b(said_here.encode(), digest_size=8).hexdigest()
+        name = digest(said_here)
         turns = [
             Turn(at, at, one.at, fitting(one.text), fitting(_place(one)), _session(one))
             for at, one in enumerate(comments)

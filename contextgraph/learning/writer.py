@@ -40,7 +40,7 @@ from contextgraph.readers.format import SkippedError
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.processes import replacing, written_at
-from contextgraph.text import is_id, mask_secrets, masked_name
+from contextgraph.text import digest, is_id, mask_secrets, masked_name
 from contextgraph.trace.owners import Session, Share
 
 if TYPE_CHECKING:
@@ -610,7 +610,7 @@ class Spool:
 
     def __init__(self, settings: "Settings") -> None:
         memory = f"{settings.address}\n{settings.tenant}"
-        name = hashlib.blake2b(memory.encode(), digest_size=8).hexdigest()
+        name = digest(memory)
         self._source = settings.source
         self.folder = Path(data_folder(), "spool", name)
 

@@ -4,7 +4,6 @@ The declarations are all that a back end knows of a memory. Labels of nodes and 
 are those of docs/concepts.md; *shown* properties are for people who read the graph.
 """
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache, partial
@@ -18,7 +17,7 @@ from contextgraph.errors import ReadError, StoreError
 from contextgraph.model.values import replace
 from contextgraph.store import rules
 from contextgraph.store.port import VALUE, Drawn, Listing, Row, Scalar, Table
-from contextgraph.text import regex, stems, words
+from contextgraph.text import digest, regex, stems, words
 from contextgraph.trace import describe_remedy
 from contextgraph.trace.owners import Session
 
@@ -269,7 +268,7 @@ def fingerprint(value: model.ErrorKind) -> str:
     """Return a key of errors of one family, type and template, short enough for an index."""
     family = model.recorded_family(value).value
     text = f"{family}\n{value.error_type}\n{value.template}"
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return digest(text, 16)
 
 
 def run_row(run: model.Trajectory, revision: int) -> Row:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from contextgraph.model import COSINE_DECIMALS, Note, NoteScope, Vector, dimensi
 from contextgraph.store import rules
 from contextgraph.store.memory_store import NoteStore
 from contextgraph.store.protocols import Hit, Indexed, VectorIndex
+from contextgraph.text import digest
 
 if TYPE_CHECKING:
     import psycopg
@@ -109,7 +109,7 @@ def _embedding_errors() -> Iterator[None]:
 
 
 def _digest(note: Note) -> str:
-    return blake2b(rules.note_text(note).encode(), digest_size=12).hexdigest()
+    return digest(rules.note_text(note), 12)
 
 
 _CONNECT_SECONDS = 10
@@ -309,7 +309,7 @@ def _index_of(tenant: str, space: str) -> "Composed":
     if dimensions_of(space) > 4_000:
         return SQL("SELECT {}").format(Literal(1))
     kind = "vector" if dimensions_of(space) <= 2_000 else "halfvec"
-    name = blake2b(f"{tenant}\n{space}".encode(), digest_size=8).hexdigest()
+    name = digest(f"{tenant}\n{space}")
     return SQL(
         "CREATE INDEX IF NOT EXISTS {} ON contextgraph_vector USING hnsw ({} {}) "
         "WHERE tenant = {} AND space = {}"
@@ -457,7 +457,7 @@ def _qdrant() -> Any:
 
 def _name_of(space: str) -> str:
     """The name of its vectors: part of an address, in which a space cannot stand."""
-    return f"space_{blake2b(space.encode(), digest_size=8).hexdigest()}"
+    return f"space_{digest(space)}"
 
 
 def _qdrant_failure(name: str, error: Exception) -> StoreError:

@@ -532,6 +532,13 @@ def subject_of(message: str) -> str:
     return ", ".join(quoted_names(message)[:2])
 
 
+def digest(text: str, size: int = 8) -> str:
+    """Return *size* bytes, in hexadecimal digits, that differ for different texts."""
+    from hashlib import blake2b  # slow to load
+
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
 def iso_time(text: str) -> datetime:
     """Return the time that *text* is in ISO 8601, in UTC without a zone; raises `ValueError`."""
     time = datetime.fromisoformat(text)

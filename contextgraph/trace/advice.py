@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache, partial
-from hashlib import blake2b
 from itertools import chain, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 
 from contextgraph.model import TESTS, Cause, ErrorKind, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.values import replace
-from contextgraph.text import quoted_names, regex
+from contextgraph.text import digest, quoted_names, regex
 from contextgraph.text.strings import ELLIPSIS, code, is_cut, joined_lines, shortened
 from contextgraph.trace.actions import command_use
 from contextgraph.trace.shell import SCRIPT
@@ -756,7 +755,7 @@ def advice_id(error: ErrorKind | None, remedy: Sequence[RemedyAction]) -> str:
 @lru_cache(_REMEMBERED)
 def _advice_id(kind: str, remedy: Remedy) -> str:
     text = f"{kind}\n{remedy_key(remedy)!r}"
-    return f"{_PREFIX}{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    return f"{_PREFIX}{digest(text)}"
 
 
 def is_advice_id(name: str) -> bool:
