@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from contextgraph.advising.gate import Gate
     from contextgraph.advising.loops import LoopDetector
     from contextgraph.advising.pipeline import MemoryRetriever
-    from contextgraph.inference.api import EmbeddingCosts
     from contextgraph.inference.chat import Chat, ConflictJudge
     from contextgraph.inference.spaces import ActiveEmbedder, EmbedderFactory, EmbeddingSpaceManager
     from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
@@ -113,13 +112,23 @@ class Parts:
     @CachedPart
     def endpoint(self) -> "Endpoint":
         """The server of models."""
-        return _endpoint(self.settings)
+        from contextgraph.system.remote import Endpoint
+
+        settings, key = self.settings, self.settings.embedding_api_key
+        try:
+            return Endpoint(settings.api_url, settings.secret_for(settings.api_url, key))
+        except SettingsError:
+            if settings.embedder or settings.summarizer or settings.conflict_judge:
+                raise
+            return Endpoint(settings.api_url)  # the variables are there for other programs
 
     @CachedPart
     def embedders(self) -> "EmbedderFactory":
+        from contextgraph.inference.api import EmbeddingCosts, VectorCache
         from contextgraph.inference.spaces import EmbedderFactory
 
-        costs = _costs(self.usage_log, self.budget)
+        cache = VectorCache(Path(vector_cache_file()))
+        costs = EmbeddingCosts(cache, self.usage_log, self.budget)
         return EmbedderFactory(self.endpoint, costs, self.settings.embedding_price)
 
     @CachedPart
@@ -321,12 +330,6 @@ class Parts:
         )
 
 
-def _costs(usage_log: "UsageLog", budget: "Budget") -> "EmbeddingCosts":
-    from contextgraph.inference.api import EmbeddingCosts, VectorCache
-
-    return EmbeddingCosts(VectorCache(Path(vector_cache_file())), usage_log, budget)
-
-
 _now: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
@@ -357,18 +360,6 @@ def build(
     )
     parts.check()
     return parts
-
-
-def _endpoint(settings: Settings) -> "Endpoint":
-    from contextgraph.system.remote import Endpoint
-
-    key = settings.embedding_api_key
-    try:
-        return Endpoint(settings.api_url, settings.secret_for(settings.api_url, key))
-    except SettingsError:
-        if settings.embedder or settings.summarizer or settings.conflict_judge:
-            raise
-        return Endpoint(settings.api_url)  # the variables are there for other programs
 
 
 def maintenance_policy(settings: Settings) -> "MaintenancePolicy":
