@@ -737,3 +737,14 @@ def test_what_is_generated_is_masked_where_a_secret_stands(before, value, after)
 )
 def test_what_only_looks_generated_stays(text):
     assert mask_secrets(f"seen\n{text}\n") == f"seen\n{text}\n"
+
+
+@pytest.mark.parametrize("end", [" ", "\n", ""])
+def test_a_value_without_quotes_has_at_most_4096_characters(end):
+    value = (RANDOM * 200)[:4096]
+    assert value not in mask_secrets(f"API_KEY={value}{end}")
+    assert mask_secrets(f"API_KEY=1{value}{end}") == f"API_KEY=1{value}{end}"
+    assert (
+        mask_secrets(f"API_KEY={value[:2048]}&{value[:2047]}{end}")
+        == f"API_KEY=<secret:api-key>{end}"
+    )
