@@ -185,6 +185,7 @@ def _print(
     if page > (pages := max(1, -(-len(listed) // _AT_ONCE))):
         fail(f"--page {page}: there {'is 1 page' if pages == 1 else f'are {pages} pages'}")
     from contextgraph.knowledge.headings import by_heading
+    from contextgraph.knowledge.ranking import ran_instead
 
     start, shown = (page - 1) * _AT_ONCE, ""
     headed = [(heading, one) for heading, ones in by_heading(listed).items() for one in ones]
@@ -211,6 +212,7 @@ def _print(
         is_short = len(one.text) < _SHORT
         quoted = [f"asked: {first.context}" if is_short and first.context else ""]
         quoted += [f'"{first.quote}"'] if first.quote not in one.text else []
+        quoted.append(ran_instead(one))
         for line in filter(None, quoted):
             print_text((one_line(line, _WIDTH), "dim"), indent=2)
     if (left := len(listed) - start - _AT_ONCE) > 0:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from contextgraph.knowledge.asked import without_asking
-from contextgraph.model import LessonKind, Note, Origin
+from contextgraph.model import Lesson, LessonFacts, LessonKind, Note, Origin
 from contextgraph.text import count_tokens, gives_instructions, regex, stems
 from contextgraph.text.strings import nearness, overlap, rarity
 
@@ -242,10 +242,8 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     is_said = facts.origin is Origin.SAID
     is_short = len(content) < _UNCLEAR and note.speaker == "user" and is_said
     said = f"said in {sessions} sessions"
-    if facts.origin is Origin.COUNTED and facts.kind is LessonKind.FACT:
-        # The program that ran in place of the one that fails.
-        instead = next((one.context for one in reversed(facts.evidence) if one.context), "")
-        said = f"`{instead}` ran instead; seen in {sessions} sessions" if instead else said
+    if instead := ran_instead(facts):
+        said = f"{instead}; seen in {sessions} sessions"
     elif facts.origin is Origin.COUNTED and facts.kind is LessonKind.RULE:
         quotes = (" ".join(one.quote.split()) for one in reversed(facts.evidence))
         words = next((quote for quote in quotes if len(quote) <= _SHORT_QUOTE), "")
@@ -263,6 +261,13 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
         is_shown=not (gives_instructions(f"{content} {said}") or note.security.is_secret),
         is_opening=facts.evidence[0].step < 0,
     )
+
+
+def ran_instead(lesson: LessonFacts | Lesson) -> str:
+    """Say what ran in place of a program that fails, as a counted fact knows; empty for others."""
+    is_fact = lesson.origin is Origin.COUNTED and lesson.kind is LessonKind.FACT
+    programs = (one.context for one in reversed(lesson.evidence) if is_fact and one.context)
+    return next((f"`{program}` ran instead" for program in programs), "")
 
 
 class Worded(NamedTuple):

@@ -140,6 +140,19 @@ def test_where_nothing_is_listed_or_proposed_that_is_said(store: Path, tmp_path:
     assert (refused.code, "cannot be read" in refused.err) == (1, True)
 
 
+def test_a_program_that_fails_is_listed_with_the_one_that_ran_instead(store: Path) -> None:
+    missing = "zsh: command not found: python3.12"
+    lines = (("python3 -V", missing), ("/usr/bin/python3 -V", "Python 3"))
+    steps = tuple(
+        Step(at, "", Action("bash", line), shown, user_message="Go on, then.")
+        for at, (line, shown) in enumerate(lines)
+    )
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("claude-code", "python", "acme/shop", "Which one?", steps))
+    listed = contextgraph("lessons", "acme/shop", "--all", "--store", store).out
+    assert "`/usr/bin/python3` ran instead" in listed
+
+
 def test_ten_lessons_are_listed_at_a_time_and_proposed_ones_when_asked(
     store: Path, tmp_path: Path
 ) -> None:
