@@ -341,12 +341,7 @@ class _Changes:
     def _set_outcomes(self, runs: Sequence[model.Trajectory]) -> None:
         known = self._known(run.id for run in runs)
         revision = self.port.revision()
-        self.port.put(
-            tables.run_row(
-                replace(rules.with_outcome_of(known[run.id], run), change=run.change), revision
-            )
-            for run in runs
-        )
+        self.port.put(tables.run_row(rules.as_judged(known[run.id], run), revision) for run in runs)
 
     def _rename(self, ids: Mapping[str, str]) -> None:
         if ids:
@@ -779,7 +774,7 @@ class RunStore(_Part):
         )
         if not runs or not raws:
             return None
-        return rules.raw_with_outcome(rules.unpacked(raws[0][0], trajectory_id), _run(runs[0][0]))
+        return rules.as_judged(rules.unpacked(raws[0][0], trajectory_id), _run(runs[0][0]))
 
     @_of_one_state
     def facts(self, trajectory_ids: Iterable[str]) -> Mapping[str, model.RunFacts]:

@@ -28,6 +28,7 @@ REPORTS_USED = 100
 
 _ITEMS_AT_ONCE = 256
 
+Run = TypeVar("Run", model.Trajectory, model.RawTrajectory)
 Item = TypeVar("Item")
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")
@@ -151,7 +152,7 @@ def _merged(given: model.Trajectory, known: model.Trajectory) -> model.Trajector
     return run if precedes(given, known) else with_outcome_of(run, known)
 
 
-def with_outcome_of(run: model.Trajectory, judged: model.Trajectory) -> model.Trajectory:
+def with_outcome_of(run: Run, judged: model.Trajectory) -> Run:
     """Return *run* with the outcome and the ending of *judged*."""
     return replace(
         run,
@@ -161,15 +162,9 @@ def with_outcome_of(run: model.Trajectory, judged: model.Trajectory) -> model.Tr
     )
 
 
-def raw_with_outcome(raw: model.RawTrajectory, run: model.Trajectory) -> model.RawTrajectory:
-    """Return *raw* with the present outcome and change of its *run*."""
-    return replace(
-        raw,
-        outcome=run.outcome,
-        outcome_source=run.outcome_source,
-        exit_status=run.exit_status,
-        change=run.change,
-    )
+def as_judged(run: Run, judged: model.Trajectory) -> Run:
+    """Return *run* with the outcome, the ending and the change of *judged*."""
+    return replace(with_outcome_of(run, judged), change=judged.change)
 
 
 def with_history(bundle: model.Bundle, known: Sequence[model.Trajectory]) -> model.Bundle:
