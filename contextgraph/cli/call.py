@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from difflib import get_close_matches
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ from contextgraph.cli import here
 from contextgraph.cli.commands import Common, argument, common_options, described
 from contextgraph.cli.output import DONE, emit, warn
 from contextgraph.service.operations import Operation, TokenScope, operations
-from contextgraph.text import mask_secrets
+from contextgraph.text import mask_secrets, meant
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -78,8 +77,8 @@ def call(
 def _named(known: Mapping[str, Operation], name: str) -> Operation:
     plain = name.replace(".", "_")
     if plain not in known:
-        near = get_close_matches(plain, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else " --list names them all."
+        near = meant(plain, known)
+        hint = f" Did you mean {near!r}?" if near else " --list names them all."
         raise click.UsageError(f"No operation {name!r}.{hint}")
     return known[plain]
 
@@ -93,8 +92,8 @@ def _checked(operation: Operation, arguments: Sequence[str]) -> dict[str, Any]:
         if not is_pair:
             raise click.UsageError(f"{mask_secrets(one)!r} is not ARGUMENT=VALUE")
         if name not in model.model_fields:
-            near = get_close_matches(name, model.model_fields, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "It has"
+            near = meant(name, model.model_fields)
+            hint = f"Did you mean {near!r}?" if near else "It has"
             fields = ", ".join(model.model_fields) or "none"
             raise click.UsageError(
                 f"{operation.name} has no argument {name!r}. {hint}{'' if near else f' {fields}.'}"

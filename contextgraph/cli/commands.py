@@ -45,7 +45,7 @@ from contextgraph.config import (
 )
 from contextgraph.errors import ContextGraphError, MemoryNotFoundError, StoreUnavailableError
 from contextgraph.model.values import replace
-from contextgraph.text import neutral
+from contextgraph.text import meant, neutral
 
 if TYPE_CHECKING:
     from contextgraph.config import SettingInForce
@@ -460,15 +460,11 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
-
             called = cast(click.Command, self.get_command(ctx, "call"))
             names = [*self.homes, *cast(CommandFunction, called.callback).names()]
-            near = get_close_matches(args[0], names, n=1)
             hint = "`contextgraph call --list`: others."
-            if near:
-                is_command = near[0] in self.homes
-                hint = f"Did you mean {near[0] if is_command else f'call {near[0]}'!r}?"
+            if near := meant(args[0], names):
+                hint = f"Did you mean {near if near in self.homes else f'call {near}'!r}?"
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
 
 

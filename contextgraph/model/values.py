@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from contextgraph.errors import InvalidArgumentError
+from contextgraph.text import meant
 
 Value = TypeVar("Value")
 Choice = TypeVar("Choice", bound=Enum)
 
-_NEAR = 0.5  # of `get_close_matches`: "repository" is near "repo"
+NEAR_ARGUMENT = 0.5
+"""How near the name of an argument is to be: "repository" is near "repo"."""
 
 
 def replace(value: Value, /, **changes: Any) -> Value:
@@ -33,10 +35,8 @@ def replace(value: Value, /, **changes: Any) -> Value:
 
 def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeError:
     """Return the error for the argument *name*, with the one of those *known* that was meant."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, [*known], n=1, cutoff=_NEAR)
-    hint = f". Did you mean {near[0]!r}?" if near else ""
+    near = meant(name, known, NEAR_ARGUMENT)
+    hint = f". Did you mean {near!r}?" if near else ""
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 

@@ -9,7 +9,6 @@ plain text beside it, so nothing is in it that the gate of the memory holds back
 import json
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -49,7 +48,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.model.codec import COMPLETE, encoded, parts_of
-from contextgraph.model.values import replace
+from contextgraph.model.values import NEAR_ARGUMENT, replace
 from contextgraph.readers import read_file
 from contextgraph.service.operations import Operation, operations
 from contextgraph.service.operations.arguments import (
@@ -60,7 +59,7 @@ from contextgraph.service.operations.arguments import (
     Tokens,
     arguments_of,
 )
-from contextgraph.text import clip, cut, fence, gives_instructions, mask_secrets, neutral
+from contextgraph.text import clip, cut, fence, gives_instructions, mask_secrets, meant, neutral
 from contextgraph.trace import command_lines, state_at
 
 _RUN = """\
@@ -74,7 +73,6 @@ _REPEATED = (
     "since, call again with again: true."
 )
 _JSON_TYPES = ["object", "array", "string", "number", "boolean", "null"]
-_NEAR = 0.5  # of `get_close_matches`: "repository" is near "repo"
 
 _STEPS, _PARTS, _ITEMS, _FEW, _FILES_OF_RUN = 300, 50, 10, 5, 10
 _ACTION_CHARS, _OBSERVATION_CHARS, _TITLE_CHARS, _TEXT_CHARS = 20_000, 100_000, 200, 1_500
@@ -192,8 +190,8 @@ class _StrictTool(Tool):
         known, required = [*self.parameters["properties"]], self.parameters.get("required", ())
         for name in arguments.keys() - {*known}:
             shown = cut(name, _NAME_CHARS)
-            near = get_close_matches(shown, known, n=1, cutoff=_NEAR)
-            hint = f"did you mean {near[0]}? " if near else ""
+            near = meant(shown, known, NEAR_ARGUMENT)
+            hint = f"did you mean {near}? " if near else ""
             raise ToolError(f"{self.name} has no argument {shown}: {hint}It has {', '.join(known)}")
         given = {name: value for name, value in arguments.items() if value != ""}
         if missing := [name for name in required if name not in given]:

@@ -7,7 +7,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -46,6 +45,7 @@ from contextgraph.service.operations.arguments import clipped
 from contextgraph.store.graph import read_graph
 from contextgraph.store.memory_store import ExposureStore, NoteStore, RunStore
 from contextgraph.system.remote import RetryPolicy
+from contextgraph.text import meant
 
 if TYPE_CHECKING:
     from contextgraph.store.protocols import Graph
@@ -155,9 +155,9 @@ class OverHttp:
         if name.startswith("__") or name == "_service":
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
-        if name not in known and (near := get_close_matches(name, known, n=1)):
+        if name not in known and (near := meant(name, known)):
             kind = type(self).__name__
-            raise AttributeError(f"{kind!r} has no attribute {name!r}. Did you mean {near[0]!r}?")
+            raise AttributeError(f"{kind!r} has no attribute {name!r}. Did you mean {near!r}?")
         raise errors.NeedsStoreError(
             f"{self._service.name} is a service, and this {errors.OF_STORE}"
         )

@@ -539,6 +539,13 @@ def digest(text: str, size: int = 8) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
+def meant(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the one of *known* that *name* was meant to be, for a message; empty for none."""
+    from difflib import get_close_matches  # slow to load
+
+    return next(iter(get_close_matches(name, [*known], 1, cutoff)), "")
+
+
 def iso_time(text: str) -> datetime:
     """Return the time that *text* is in ISO 8601, in UTC without a zone; raises `ValueError`."""
     time = datetime.fromisoformat(text)
