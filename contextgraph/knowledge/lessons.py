@@ -35,6 +35,7 @@ from contextgraph.knowledge.notes import (
 from contextgraph.knowledge.ranking import (
     ABOUT,
     FEWEST_WRITTEN,
+    NAMED,
     PROPOSED,
     REQUEST_WORDS,
     SAME_SUBJECT,
@@ -43,6 +44,7 @@ from contextgraph.knowledge.ranking import (
     closeness,
     closest,
     in_turns,
+    names_in,
     quote_of,
     rated,
     request_words,
@@ -93,12 +95,7 @@ _INDEXED = 250
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
 STANDING_TOKENS = 110
 _RUNNING = ("run", "use", "never")
-_NAMED = regex(
-    r"\b([A-Z]{3,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
-    r"(?:[A-Z]\w*)+)\b|((?:[\w.-]+/)*[\w-]+\.[a-z]{1,5})\b"
-)
 _NUMBER, _VALUE = regex(r"\d+"), regex(r"\d\d+")
-_SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
 # What a later session leaves as it was, and how much of the two must be about the same.
 _CLAUSE = regex(r"[;,:.!?]|\s[-–—]+\s")
 _STAYS = regex(
@@ -502,8 +499,11 @@ class Lessons:
         words, is_asked = request_words(request), asks_what_is_known(request)
         proposed = self._store.for_text(words, _scope(repo), PROPOSED)
         notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
+        if not notes:
+            return ()
         waiting = {id_ for id_, note in notes.items() if waits(note)}
-        ranked = closest(words, {id_: Worded.of(note) for id_, note in notes.items()}, waiting)
+        worded = {id_: Worded.of(note) for id_, note in notes.items()}
+        ranked = closest(words, worded, waiting, request)
         chosen = self._successors(ranked, notes, as_of)
         of_source: dict[str, list[tuple[Note, Close]]] = {}
         for id_, close in chosen.items():
@@ -1160,20 +1160,12 @@ def _has_same_numbers(text: str, other: str) -> bool:
 
 def _name_others(text: str, other: str) -> bool:
     """Return whether both name things, but none that both name."""
-    ours, theirs = _names(text), _names(other)
+    ours, theirs = names_in(text), names_in(other)
     return bool(ours and theirs) and ours.isdisjoint(theirs)
 
 
 @lru_cache(maxsize=1 << 12)
 def _subject(text: str) -> frozenset[str]:
     """The subject of *text*: its names, and its stems without how people give orders."""
-    rest = _NAMED.sub(" ", text)
-    return frozenset(stems(rest)) | _names(text)
-
-
-@lru_cache(maxsize=1 << 12)
-def _names(text: str) -> frozenset[str]:
-    """The files, symbols and acronyms in *text*, in one spelling: `fs_watcher.go`, `fsWatcher`."""
-    found = (next(filter(None, match.groups())) for match in _NAMED.finditer(text))
-    spelled = (_NOT_LETTERS.sub("", _SUFFIX.sub("", name.rpartition("/")[2])) for name in found)
-    return frozenset(name.casefold() for name in spelled if name)
+    rest = NAMED.sub(" ", text)
+    return frozenset(stems(rest)) | names_in(text)

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC
-from itertools import zip_longest
+from functools import lru_cache
+from itertools import chain, zip_longest
 from math import log, sqrt
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -162,6 +163,12 @@ ABOUT = "lessons about"
 _OPENING_WORDS = 60
 # A statement that names a file in passing matters to an edit that puts in so many of its words.
 FEWEST_WRITTEN = 2
+# Code, files, symbols, acronyms, and what has a capital letter within a sentence.
+NAMED = regex(
+    r"`([^`\s]+)`|\b([A-Z]{2,})\b|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+"
+    r"(?:[A-Z]\w*)+)\b|((?:[\w.-]+/)*[\w-]+\.[a-z]{1,5})\b|(?<=[\w,;)(] )([A-Z]\w+)"
+)
+_SUFFIX, _NOT_LETTERS = regex(r"\.\w{1,5}\Z"), regex(r"[\W_]")
 # Folders say where somebody works, not what a request is about.
 _FOLDERS = regex(r"(?<![\w.])~?/(?:[\w.@+-]+/)+")
 # Of all quotes together; one that shares so many words with others that are shown says nothing new,
@@ -179,6 +186,14 @@ def request_words(request: str) -> list[str]:
     said = _FOLDERS.sub(" ", request)
     words = stems(without_asking(said)) or stems(said)
     return [*dict.fromkeys(words)][:REQUEST_WORDS]
+
+
+@lru_cache(maxsize=1 << 12)
+def names_in(text: str) -> frozenset[str]:
+    """Return what *text* names, in one spelling: `fs_watcher.go` and `fsWatcher` are one name."""
+    found = (next(filter(None, match.groups())) for match in NAMED.finditer(text))
+    spelled = (_NOT_LETTERS.sub("", _SUFFIX.sub("", name.rpartition("/")[2])) for name in found)
+    return frozenset(name.casefold() for name in spelled if name)
 
 
 class Quote(NamedTuple):
@@ -274,12 +289,14 @@ class Worded(NamedTuple):
     """The stems of a lesson: its *own*, and those that say less of it.
 
     Those *beside* it are its subject, its names and what a short answer answers; *opening* are
-    those of the request with which the session began in which a person said it.
+    those of the request with which the session began in which a person said it. *names* are what
+    it names, as `names_in` has them.
     """
 
     own: frozenset[str]
     beside: frozenset[str]
     opening: frozenset[str]
+    names: frozenset[str]
 
     @classmethod
     def of(cls, note: Note) -> "Worded":
@@ -289,7 +306,8 @@ class Worded(NamedTuple):
         context, title = (note.summary, note.title) if is_said else ("", "")
         beside = frozenset(stems(" ".join((context, *note.tags)))) - own
         first = " ".join(title.partition("\n")[0].split()[:_OPENING_WORDS])
-        return cls(own, beside, frozenset(stems(first)) - own - beside)
+        names = names_in(note.content) | names_in(" ".join(f"`{name}`" for name in note.tags))
+        return cls(own, beside, frozenset(stems(first)) - own - beside, names)
 
 
 class Close(NamedTuple):
@@ -297,7 +315,8 @@ class Close(NamedTuple):
 
     *words* is the sum of the rarities of shared words, *share* that of the lesson's words that is
     in the request, *covered* that of the request's words that the lesson has; *own* is how many
-    words of the lesson itself are shared.
+    words of the lesson itself are shared. *names* is the share of what the lesson names that the
+    whole request names, too, however long it is.
     """
 
     id: str
@@ -307,6 +326,7 @@ class Close(NamedTuple):
     covered: float
     own: int
     asked: int
+    names: float
 
 
 def closeness(close: Close, wanted: float, *, is_reply: bool) -> dict[str, float]:
@@ -320,22 +340,26 @@ def closeness(close: Close, wanted: float, *, is_reply: bool) -> dict[str, float
         "request": log(1 + close.asked),
         "covered": close.covered,
         "own": log(1 + close.own),
+        "names": close.names,
         "wanted": log(wanted),
         "reply": float(is_reply),
     }
 
 
 def closest(
-    words: Collection[str], lessons: Mapping[str, Worded], waiting: Collection[str] = ()
+    words: Collection[str],
+    lessons: Mapping[str, Worded],
+    waiting: Collection[str] = (),
+    request: str = "",
 ) -> list[Close]:
     """Rank *lessons* (by id) by how much of each a request of *words* says again, closest first.
 
     What shares no word is left out. How rare a word is does not depend on those *waiting* for a
-    review: a colleague, who has the others alone, finds the same.
+    review: a colleague, who has the others alone, finds the same. *request* is the whole of it.
     """
-    held = [one for id_, one in lessons.items() if id_ not in waiting]
-    every = {word for one in lessons.values() for word in one.own | one.beside}
-    met = Counter(every) | Counter(word for one in held for word in one.own | one.beside)
+    parts_of = {id_: one.own | one.beside | one.names for id_, one in lessons.items()}
+    held = [known for id_, known in parts_of.items() if id_ not in waiting]
+    met = Counter({*chain(*parts_of.values())}) | Counter(chain(*held))
     number = max(_FEWEST_TEXTS, len(held))
 
     def weight(found: Collection[str]) -> float:
@@ -343,6 +367,7 @@ def closest(
         return sum([rarity(met[word], number) for word in sorted(found)])
 
     asked, ranked = frozenset(words), list[Close]()
+    named = names_in(request)
     most = len(asked) * rarity(1, number)
     for id_, one in lessons.items():
         parts = ((one.own, 1.0), (one.beside, _BESIDE), (one.opening, _OPENING))
@@ -351,7 +376,8 @@ def closest(
             share = shared / sum([part * weight(own) for own, part in parts])
             score, covered = shared * share**_WHOLE, min(1.0, shared / most)
             own = len(one.own & asked)
-            ranked.append(Close(id_, score, shared, share, covered, own, len(asked)))
+            names = weight(one.names & named) / (1 + weight(one.names))
+            ranked.append(Close(id_, score, shared, share, covered, own, len(asked), names))
     return sorted(ranked, key=lambda one: (-one.score, one.id))
 
 

@@ -17,7 +17,7 @@ from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading, keywords
 from contextgraph.knowledge.lessons import said_again
-from contextgraph.knowledge.ranking import quote_of
+from contextgraph.knowledge.ranking import REQUEST_WORDS, quote_of
 from contextgraph.model import (
     About,
     Action,
@@ -279,6 +279,26 @@ def test_a_lesson_is_found_among_many_of_sessions_that_began_with_a_long_request
     memory.lessons.keep(later, SHOP)
     found = memory.lessons.for_request(f"{plan}: how is a tariff rounded at customs?", repo=SHOP)
     assert [one.note.content for one in found][:1] == [about]
+
+
+def test_a_name_far_into_a_long_request_tells_apart_lessons_in_the_same_words(
+    memory: AgentMemory,
+) -> None:
+    rules = [
+        f"Failed exports by the {name} are logged as warnings and tried again."
+        for name in ("TariffWriter", "StockWriter")
+    ]
+    quotes = (Quotation(rule, "", rule, 0, MONDAY) for rule in rules)
+    facts = [
+        LessonFacts(LessonKind.RULE, Origin.DISTILLED, evidence=(one,), is_active=True)
+        for one in quotes
+    ]
+    memory.lessons.keep(list(map(NewLesson, rules, facts)), SHOP)
+    colours = " ".join(f"colour{number}" for number in range(REQUEST_WORDS))
+    request = f"Exports failed and are to be tried again as warnings: {colours} of stock_writer.py"
+    named, other = memory.lessons.for_request(request, repo=SHOP)
+    assert (named.note.content, other.note.content) == (rules[1], rules[0])
+    assert named.probability > other.probability
 
 
 def test_what_waits_for_a_review_makes_no_word_of_another_lesson_less_rare(
