@@ -117,6 +117,7 @@ _TOPIC = (
     r"|(?<![\w.]){named}[`'\")]*\s+(?:should|must|shall|never|always|only|stays?|holds?|keeps?|is|are|has"
     r"|have|needs?|can(?:no|['’])t|doesn|may)\b"
 )
+_BLANK_LINE = regex(r"\n\s*\n")
 # What is asked for once: afterwards it holds.
 _CARRIED_OUT = regex(
     r"\b(?:mov(?:e|ed|ing)|renam(?:e|ed|ing)|put\b.*\binto|change\b.*\bto)\b", re.IGNORECASE
@@ -588,7 +589,7 @@ class Lessons:
         """Return lessons about one of the files or symbols *names*, the newest of a source first.
 
         With the text that is *written* into these files only what bears on it, and what rules out
-        one of the names.
+        one of the names. On a symbol bears what is written in a block of lines with it.
         """
         wanted = {_last_part(name) for name in names}
         words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
@@ -597,9 +598,16 @@ class Lessons:
         about = {name: [note for note in seen if says_of(note, name)] for name in wanted}
         ruling_out = list[Note]()
         if written is not None:
-            put_in = {*stems(written)}
+            blocks = [(block.casefold(), stems(block)) for block in _BLANK_LINE.split(written)]
+            put_in = {
+                name: {
+                    stem for block, own in blocks if "." in name or name in block for stem in own
+                }
+                for name, said in about.items()
+                if said
+            }
             about = {
-                name: [note for note in said if bears_on(note, name, put_in)]
+                name: [note for note in said if bears_on(note, name, put_in[name])]
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }
@@ -964,19 +972,15 @@ def is_rule_of(note: Note, name: str) -> bool:
     return bool(re.search(_TOPIC.format(named=named), note.content, re.IGNORECASE))
 
 
-def words_beside(note: Note, name: str) -> list[str]:
-    """Return the stems in *note*, without the stems of *name*."""
-    own = {*stems(_last_part(name))}
-    return [stem for stem in dict.fromkeys(stems(note.content)) if stem not in own]
-
-
 def bears_on(note: Note, name: str, written: Collection[str]) -> bool:
     """Return True where *note* about *name* matters to one who puts the stems *written* into it.
 
     That a file is named does not make it what the lesson is about.
     """
-    shared = sum(stem in written for stem in words_beside(note, name))
-    return is_rule_of(note, name) or shared >= FEWEST_WRITTEN
+    # The words in the name itself are no such words: `ParcelData` is no parcel and no data.
+    beside = re.sub(re.escape(_last_part(name)), " ", note.content, flags=re.IGNORECASE)
+    own = {*stems(beside)}.difference(stems(_last_part(name)))
+    return is_rule_of(note, name) or len(own.intersection(written)) >= FEWEST_WRITTEN
 
 
 def _is_listed(note: Note) -> bool:

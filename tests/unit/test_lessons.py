@@ -1124,6 +1124,20 @@ def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_o
     assert not shown_for("x = 1")
 
 
+def test_an_edit_is_shown_what_names_a_symbol_where_it_bears_on_the_lines_beside_it(
+    memory: AgentMemory,
+) -> None:
+    memory.learn(session("No, every export always puts the weight of a parcel into ParcelData."))
+
+    def shown_for(text: str) -> str:
+        plan = {"file_path": "/home/me/plans/plan.md", "content": text}
+        with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+            return run.before(Action("Write", "Write", plan)) or ""
+
+    assert "weight" in shown_for("Weights of a parcel are rounded\nin `ParcelData` from now on.")
+    assert not shown_for("The store keeps `ParcelData`.\n\nWeights of a parcel are rounded.")
+
+
 @pytest.mark.parametrize(
     ("rule", "command", "is_about"),
     [
