@@ -305,17 +305,17 @@ def _names(raw: RawTrajectory) -> Iterator[str]:
     yield from (raw.session, raw.folder, *raw.content_hashes)
     for step in raw.steps:
         yield from (step.action.tool, step.cwd or "", step.open_file or "")
-        yield from _keys_in(step.action.arguments)
+        yield from step.action.arguments
+        yield from _keys_within(step.action.arguments.values())
 
 
-def _keys_in(value: "Json | Mapping[str, Json]") -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from value
-        for item in value.values():
-            yield from _keys_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _keys_in(item)
+def _keys_within(values: Iterable[Json]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, dict):
+            yield from value
+            yield from _keys_within(value.values())
+        elif isinstance(value, list):
+            yield from _keys_within(value)
 
 
 class _Rewriting(ABC):

@@ -675,6 +675,8 @@ class RunStore(_Part):
             _one(self._port, Question(tables.FORMER, [_keyed(asked)], wanted=(KEY, "run")))
         )
         runs = _runs(self._port, {*asked, *former.values()})
+        if not runs:  # as for nearly all that is learned
+            return {}
         named = {one: one if one in runs else former.get(one, one) for one in asked}
         counts = self._port.count(
             [
