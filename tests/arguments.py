@@ -130,6 +130,7 @@ def _exposures(draw: st.DrawFn) -> list[Exposure]:
                 is_withheld=draw(st.none() | st.booleans()),
             ),
             session=draw(st.sampled_from(_SESSIONS)),
+            moment=draw(st.sampled_from(["", "index"])),
             said=tuple(draw(st.lists(st.sampled_from(VOCABULARY), max_size=2))),
         )
         for context in chosen

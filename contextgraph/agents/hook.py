@@ -494,8 +494,10 @@ class _Responder:
 
     def _shown_now(self, run: "LiveRun") -> list[str]:
         """Return the texts that this hook has shown, without their fences."""
+        from contextgraph.model import INDEX_MOMENT
+
         shown = [one for one in run.session.exposures() if one.shown_at >= self._began]
-        return [one.text for one in shown if one.moment != "index" and not one.is_withheld]
+        return [one.text for one in shown if one.moment != INDEX_MOMENT and not one.is_withheld]
 
     def _steps(self) -> "Sequence[Step]":
         """Return the steps of the session so far, by the first line of its log and the end."""

@@ -17,6 +17,7 @@ from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearned
 from contextgraph.knowledge.broken import broken_by, may_be_broken
 from contextgraph.memory.agent_memory import WORKING_TOKENS, AgentMemory
 from contextgraph.model import (
+    INDEX_MOMENT,
     Action,
     ActionKind,
     Condition,
@@ -339,7 +340,7 @@ class LiveRun:
         if len(shown) < _FEWEST_INDEXED:
             return ""
         text = fence(INDEX + "; ".join(shown), new_context_id())
-        self.session.record("index", {_INDEXED: text})
+        self.session.record(INDEX_MOMENT, {_INDEXED: text})
         return text
 
     def observe(

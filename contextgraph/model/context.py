@@ -661,6 +661,10 @@ class ShownItem(Struct, frozen=True, omit_defaults=True):
             force_setattr(self, "advice", self.id)
 
 
+INDEX_MOMENT = "index"
+"""The moment of an index of lessons, which is no advice: the agent opens what it needs."""
+
+
 class Exposure(Struct, frozen=True, omit_defaults=True):
     """A context that was shown.
 
@@ -729,8 +733,8 @@ class ShownTally(Struct, frozen=True):
 
     Of *known* ones at an error it is known whether the error was cleared, of *cleared* ones it was;
     an item of *followed* ones was tried. *helped* is how many of these cleared which error, *wrong*
-    how many items stood in contexts whose error something else cleared. *tokens* are those of their
-    texts, *known_at* are the known ones of each error.
+    how many items stood in contexts whose error something else cleared. *tokens* are those of all
+    texts, also of an index, *known_at* are the known ones of each error.
     """
 
     shown: int
@@ -751,7 +755,7 @@ class ShownTally(Struct, frozen=True):
         cleared = [one for one in known if one.helped]
         right = [one for one in cleared if any(item.helped for item in one.items)]
         return cls(
-            shown=len(shown),
+            shown=sum(1 for one in shown if one.moment != INDEX_MOMENT),
             at_errors=sum(1 for one in shown if one.error_id),
             known=len(known),
             cleared=len(cleared),

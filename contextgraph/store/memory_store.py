@@ -1860,7 +1860,7 @@ class ExposureStore(_Part):
     ) -> model.ShownTally:
         """Count what was shown from *since* to before *until*, by outcome."""
         terms = [_equal("withheld", False), *_period("shown_at", since, until)]
-        sums = ("known", "cleared", "followed", "right", "wrong", "tokens")
+        sums = ("advice", "known", "cleared", "followed", "right", "wrong", "tokens")
         counted = self._port.count([Count(tables.CONTEXT, terms, ("error_id",), sums)])[0]
         return rules.tally_of(counted)
 

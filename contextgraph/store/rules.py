@@ -458,11 +458,11 @@ def explained_context(
 
 
 def tally_of(counted: Iterable[tuple[str, *tuple[int, ...]]]) -> model.ShownTally:
-    """Return sums by error: shown, known, cleared, followed, right, wrong items, tokens.
+    """Return sums by error: contexts, advice, known, cleared, followed, right, wrong items, tokens.
 
     Contexts without an error are under the empty id.
     """
-    of_errors = {error: counts for error, *counts in counted}
+    of_errors = {error: counts[1:] for error, *counts in counted}
     total = [*map(sum, zip(*of_errors.values(), strict=True))] or [0] * 7
     of_none = of_errors.pop("", [0] * 7)
     return model.ShownTally(

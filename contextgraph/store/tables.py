@@ -202,7 +202,7 @@ CONTEXT = Table(
     {
         "shown_at": datetime, "error_id": str, "helped": bool, "known": int, "cleared": int,
         "followed": int, "right": int, "wrong": int, "withheld": bool, "session": str,
-        "tokens": int,
+        "tokens": int, "advice": int,
     },
     (("-shown_at", "key"), ("session", "shown_at")),
 )  # fmt: skip
@@ -628,7 +628,7 @@ def context_rows(shown: model.Exposure) -> Iterator[Row]:
             "followed": int(any(item.helped is not None for item in shown.items)),
             "wrong": len(shown.items) if cleared and not right else 0,
             "withheld": bool(shown.is_withheld), "session": shown.session,
-            "tokens": shown.tokens,
+            "tokens": shown.tokens, "advice": int(shown.moment != model.INDEX_MOMENT),
         },
         text_of(shown, f"context {shown.context_id}"),
         shown=lambda: {"name": f"context {shown.context_id}", "source": shown.source},

@@ -9,6 +9,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.model import (
+    INDEX_MOMENT,
     Action,
     AdviceFigures,
     Basis,
@@ -190,6 +191,11 @@ def test_steps_saved_have_a_sign_and_are_at_most_the_ceiling(memory: AgentMemory
     assert figures.saved == pytest.approx(3 - figures.tokens / 500)
     assert figures == memory.stats.get_figures(ShownTally.of(memory.store.exposures.all()))
     assert memory.stats.get_advice(until=NOON).shown == 0
+    index = Exposure("ctx_index", NOON, text="Lessons on: imports", moment=INDEX_MOMENT)
+    memory.store.exposures.add([index])
+    listed = memory.stats.get_advice(NOON)
+    assert (listed.shown, listed.tokens) == (3, figures.tokens + index.tokens)
+    assert listed == memory.stats.get_figures(ShownTally.of(memory.store.exposures.all()))
     assert (steps_text(3), steps_text(-0.26), steps_text(-0.01)) == (
         "+3.0 steps",
         "-0.3 steps",
