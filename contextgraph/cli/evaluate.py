@@ -1,4 +1,4 @@
-"""``contextgraph evaluate``, ``replay`` and ``experiment``: the laboratory."""
+"""``contextgraph evaluate``: what the advice of a memory is worth, by recorded runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -150,7 +150,6 @@ Visitor = Annotated[Visit, Depends(_reader)]
 Administrator = Annotated[Caller, Depends(_administrator)]
 Word = Annotated[str, Query(max_length=500)]
 Page = Annotated[int, Query(ge=0, le=1_000_000)]
-Days = Annotated[int, Query(ge=1, le=3650)]
 Decision = Annotated[str, Form(max_length=20)]
 
 
