@@ -333,11 +333,11 @@ def lessons_to_say(
     """
     known = [*map(stems, _instructions(tree))] if at_start else []
     return tuple(
-        one for one in lessons if not (_is_gone(one.note, tree) or _is_known(one.note, known))
+        one for one in lessons if not (is_gone(one.note, tree) or _is_known(one.note, known))
     )
 
 
-def _is_gone(note: Note, tree: WorkingTree) -> bool:
+def is_gone(note: Note, tree: WorkingTree) -> bool:
     """Return True if each file that the lesson *note* names was deleted from a folder of *tree*."""
     from contextgraph.knowledge.broken import gone_files  # with how sessions are read
 

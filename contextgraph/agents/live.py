@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from contextgraph.advising.freshness import lessons_to_say, with_content_hashes
+from contextgraph.advising.freshness import is_gone, lessons_to_say, with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
 from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
@@ -325,7 +325,8 @@ class LiveRun:
         try:
             if not self._raw.repo or _INDEXED in self.session.said():
                 return ""
-            named = self._memory.lessons.subjects(self._raw.repo, request)
+            gone = partial(is_gone, tree=self._tree) if self._tree else None
+            named = self._memory.lessons.subjects(self._raw.repo, request, is_gone=gone)
         except StoreError as error:
             self.session.fail("the agent gets no index of lessons", error)
             return ""

@@ -367,12 +367,14 @@ class Lessons:
                 room -= count_tokens(line)
         return tuple(rules)
 
-    def subjects(self, repo: str, request: str = "") -> dict[str, str]:
+    def subjects(
+        self, repo: str, request: str = "", *, is_gone: Callable[[Note], bool] | None = None
+    ) -> dict[str, str]:
         """Return the subjects of the lessons of *repo* by id, those nearest to *request* first.
 
         Then the newest, and after all these such as wait, where a person's own words may be quoted;
         of many the first 250. A subject is the one that a model gave, or the rarest words of the
-        sentence. What is counted is said before the command itself.
+        sentence. What is counted is said before the command itself; what *is_gone* is left out.
         """
         hidden = self._notes.distrusted()
         notes = {
@@ -395,6 +397,7 @@ class Lessons:
         named = (
             (id_, lesson_of(notes[id_]).about.subject or keywords(notes[id_].content, weight))
             for id_ in in_order
+            if not (is_gone and is_gone(notes[id_]))
         )
         return dict(islice(filter(itemgetter(1), named), _INDEXED))
 

@@ -1313,6 +1313,25 @@ def test_the_first_prompt_brings_subjects_that_a_person_spoke_of_once(memory: Ag
     assert named[nearest] in memory.live(repo=SHOP, task="").start()
 
 
+def test_the_subjects_leave_out_lessons_whose_file_is_gone(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "shelf.py").touch()
+    about = "Always sort the parcels of `pkg/shelf.py` by their weight."
+    for number, wish in enumerate((*WISHES, about)):
+        memory.learn(talk(f"wish{number}", "Look at it, please.", ("It is done.", wish)))
+
+    def index() -> str:
+        live = memory.live(repo=SHOP, task="", workdir=str(tmp_path))
+        return live.prompt("Print the listing of the warehouse") or ""
+
+    assert "parcels" in index()
+    (tmp_path / "pkg" / "shelf.py").unlink()
+    assert "by subject" in index()
+    assert "parcels" not in index()
+
+
 def test_an_index_of_many_lessons_words_those_that_it_may_have_room_for(
     memory: AgentMemory,
 ) -> None:
