@@ -342,9 +342,10 @@ def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunL
     What the machine of another person lacks, this one may have.
     """
     usual = environment or usual_environment(run.environment for run in runs)
-    return [
-        run for run in runs if run.environment.agrees(usual) and run.environment.is_at_home(usual)
-    ]
+    # Hundreds of runs are of a few machines; equal ones of a store are one object.
+    machines = {id(run.environment): run.environment for run in runs}
+    fitting = {key for key, one in machines.items() if one.agrees(usual) and one.is_at_home(usual)}
+    return [run for run in runs if id(run.environment) in fitting]
 
 
 def machine_facts(
@@ -375,13 +376,13 @@ def machine_facts(
     each = 1 / (own + 1) / max(1, len(repositories))
     lost = [(own / (own + 1) / len(here), steps) for _, steps in lost_here]
     lost += [(each / repositories[run.repo], steps) for run, steps in lost_anywhere]
-    known = near.keys() | far.keys()
-    # What one project needs, another seldom does.
-    rare = {lesson for lesson in known if sum(w for w, one in lost if lesson in one) < _MOST}
-    known -= {lesson for lesson in rare if lesson.cause is Cause.PACKAGE}
-    chosen: list[MachineFact] = []
     # Most runs lost nothing.
     lost = [(weight, steps) for weight, steps in lost if steps]
+    known = near.keys() | far.keys()
+    # What one project needs, another seldom does.
+    packages = {lesson for lesson in known if lesson.cause is Cause.PACKAGE}
+    known -= {one for one in packages if sum(w for w, steps in lost if one in steps) < _MOST}
+    chosen: list[MachineFact] = []
     gains, changed = dict[MachineLesson, float](), known
     while known:
         gains |= {

@@ -240,12 +240,13 @@ def _systems_in(shown: str) -> list[str]:
 
 def usual_environment(environments: Iterable[Environment]) -> Environment:
     """Return the most frequent value of each property of *environments*, without the folder."""
-    systems = Counter[str]()
+    known = [*environments]
+    systems = Counter([one.system for one in known if one.system])
     versions: dict[str, Counter[str]] = {}
-    for one in environments:
-        systems.update([one.system] if one.system else [])
-        for name, version in one.versions:
-            versions.setdefault(name, Counter())[version] += 1
+    for (name, version), count in Counter(
+        chain.from_iterable(one.versions for one in known)
+    ).items():
+        versions.setdefault(name, Counter())[version] += count
     usual = tuple((name, _most_common(seen)) for name, seen in sorted(versions.items()))
     return Environment(_most_common(systems), "", usual)
 
