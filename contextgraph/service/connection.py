@@ -44,14 +44,16 @@ _FIRST_DELAY, _MAX_DELAY, _LONGEST_DELAY = 0.5, 8.0, 60.0
 _DETAIL_CHARS = 1000
 _TOKEN_PLACE = "the second argument of Client or AsyncClient, elsewhere CONTEXTGRAPH_TOKEN"
 _UNKNOWN_REQUEST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-# The errors of a memory that an answer can name.
+# The errors of a memory that an answer can name: the client raises them as the memory does.
 _ERRORS: Mapping[str, type[errors.ContextGraphError]] = {
     kind.__name__: kind
     for kind in (
         errors.AlreadyExistsError,
         errors.AmbiguousRunError,
         errors.InvalidArgumentError,
+        errors.InvalidEntryError,
         errors.InvalidNoteError,
+        errors.InvalidStateError,
         errors.NeedsStoreError,
         errors.NotFoundError,
     )
@@ -224,12 +226,11 @@ def _error(name: str, response: "Response") -> Exception:
         )
     if isinstance(wrong := problem.get("errors"), list):
         return errors.InvalidArgumentError("; ".join(map(_wrong_argument, wrong)))
-    kind = _ERRORS.get(str(problem.get("error")), errors.StoreError)
-    if kind is errors.InvalidArgumentError:
+    if kind := _ERRORS.get(str(problem.get("error"))):
         return kind(_detail(response))
-    if kind is errors.StoreError and response.status_code in _UNKNOWN_REQUEST:
+    if response.status_code in _UNKNOWN_REQUEST:
         return errors.NeedsStoreError(f"{name} is a service, and this {errors.OF_STORE}")
-    return kind(reason)
+    return errors.StoreError(reason)
 
 
 def _wrong_argument(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.errors import (
     AlreadyExistsError,
+    ContextGraphError,
     InvalidArgumentError,
     NeedsStoreError,
     NeverLearnedError,
@@ -158,6 +160,24 @@ def test_a_wrong_argument_is_named_as_by_the_memory(
         for memory in (client, running.memory):
             with pytest.raises(InvalidArgumentError, match=f"^{message}"):
                 call(memory)
+
+
+def test_errors_of_the_memory_are_those_of_the_client(running: Running) -> None:
+    _, admin = running.tokens.create([TokenScope.ADMIN], "default", "owner")
+    calls: tuple[Any, ...] = (
+        lambda memory: memory.pages.get_page("no such page"),
+        lambda memory: memory.pages.add_page(Page("", "", "", "")),
+        lambda memory: memory.entities.get_entity("Nobody"),
+        lambda memory: memory.remember(""),
+        lambda memory: memory.notes.prune(),
+        lambda memory: memory.notes.reset(),
+    )
+    with Client(running.url, admin) as client:
+        for call in calls:
+            with pytest.raises(ContextGraphError) as here:
+                call(running.memory)
+            with pytest.raises(here.type, match=f"^{re.escape(str(here.value))}$"):
+                call(client)
 
 
 def test_a_client_names_what_was_meant(client: Client, running: Running) -> None:
