@@ -4,7 +4,7 @@ import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
 
 from contextgraph.model import (
@@ -45,7 +45,7 @@ from contextgraph.trace import (
 )
 
 # What agents read by themselves when they start, at most so much of it; and the share of a lesson's
-# words in one line of it that says the same.
+# words in two lines of it that say the same.
 _INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/CLAUDE.md")
 _INSTRUCTION_BYTES, _KNOWN = 100_000, 0.7
 # As of `pip install NAME`.
@@ -346,16 +346,20 @@ def is_gone(note: Note, tree: WorkingTree) -> bool:
 
 
 def _is_known(note: Note, known: Iterable[Sequence[str]]) -> bool:
-    """Return True if most of the words of *note* stand in one of the lines *known*."""
+    """Return True if most of the words of *note* stand in one of the texts *known*."""
     own = {*stems(note.content)}
     return any(len(own & {*line}) >= _KNOWN * len(own) for line in known)
 
 
 def _instructions(tree: WorkingTree) -> Iterator[str]:
-    """Yield the lines of what the agents of *tree* read when they start."""
+    """Yield each two neighbouring lines of what the agents of *tree* read when they start.
+
+    A sentence may be wrapped.
+    """
     for name in _INSTRUCTIONS:
         with suppress(OSError), open(os.path.join(tree.root, name), "rb") as file:
-            yield from file.read(_INSTRUCTION_BYTES).decode(errors="replace").splitlines()
+            lines = file.read(_INSTRUCTION_BYTES).decode(errors="replace").splitlines()
+            yield from map(" ".join, zip_longest(lines, lines[1:], fillvalue=""))
 
 
 def names_of_test(test: FailingTest) -> tuple[tuple[str, str], ...]:

@@ -1110,6 +1110,19 @@ def test_a_run_begins_with_the_rules_that_people_had_to_repeat(memory: AgentMemo
         assert RULE not in run.start()
 
 
+@pytest.mark.parametrize("wrapped_after", [0, 6, None])
+def test_a_start_repeats_no_rule_that_the_folder_has_in_its_instructions(
+    memory: AgentMemory, tmp_path: Path, wrapped_after: int | None
+) -> None:
+    memory.learn(session(RULE, instance="a"))
+    memory.learn(session(AGAIN, instance="b"))
+    words = RULE.split() if wrapped_after is not None else ["Be", "brief."]
+    lines = " ".join(words[:wrapped_after]), " ".join(words[wrapped_after or 0 :])
+    (tmp_path / "CLAUDE.md").write_text("# Shop\n\n- {}\n  {}\n".format(*lines))
+    with memory.live(repo=SHOP, instance_id="new", task="Else", workdir=tmp_path) as run:
+        assert (RULE in run.start()) == (wrapped_after is None)
+
+
 def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
