@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,8 +19,17 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, Tool
 
 from contextgraph import AgentMemory, MemoryContext, State
-from contextgraph.knowledge import Entity
-from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.knowledge import Entity, NewLesson
+from contextgraph.model import (
+    About,
+    Action,
+    LessonFacts,
+    LessonKind,
+    Origin,
+    Quotation,
+    RawTrajectory,
+    Step,
+)
 from contextgraph.readers import read, to_record
 from contextgraph.service.mcp_server import server_of
 from contextgraph.text import fence
@@ -335,6 +345,22 @@ def test_sessions_are_listed(call: Call) -> None:
     assert session["repo"] == REPO
     assert session["title"].startswith("<cg-memory")
     assert listed["total"] > 1
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_a_lesson_says_whether_it_waits_for_a_review(is_active: bool) -> None:
+    said = "Person decides: options for the export are presented, not chosen."
+    with (
+        AgentMemory.open(":memory:") as memory,
+        connected(server_of(lambda: memory)) as (_, call_it),
+    ):
+        step = Step(0, "", Action("bash", "ls"), "ok")
+        learned = memory.learn(RawTrajectory("claude-code", "s", "acme/shop", said, (step,)))
+        quote = Quotation(said, learned.trajectory_id, "s", -1, datetime(2026, 3, 2, tzinfo=UTC))
+        facts = LessonFacts(LessonKind.RULE, Origin.SAID, About(), (quote,), is_active=is_active)
+        memory.lessons.keep([NewLesson(said, facts)], "acme/shop")
+        (lesson,) = answer_of(call_it("lessons", subject="options for the export"))["lessons"]
+    assert lesson["status"] == ("active" if is_active else "proposed")
 
 
 def test_a_learned_run_is_masked_and_learned_once(call: Call) -> None:
