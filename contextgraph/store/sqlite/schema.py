@@ -6,13 +6,15 @@ the same way as they put one in. Indexes and full text are not rows; SQLite comp
 rows itself.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
+from hashlib import blake2b
 from sqlite3 import Connection
 from typing import TypeAlias
+
+from msgspec.msgpack import Encoder
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
 from contextgraph.store.port import Table
@@ -47,6 +49,9 @@ CREATE TABLE checksum (part TEXT NOT NULL, key TEXT NOT NULL, value INTEGER NOT 
 # Only which words occur is stored.
 _WORDS = "USING fts5 (words, detail=none, columnsize=0, tokenize=\"ascii tokenchars '_@'\")"
 
+_CHECKSUMS = "blake2b of MessagePack"
+_encoded = Encoder().encode
+
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 # Every release before this one wrote less.
 _LEAST_VERSION = 1 << 16
@@ -57,9 +62,9 @@ class Schema:
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self.tables = tables
-        text = "\n".join(self._statements())
-        digest = hashlib.blake2b(text.encode(), digest_size=3).digest()
-        # What a file says about itself: another digest, other tables.
+        text = "\n".join((*self._statements(), _CHECKSUMS))
+        digest = blake2b(text.encode(), digest_size=3).digest()
+        # What a file says about itself: another digest, other tables or checksums.
         self.version = _LEAST_VERSION + int.from_bytes(digest)
         self._parts = {table.name: table.part_of for table in tables if table.part_of is not None}
 
@@ -200,30 +205,15 @@ def not_created(name: str) -> MemoryNotFoundError:
 
 def _row_hash(*values: object) -> int:
     """Return the hash of a row with the types of its values: a text may turn into bytes."""
-    kinds = tuple(map(type, values))
-    # Nearly all values are texts and numbers: formatting them together takes half of the time.
-    if bytes in kinds:
-        data = b"\0".join(map(_bytes_of, values))
-    else:
-        data = (_form_of(kinds) % values).encode(errors="surrogateescape")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), signed=True)
+    return int.from_bytes(blake2b(_encoded(values), digest_size=8).digest(), signed=True)
 
 
-@lru_cache(256)
-def _form_of(kinds: tuple[type, ...]) -> str:
-    """The format of values of these *kinds*."""
-    return "\0".join("'%s" if kind is str else "%r" for kind in kinds)
-
-
-def _bytes_of(value: object) -> bytes:
-    if isinstance(value, bytes):
-        return b"x" + value
-    text = f"'{value}" if isinstance(value, str) else repr(value)
-    return text.encode(errors="surrogateescape")
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="surrogateescape")
+def _text(data: bytes) -> str | bytes:
+    """Return a text as it is stored; one that is damaged is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 def schema_version(connection: Connection) -> int:
