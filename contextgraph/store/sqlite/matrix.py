@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from contextgraph.model import (
     COSINE_DECIMALS,
     PLAIN_WORK,
@@ -23,7 +25,7 @@ _OF_ROWS = """
 SELECT v.owner, v.data FROM json_each(?) named CROSS JOIN vector v
 ON v.name = ? AND v.owner = named.value AND v.space = ? WHERE v.data IS NOT NULL"""
 _PRESENT = """
-SELECT key FROM vector WHERE tenant = ? AND name = ? AND space = ? AND data IS NOT NULL"""
+SELECT {of} FROM vector WHERE tenant = ? AND name = ? AND space = ? AND data IS NOT NULL"""
 
 
 Near = list[tuple[int, float]]
@@ -111,6 +113,12 @@ class Matrix:
         import numpy as np
 
         with self._lock:
+            if self._keys is not None and revision < self._revision:
+                # Another thread, or process, wrote after this state: most of it is known.
+                present = self._present(connection, (tenant, *self._of))
+                kept = np.isin(self._keys, present)
+                if np.count_nonzero(kept) == len(present):
+                    return Rows(self._numbers[kept], self._owners[kept])
             if self._keys is None or revision < self._revision:
                 self._keys = self._owners = np.empty(0, dtype=np.int64)
                 self._numbers = np.empty((0, self._dimensions), dtype=np.float32)
@@ -135,8 +143,18 @@ class Matrix:
             self._numbers = np.concatenate([self._numbers, new])
             self._keys = np.concatenate([self._keys, np.array([row[0] for row in rows])])
             self._owners = np.concatenate([self._owners, np.array([row[1] for row in rows])])
-        present = [key for (key,) in connection.execute(_PRESENT, of)]
-        if len(present) != len(self._keys):
-            kept = np.isin(self._keys, np.array(present, dtype=np.int64))
+        ((present,),) = connection.execute(_PRESENT.format(of="count(*)"), of)
+        if present != len(self._keys):
+            kept = np.isin(self._keys, self._present(connection, of))
             self._keys, self._owners = self._keys[kept], self._owners[kept]
             self._numbers = self._numbers[kept]
+
+    def _present(self, connection: sqlite3.Connection, of: tuple[Any, ...]) -> Any:
+        """Return the numbers of all vectors that *connection* sees, in one row.
+
+        At each row that is fetched a thread lets the others run, and they wait for the lock.
+        """
+        import numpy as np
+
+        ((keys,),) = connection.execute(_PRESENT.format(of="group_concat(key)"), of)
+        return np.array(orjson.loads(f"[{keys or ''}]"), dtype=np.int64)
