@@ -731,7 +731,7 @@ class RunStore(_Part):
     @_of_one_state
     def courses(self, scope: model.Scope, limit: int) -> Sequence[model.RunCourse]:
         """Return how runs with steps went whose outcome is known, by id."""
-        # Most queries for a task ask for the same 400: reading them is a tenth of a query.
+        # Most queries for a task ask for the same 400: `benchmarks.query` measures them read again.
         asked = (self._port.revision(), scope, limit)
         known, courses = self._courses
         if known == asked:
