@@ -55,8 +55,8 @@ _DECODER = JSONDecoder()
 # The time of the first turn, where only the order of turns counts.
 _TURN_BEGINS = datetime.min.replace(tzinfo=UTC)
 _MAX_STARTS = 200
-# An empty list says that there is no lesson; within a line it belongs to something else.
-_EMPTY_LIST = regex(r"^[^\S\n]*\[\s*\][^\S\n]*$", re.MULTILINE)
+# An empty list says that there is no lesson; beside words in a line it belongs to something else.
+_EMPTY_LIST = regex(r"""^[^\w"{}\[\],\n]*\[\s*\][^\w"{}\[\],\n]*$""", re.MULTILINE)
 
 # What a sentence may name only where the conversation does: code, paths, identifiers, numbers.
 _CODE = regex(r"`([^`]+)`")
@@ -299,8 +299,8 @@ def list_in(answer: str) -> list[Any]:
 
     Lists within an answer that was cut off, and those of errors, are none. Raises `UnusableError`.
     """
-    found: list[Any] | None = [] if _EMPTY_LIST.search(answer) else None
-    start = answer.find("[")
+    found: list[Any] | None = None
+    found_end, start = 0, answer.find("[")
     for _ in range(_MAX_STARTS):
         if start < 0:
             break
@@ -311,8 +311,10 @@ def list_in(answer: str) -> list[Any]:
             value = None
         is_list = isinstance(value, list) and all(map(_is_row, value))
         if is_list and any(map(_names_lesson, value)):
-            found = value
+            found, found_end = value, end
         start = answer.find("[", end)
+    if _EMPTY_LIST.search(answer, found_end):  # also after a draft
+        return []
     if found is None:
         raise UnusableError("no list of lessons in JSON")
     return found

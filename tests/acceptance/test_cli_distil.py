@@ -276,9 +276,14 @@ def test_a_session_without_a_usable_answer_comes_last_and_is_given_up(tmp_path: 
     assert distil(store, "--dry-run").records[-1]["summary"]["sessions"] == 0
 
 
-def test_an_empty_list_is_an_answer(store: Path, tmp_path: Path):
-    result = distil(store, "--by", program(tmp_path, "Nothing [here].\n```json\n[]\n```"))
+@pytest.mark.parametrize(
+    "answer",
+    ["Nothing [here].\n```json\n[]\n```", "**[]**", f"{json.dumps([GOOD])}\nNot so:\n\n[]"],
+)
+def test_an_empty_list_is_an_answer_also_after_a_draft(store: Path, tmp_path: Path, answer: str):
+    result = distil(store, "--by", program(tmp_path, answer))
     assert result.records[-1]["summary"]["done"] == 1
+    assert result.records[0].get("kept", 0) == 0
 
 
 def test_no_more_than_the_bound_of_a_day_is_used(
