@@ -139,12 +139,14 @@ def _secrets(text: str) -> Iterator[tuple[re.Match[str], _Secret]]:
     """Each secret of *text*, and the hint that led to it; they may overlap."""
     from contextgraph.text.secret_rules import RANKS, rules_of
 
-    before = end = 0
+    last: re.Match[str] | None = None
+    end = 0
     for hit in hits(text):
-        # Hints come in order, one kind after the other; what is in a secret is masked with it.
-        if before <= hit.start() < end:
+        # Hits of a pattern come in order; what is in a secret is masked with it. What another
+        # pattern finds there may be the name of a secret that comes after.
+        if last and hit.re is last.re and hit.start() < end:
             continue
-        before, end = hit.start(), 0
+        last, end = hit, 0
         for rule in rules_of(hit):
             if span := rule.span(text, hit):
                 end = span[1]

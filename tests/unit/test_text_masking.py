@@ -748,3 +748,9 @@ def test_a_value_without_quotes_has_at_most_4096_characters(end):
         mask_secrets(f"API_KEY={value[:2048]}&{value[:2047]}{end}")
         == f"API_KEY=<secret:api-key>{end}"
     )
+
+
+@pytest.mark.parametrize("name", ["пароль", "hasło", "密码"])
+def test_a_name_within_a_secret_leads_to_the_secret_after_it(name):
+    given = f"parola={RANDOM}{name}: {RANDOM[::-1]}"
+    assert mask_secrets(given) == "parola=<secret:password> <secret:password>"
