@@ -428,7 +428,12 @@ COMMON = 10
 _RUNS_AT_ONCE = 256
 
 
-class MemoryStats(Struct, frozen=True):
+def no_mistakes(_: str) -> tuple[MistakePattern, ...]:
+    """Return nothing: what a service, which cannot send a function, answers in its place."""
+    return ()
+
+
+class MemoryStats(Struct, frozen=True, omit_defaults=True):
     """Counts of the memory, and how its runs fail.
 
     *transitions* maps an error type to the probability of each next type in the same run.
@@ -439,8 +444,8 @@ class MemoryStats(Struct, frozen=True):
     """
 
     error_frequency: Mapping[str, int]
-    common_mistakes: Callable[[str], tuple[MistakePattern, ...]]
-    failure_patterns: tuple[FailurePattern, ...]
+    common_mistakes: Callable[[str], tuple[MistakePattern, ...]] = no_mistakes
+    failure_patterns: tuple[FailurePattern, ...] = ()
     counts: MemoryCounts = field(default_factory=lambda: MemoryCounts({}, {}, {}, {}, {}, 0))
     transitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     usage: Mapping[str, Usage] = field(default_factory=dict)

@@ -413,20 +413,7 @@ class StatisticsOfService(Part, StatisticsEngine):
     get_solve_rates = requested(StatisticsEngine.get_solve_rates, "stats", READ)
     get_advice = asked(StatisticsEngine.get_advice, "GET /v1/advice")
     get_figures = requested(StatisticsEngine.get_figures, "stats", READ)
+    _get_stats = asked(StatisticsEngine.get_stats, "GET /v1/stats")
 
     def get_stats(self) -> MemoryStats:
-        stats = self.send("GET", "/v1/stats")
-        notes = stats["notes"]
-        return MemoryStats(
-            counts=decoded(model.MemoryCounts, stats["counts"]),
-            error_frequency=stats["error_frequency"],
-            transitions=stats["transitions"],
-            common_mistakes=self.get_common_mistakes,
-            failure_patterns=tuple(
-                decoded(model.FailurePattern, pattern) for pattern in stats["failure_patterns"]
-            ),
-            usage={},
-            withholding=decoded(model.Effect, stats["withholding"]),
-            notes=None if notes is None else {model.NoteKind(name): notes[name] for name in notes},
-            gate=decoded(model.FittedGate, stats["gate"]) if stats["gate"] else None,
-        )
+        return replace(self._get_stats(), common_mistakes=self.get_common_mistakes)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from contextgraph.errors import NotFoundError
-from contextgraph.learning.statistics import Friction
+from contextgraph.learning.statistics import Friction, MemoryStats, no_mistakes
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import CommandHistory, Outcome, RepositoryPlaybook
 from contextgraph.model.values import replace
@@ -100,7 +100,12 @@ def how(
     )
 
 
-@operation(TokenScope.READ, "GET /v1/stats")
+def _stats_record(stats: MemoryStats, given: Mapping[str, Any], memory: AgentMemory) -> Record:
+    mistakes = memory.stats.get_common_mistakes(given.get("situation", ""), given.get("repo", ""))
+    return stats_record(stats, mistakes, memory.session_facets(), plots=(), people=None)
+
+
+@operation(TokenScope.READ, "GET /v1/stats", form=_stats_record)
 def stats(
     memory: AgentMemory,
     repo: Annotated[
@@ -113,14 +118,13 @@ def stats(
             "words."
         ),
     ] = "",
-) -> Record:
+) -> MemoryStats:
     """Return counts, errors and error sequences, as `contextgraph stats --json`."""
     # What models cost is counted on this machine, for all tenants.
-    known = replace(memory.get_stats(), usage={})
+    known = replace(memory.get_stats(), common_mistakes=no_mistakes, usage={})
     if repo:
         known = replace(known, failure_patterns=memory.stats.get_failure_patterns(repo))
-    mistakes = memory.stats.get_common_mistakes(situation, repo)
-    return stats_record(known, mistakes, memory.session_facets(), plots=(), people=None)
+    return known
 
 
 @operation(
