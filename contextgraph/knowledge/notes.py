@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec import Struct
 
-from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
+from contextgraph.errors import EmbeddingError, InvalidArgumentError, InvalidNoteError, RemoteError
 from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.conflict import (
     CREDIBILITY_MARGIN,
@@ -343,6 +343,7 @@ class Notes:
 
     def link(self, source: str, target: str, type_: str = "related", weight: float = 1.0) -> bool:
         """Link two notes, replacing a link of the same type; return False if one is unknown."""
+        bounded("weight", weight, 1)
         if not {source, target} <= self._store.get([source, target]).keys():
             return False
         link = Link(masked_name(type_), target, weight)
@@ -761,13 +762,15 @@ def with_properties(note: Note, properties: NoteProperties) -> Note:
         note,
         **given,
         security=one_of("security", Security, security),
-        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
+        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in several("caused_by", causes)),
     )
     if note.source.partition(":")[0] == "web" and not note.locator:
         raise InvalidNoteError("a note from the web needs its locator, such as the URL")
     for time in (note.valid_from, note.valid_until):
         if time is not None and time.tzinfo is None:
             raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
+    if not isinstance(note.pinned, bool):
+        raise InvalidArgumentError("pinned: Input should be a valid boolean")
     bounded("importance", note.importance, 1)
     bounded("credibility", note.credibility, 1)
     return note

@@ -41,8 +41,10 @@ def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeErro
 
 
 def bounded(name: str, given: float, most: float = inf) -> None:
-    """Raise `InvalidArgumentError` if the argument *name* is below 0 or above *most*."""
-    if given < 0:
+    """Raise `InvalidArgumentError` if the argument *name* is no number from 0 to *most*."""
+    if isinstance(given, bool):
+        raise InvalidArgumentError(f"{name}: Input should be a valid number")
+    if not given >= 0:  # as NaN is not
         raise InvalidArgumentError(f"{name}: Input should be greater than or equal to 0")
     if given > most:
         raise InvalidArgumentError(f"{name}: Input should be less than or equal to {most}")

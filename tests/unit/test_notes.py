@@ -1,8 +1,10 @@
 """Notes: remembering, comparing, recalling."""
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -337,6 +339,17 @@ def test_properties_that_cannot_be_are_refused(notes: Notes) -> None:
         notes.remember("webhooks are retried", valid_until=datetime(2027, 1, 1))  # noqa: DTZ001
     with pytest.raises(InvalidArgumentError, match="importance: Input should be less than"):
         notes.remember("webhooks are retried", importance=7)
+    unreadable: tuple[Any, ...] = (
+        {"importance": math.nan},
+        {"importance": True},
+        {"credibility": math.nan},
+        {"pinned": "yes"},
+        {"caused_by": "note_1"},
+    )
+    for properties in unreadable:
+        with pytest.raises(InvalidArgumentError, match=f"^{next(iter(properties))}: Input should"):
+            notes.remember("webhooks are retried", **properties)
+    assert contents(notes, "webhooks") == []
 
 
 def test_causes_are_followed_back(notes: Notes) -> None:
@@ -345,6 +358,8 @@ def test_causes_are_followed_back(notes: Notes) -> None:
     third = notes.remember("orders were lost").id
     assert notes.link(third, second, LinkType.CAUSED_BY)
     assert not notes.link(third, "note_none")
+    with pytest.raises(InvalidArgumentError, match="weight: Input should be"):
+        notes.link(third, first, weight=math.nan)
     assert [note.id for note in notes.causes(third)] == [second, first]
 
 
