@@ -120,7 +120,7 @@ def _masked_once(text: str) -> str:
     for secret in secrets:
         if secret.start >= end:
             parts += text[end : secret.start], f"<secret:{secret.kind}>"
-            end = secret.end
+        end = max(end, secret.end)  # of two that overlap nothing is shown
     return "".join((*parts, text[end:]))
 
 

@@ -754,3 +754,8 @@ def test_a_value_without_quotes_has_at_most_4096_characters(end):
 def test_a_name_within_a_secret_leads_to_the_secret_after_it(name):
     given = f"parola={RANDOM}{name}: {RANDOM[::-1]}"
     assert mask_secrets(given) == "parola=<secret:password> <secret:password>"
+
+
+def test_of_two_secrets_that_overlap_nothing_is_shown():
+    option, key = drawn(MIXED, 100), "AP" + f"A91b{drawn(MIXED, 134)}"
+    assert mask_secrets(f"net user ann {option}:{key} /add") == "net user ann <secret:option> /add"
