@@ -1,18 +1,22 @@
 """Counts: how many instances did the same about an error, by how like it the errors were.
 
 The contributions are the recoveries that a query found, each of an instance and a source, so what
-is excluded, forgotten, distrusted or newer than `as_of` never counts.
+is excluded, forgotten, distrusted or newer than `as_of` never counts. Queries, methodologies and
+statistics show the numbers of `Tasks`.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import lru_cache
 from math import fsum
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct, field
+
 from contextgraph.advising.channels import SAME_TEMPLATE, Query
 from contextgraph.model import Count, Likeness, RecoveryCandidate, SignatureLevel
+from contextgraph.trace import RemedyKey
 from contextgraph.trace.applicability import ATTEMPT_BY
 
 # As if one more instance had cleared the error in another way: one alone is no agreement.
@@ -24,13 +28,43 @@ _Weights: TypeAlias = dict[str, float]
 """Instance -> how much it counts."""
 
 
+class Tasks(Struct):
+    """The tasks that cleared an error, by the parts of what they did.
+
+    Several runs of a task count once. *by_part* are the tasks that did each part, *weights* those
+    of tasks that are evidence, *weight* is their sum.
+    """
+
+    cleared: set[str] = field(default_factory=set)
+    weights: _Weights = field(default_factory=dict)
+    weight: float = 0.0
+    by_part: dict[Hashable, set[str]] = field(default_factory=dict)
+
+    def add(
+        self, instances: Collection[str], parts: Iterable[Hashable], weight: float = 0.0
+    ) -> None:
+        """Add *instances*, which did *parts*; none after it weighs less."""
+        self.cleared.update(instances)
+        if weight:
+            self.weights.update(dict.fromkeys(instances, weight))
+        for part in parts:
+            self.by_part.setdefault(part, set()).update(instances)
+
+    def that_did(self, parts: Collection[Hashable]) -> int:
+        """Return the number of tasks that did all of *parts*, alone or with other things."""
+        did = [self.by_part.get(part, set()) for part in parts]
+        return len(set.intersection(*did)) if did else 0
+
+
 class Contribution(NamedTuple):
     """A *remedy*, by its key, of *instances* for an error that is like the one at hand.
 
-    *weight*, over 0 and at most 1, says how far the circumstances of both errors agree.
+    *parts* are what they did. *weight*, at most 1, says how far the circumstances of both errors
+    agree; with 0 they cleared it in a way that is no evidence here.
     """
 
     remedy: Hashable
+    parts: RemedyKey
     instances: Collection[str]
     likenesses: tuple[Likeness, ...]
     weight: float
@@ -44,50 +78,51 @@ class Counts:
 
     def __init__(self, contributions: Iterable[Contribution]) -> None:
         # Ascending, so that the greatest weight of an instance is the one that stays.
-        self._contributions = [
-            (remedy, dict.fromkeys(instances, weight), likenesses)
-            for remedy, instances, likenesses, weight in sorted(
-                contributions, key=attrgetter("weight")
-            )
-        ]
+        self._contributions = sorted(contributions, key=attrgetter("weight"))
         self._did: dict[Hashable, dict[Likeness, _Weights]] = {}
-        self._cleared: dict[frozenset[Hashable], dict[Likeness, tuple[int, float]]] = {}
-        for remedy, weights, likenesses in self._contributions:
-            did = self._did.setdefault(remedy, defaultdict(dict))
-            for likeness in likenesses:
-                did[likeness].update(weights)
+        self._cleared: dict[frozenset[Hashable], defaultdict[Likeness, Tasks]] = {}
+        for one in self._contributions:
+            if one.weight:
+                did = self._did.setdefault(one.remedy, defaultdict(dict))
+                for likeness in one.likenesses:
+                    did[likeness].update(dict.fromkeys(one.instances, one.weight))
 
-    def of(self, remedy: Hashable, without: Collection[Hashable] = ()) -> tuple[Count, ...]:
-        """Return the counts of *remedy*, among all remedies but those in *without*."""
+    def of(
+        self,
+        remedy: Hashable,
+        parts: RemedyKey,
+        without: Collection[Hashable] = (),
+        *,
+        as_one: bool = False,
+    ) -> tuple[Count, ...]:
+        """Return the counts of *remedy*, which does *parts*, among all but those in *without*.
+
+        Its shares are those of one instance with *as_one*, however many did it.
+        """
         did = self._did.get(remedy, {})
         cleared = self._all(frozenset(without) - {remedy})
-        return tuple(
-            [
-                Count(
-                    likeness,
-                    len(did[likeness]),
-                    cleared[likeness][0],
-                    fsum(did[likeness].values()) / (cleared[likeness][1] + _DOUBT),
-                )
-                for likeness in _LIKENESSES
-                if likeness in did
-            ]
-        )
+        counts = []
+        for likeness in _LIKENESSES:
+            if likeness in did:
+                tasks = cleared[likeness]
+                share = fsum(did[likeness].values()) / (tasks.weight + _DOUBT)
+                if as_one:  # a share has one instance of doubt
+                    number = len(tasks.weights)
+                    share = share * (number + 1) / max(1, number) / 2
+                counts.append(Count(likeness, tasks.that_did(parts), len(tasks.cleared), share))
+        return tuple(counts)
 
-    def _all(self, without: frozenset[Hashable]) -> dict[Likeness, tuple[int, float]]:
-        """Return how many instances cleared errors in any way but those of *without*, and how much
-        they count.
-        """
+    def _all(self, without: frozenset[Hashable]) -> Mapping[Likeness, Tasks]:
+        """Return the tasks that cleared errors in any way but those of *without*."""
         known = self._cleared.get(without)
         if known is None:
-            weights: dict[Likeness, _Weights] = defaultdict(dict)
-            for remedy, of_remedy, likenesses in self._contributions:
-                if remedy not in without:
-                    for likeness in likenesses:
-                        weights[likeness].update(of_remedy)
-            known = self._cleared[without] = {
-                likeness: (len(some), fsum(some.values())) for likeness, some in weights.items()
-            }
+            known = self._cleared[without] = defaultdict(Tasks)
+            for one in self._contributions:
+                if one.remedy not in without:
+                    for likeness in one.likenesses:
+                        known[likeness].add(one.instances, one.parts, one.weight)
+            for tasks in known.values():
+                tasks.weight = fsum(tasks.weights.values())
         return known
 
 

@@ -24,7 +24,6 @@ from contextgraph.advising.gate import NO_CREDITS, Credits, is_open, probability
 from contextgraph.model import (
     EXCEPTIONS,
     ChannelRank,
-    Count,
     ErrorSignature,
     Family,
     Likeness,
@@ -115,13 +114,15 @@ class _Equivalent(NamedTuple):
     """Recoveries of earlier runs (*done*) that say the same about the error at hand.
 
     Their *wording* is in the words of the project where *is_near*: in the repository that asks, and
-    not about other names; else in general terms. *weight*, at most 1, says how far the
-    circumstances of both errors agree: with 0 they are no evidence. *silence* is why they are never
-    advised, empty where they may be. *is_supported*: the state shows what they take for granted.
+    not about other names; else in general terms. *parts* is all that they did. *weight*, at most 1,
+    says how far the circumstances of both errors agree: with 0 they are no evidence. *silence* is
+    why they are never advised, empty where they may be. *is_supported*: the state shows what they
+    take for granted.
     *order* is by support, then runs of the memory, nearness and likeness.
     """
 
     wording: Wording
+    parts: RemedyKey
     level: SignatureLevel
     is_near: bool
     likenesses: tuple[Likeness, ...]
@@ -142,6 +143,7 @@ class _Wordings:
 
     def __init__(self, actions: Actions) -> None:
         self.is_retry = is_retry(actions)
+        self.key = remedy_key(actions)  # however they are worded
         self._actions = actions
 
     @cached_property
@@ -174,30 +176,32 @@ def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[R
 
     Remedies that are never advised come last. Repeating what failed is no remedy.
     """
-    groups = _same(_related(query, candidates))
+    related, contributions = _related(query, candidates)
+    groups = _same(related)
     remedies = []
-    contributions = []
     for group in groups:
         remedy = _remedy(query, group)
         remedies.append(remedy)
-        contributions += [
-            Contribution(
-                counted_as(remedy),
-                {done.instance_id for done in one.done},
-                one.likenesses,
-                one.weight,
+        # A remedy that is never advised is counted apart.
+        counted_as = remedy.advice, remedy.silence is not None
+        for one in group:
+            instances = {done.instance_id for done in one.done}
+            contributions.append(
+                Contribution(counted_as, one.parts, instances, one.likenesses, one.weight)
             )
-            for one in group
-            if one.weight
-        ]
     return remedies, Counts(contributions)
 
 
-def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Equivalent]:
-    """Relate *candidates*, each once, to the error of *query*."""
+def _related(
+    query: Query, candidates: Iterable[RecoveryCandidate]
+) -> tuple[list[_Equivalent], list[Contribution]]:
+    """Relate *candidates*, each once, to the error of *query*.
+
+    Those apart that only repeated what failed: their tasks cleared it, too.
+    """
     signature, state = query.signature, query.state
     if signature is None:
-        return []
+        return [], []
     repo = state.repo.casefold()
     levels = _levels(signature, repo, candidates)
     # By identity, as equal actions of a store are one object: hundreds are slow to hash.
@@ -214,7 +218,13 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Equ
         cache(partial(_never, query)),
         cache(partial(is_supported, query, _Shown.by(state))),
     )
-    known = [(one, level) for one, level in levels if not wordings[id(one.actions)].is_retry]
+    known, repeated = [], []
+    for one, level in levels:
+        if wordings[id(one.actions)].is_retry:
+            likenesses = likenesses_of(query, one, level, ours)
+            repeated.append(Contribution(None, (), (one.instance_id,), likenesses, weight=0.0))
+        else:
+            known.append((one, level))
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
     similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
     # Hundreds of runs may have met one error and done the same about it.
@@ -233,7 +243,7 @@ def _related(query: Query, candidates: Iterable[RecoveryCandidate]) -> list[_Equ
                 candidate, wordings[actions], level, similarity, distance, is_here=is_here
             )
         about.done.append(candidate)
-    return [*groups.values()]
+    return [*groups.values()], repeated
 
 
 class _Relating(NamedTuple):
@@ -293,6 +303,7 @@ class _Relating(NamedTuple):
         )
         return _Equivalent(
             wording if wording.key else about.near,
+            about.key,
             level,
             is_near,
             likenesses,
@@ -736,11 +747,6 @@ def _same(related: Iterable[_Equivalent]) -> list[tuple[_Equivalent, ...]]:
     return sorted(made, key=lambda group: (bool(group[0].silence), group[0].place))
 
 
-def counted_as(remedy: Remedy) -> tuple[str, bool]:
-    """Return the key of *remedy* in `Counts`; a remedy that is never advised has its own."""
-    return remedy.advice, remedy.silence is not None
-
-
 def counted(
     query: Query,
     remedies: Sequence[Remedy],
@@ -780,8 +786,15 @@ def counted(
             left_out = frozenset((advice, False) for advice in harmful.union(rest))
         else:
             left_out = beside_own if one.advice in own else beside_agreed
-        found = counts.of(counted_as(one), left_out)
-        likely, score = _rated(query, one, found, known, is_foreign=one.advice in foreign)
+        key = remedy_key(one.actions)
+        counted_as = one.advice, one.silence is not None
+        found = counts.of(counted_as, key, left_out)
+        likely = scored = 0.0 if one.silence else probability(found, query.gate)
+        if one.advice in foreign and one.silence is None:
+            # A source makes up any number.
+            as_one = counts.of(counted_as, key, left_out, as_one=True)
+            scored = probability(as_one, query.gate)
+        score = known.of(one.advice).trust * scored
         order = (
             one.silence is not None,
             one.advice in against,
@@ -805,24 +818,6 @@ def counted(
         of = by and replace(by, sources=())
         ranked.append(replace(one, why=why, probability=likely, score=score, methodology=of))
     return ranked
-
-
-def _rated(
-    query: Query, remedy: Remedy, counts: tuple[Count, ...], known: Credits, *, is_foreign: bool
-) -> tuple[float, float]:
-    """Return the probability of *remedy* by *counts*, and its score.
-
-    It is scored by them, but as one instance where it *is_foreign*: a source makes up any number.
-    """
-    likely = scored = 0.0 if remedy.silence else probability(counts, query.gate)
-    if is_foreign and remedy.silence is None:
-        # A share has one instance of doubt.
-        as_one = (
-            replace(one, share=one.share * (one.cleared + 1) / max(1, one.cleared) / 2)
-            for one in counts
-        )
-        scored = probability(as_one, query.gate)
-    return likely, known.of(remedy.advice).trust * scored
 
 
 def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:

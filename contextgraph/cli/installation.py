@@ -1019,7 +1019,7 @@ def _show_card(card: _Card) -> None:
         steps = number_of(round(error.cost), "step")
         lost = f"Costliest: {number_of(error.tasks, 'task')} lost {steps} to "
         lines.append(styled(lost, (one_line(error.error, _WIDTH), "yellow")))
-        add(error.remedies[0].text, f" ({number_of(error.remedies[0].tasks, 'task')})")
+        add(error.remedies[0].text, f" ({error.remedies[0].agreement})")
     if card.decided:
         times = card.decided.sessions
         often = f"Said most, in {number_of(times, 'session')}" if times > 1 else "Decided"

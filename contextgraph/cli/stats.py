@@ -221,7 +221,7 @@ def _show_friction(frictions: "Sequence[Friction]") -> None:
         setup = "set-up: " if friction.is_setup else ""
         print_text(f"{tasks}{lost}: {setup}", (one_line(friction.error, _ERROR_WIDTH), "bold"))
         for remedy in friction.remedies[:1]:
-            text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
+            text = one_line(f"{remedy.text} ({remedy.agreement})", _FACT_WIDTH)
             print_text((text, "green"), indent=4)
 
 

@@ -60,15 +60,15 @@ def _error(group: MethodologyGroup) -> str:
 
 def _strategy(group: MethodologyGroup) -> str:
     """A sentence for each remedy, numbered where there are several."""
-    sentences = [_remedy_sentence(remedy, group.cleared) for remedy in group.remedies]
+    sentences = [_remedy_sentence(remedy) for remedy in group.remedies]
     if len(sentences) == 1:
         return sentences[0]
     return " ".join(f"({number}) {sentence}" for number, sentence in enumerate(sentences, start=1))
 
 
-def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
+def _remedy_sentence(remedy: CommonRemedy) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
-    of_all = f"{remedy.tasks} of {number_of(cleared, 'task')} that cleared it"
+    of_all = f"{remedy.tasks} of {number_of(remedy.cleared, 'task')} that cleared it"
     return f"{remedy.text} ({of_all}; {steps})."
 
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import timedelta
 from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import combinations, groupby
+from itertools import chain, combinations, groupby
 from operator import attrgetter
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from contextgraph.advising.channels import has_words
+from contextgraph.advising.counts import Tasks
 from contextgraph.advising.gate import Credits, credits_for, least_lift, wilson
 from contextgraph.errors import EmbeddingError, MissingExtraError, RemoteError
 from contextgraph.inference.answering import Answerer
@@ -142,10 +143,9 @@ _Support = Sequence[tuple[Clearance, RemedyAction]]
 
 
 class _Agreement(Struct, frozen=True):
-    """Remedies with the clearances that they cover, in their order; *keys* of the remedies."""
+    """What supports each remedy, in their order, and the clearances that they cover."""
 
-    remedies: tuple[CommonRemedy, ...]
-    keys: tuple[RemedyKey, ...]
+    support: Mapping[RemedyKey, _Support]
     clearances: tuple[Clearance, ...]
 
 
@@ -167,21 +167,23 @@ def _groups_in(
     finder = _RemedyFinder(history.error.family, policy, is_general=scope.repo is None)
     whole = finder.common(scope.clearances)
     if has_words(history.error.template):
-        if whole.remedies:
-            yield _group(history, scope, "", None, whole)
+        if whole.support:
+            yield _group(history, scope, "", None, finder, whole)
         else:
             for kind, part in _partition(
                 scope.clearances, lambda clearance: clearance.task_type.value
             ):
                 agreement = finder.common(part)
-                if agreement.remedies:
-                    yield _group(history, scope, "", TaskType(kind), agreement)
+                if agreement.support:
+                    yield _group(history, scope, "", TaskType(kind), finder, agreement)
     for keyword, part in _partition(scope.clearances, _subject):
         if keyword and len(part) >= policy.min_clearances:
             agreement = finder.common(part, is_narrowed=True)
-            is_new = bool(agreement.keys) and agreement.keys[0] not in whole.keys
-            if is_new and _is_about(agreement.remedies[0].action, keyword):
-                yield _group(history, scope, keyword, None, agreement)
+            first = next(iter(agreement.support), None)
+            if first is None or first in whole.support:
+                continue
+            if _is_about(_typical(agreement.support[first]), keyword):
+                yield _group(history, scope, keyword, None, finder, agreement)
 
 
 class _RemedyFinder(Struct, frozen=True):
@@ -215,10 +217,17 @@ class _RemedyFinder(Struct, frozen=True):
             left = [clearance for clearance in left if id(clearance) not in done]
         covered = {id(clearance) for support in chosen.values() for clearance, _ in support}
         return _Agreement(
-            tuple(_common_remedy(support) for support in chosen.values()),
-            tuple(chosen),
+            chosen,
             tuple(clearance for clearance in clearances if id(clearance) in covered),
         )
+
+    def tasks(self, clearances: Iterable[Clearance]) -> Tasks:
+        """Return what the tasks of *clearances* did, as what runs agree on and as it was done."""
+        tasks = Tasks()
+        for clearance in clearances:
+            keys = (remedy_key(clearance.recovered.actions), *dict(self._remedies(clearance)))
+            tasks.add((clearance.instance_id,), chain.from_iterable(keys))
+        return tasks
 
     def _supported(self, clearances: Iterable[Clearance]) -> dict[RemedyKey, _Support]:
         """Each remedy with the clearances that support it."""
@@ -311,19 +320,21 @@ def _weight(clearances: Sequence[Clearance]) -> float:
     return sum(_WEIGHT[outcome] for outcome in outcomes.values())
 
 
-def _common_remedy(support: _Support) -> CommonRemedy:
-    action = _typical([action for _, action in support])
+def _common_remedy(support: _Support, tasks: int, cleared: int) -> CommonRemedy:
+    action = _typical(support)
     return CommonRemedy(
         text=describe_remedy((action,)),
-        tasks=len({clearance.instance_id for clearance, _ in support}),
+        tasks=tasks,
+        cleared=cleared,
         repositories=len({clearance.repo for clearance, _ in support}),
         steps=sum(clearance.steps for clearance, _ in support) / len(support),
         action=action,
     )
 
 
-def _typical(actions: Sequence[RemedyAction]) -> RemedyAction:
-    """The most frequent of *actions*, without its file where that is not the same in all."""
+def _typical(support: _Support) -> RemedyAction:
+    """The most frequent action of *support*, without its file where that is not always the same."""
+    actions = [action for _, action in support]
     counts = Counter(actions)
     action = min(counts, key=lambda action: (-counts[action], action.pattern, action.parameters))
     if len({action.values_of("file") for action in actions}) > 1:
@@ -346,6 +357,7 @@ def _group(
     scope: _Scope,
     keyword: str,
     task_type: TaskType | None,
+    finder: _RemedyFinder,
     agreement: _Agreement,
 ) -> MethodologyGroup:
     def fits(message: str, kind: TaskType) -> bool:
@@ -354,9 +366,11 @@ def _group(
     clearances = [
         clearance
         for clearance in history.clearances
-        if scope.repo in (None, clearance.repo) and clearance.recovered.verified
+        if scope.repo in (None, clearance.repo)
         if fits(clearance.recovered.message, clearance.task_type)
     ]
+    tasks = finder.tasks(clearances)
+    clearances = [clearance for clearance in clearances if clearance.recovered.verified]
     cleared = {clearance.instance_id for clearance in clearances}
     met = {run.instance_id for run in scope.occurrences if fits(run.message, run.task_type)}
     supporting = {clearance.instance_id for clearance in agreement.clearances}
@@ -370,7 +384,10 @@ def _group(
         met=len(met | cleared),
         cleared=len(cleared),
         otherwise=len(as_fast - supporting),
-        remedies=agreement.remedies,
+        remedies=tuple(
+            _common_remedy(support, tasks.that_did(key), len(tasks.cleared))
+            for key, support in agreement.support.items()
+        ),
         clearances=agreement.clearances,
     )
 

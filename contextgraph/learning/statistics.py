@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
+from contextgraph.advising.counts import Tasks
 from contextgraph.advising.failure import (
     SolveRates,
     failing_conditions,
@@ -21,7 +22,6 @@ from contextgraph.advising.gate import TOKENS_OF_A_STEP, effect_of
 from contextgraph.errors import ContextGraphError, MissingExtraError, StoreError
 from contextgraph.model import (
     AdviceFigures,
-    Clearance,
     Condition,
     Effect,
     ErrorHistory,
@@ -39,7 +39,6 @@ from contextgraph.model import (
     NoteKind,
     Outcome,
     Phase,
-    RecoveryCandidate,
     RemedyAction,
     RemedyKind,
     Scope,
@@ -156,10 +155,16 @@ _NEWEST = 100
 
 
 class FrictionRemedy(Struct, frozen=True):
-    """A remedy in words, and the number of *tasks* in which it cleared the error."""
+    """A remedy in words: *tasks* did it, of the *cleared* ones that cleared the error."""
 
     text: str
     tasks: int
+    cleared: int
+
+    @property
+    def agreement(self) -> str:
+        """How many tasks did it, in words."""
+        return f"{self.tasks} of {number_of(self.cleared, 'task')} that cleared it"
 
 
 class Friction(Struct, frozen=True):
@@ -200,22 +205,20 @@ def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
     )
     by_id = {tally.error.id: tally for tally in tallies}
     frictions = [
-        (entry, cleared)
-        for entry, cleared in (_friction(by_id[h.error.id], h, known) for h in histories)
-        if entry.tasks >= _LEAST_TASKS
+        (entry, history)
+        for history in histories
+        if (entry := _friction(by_id[history.error.id], history, known)).tasks >= _LEAST_TASKS
     ]
     frictions.sort(key=lambda one: (-one[0].cost, -one[0].tasks, one[0].error_id))
     # Only returned errors need the words of their remedies, which take two thirds of the time.
     return tuple(
-        replace(entry, remedies=tuple(_remedies(cleared, known))[:_REMEDIES])
-        for entry, cleared in frictions[:limit]
+        replace(entry, remedies=tuple(_remedies(_done_in(history)))[:_REMEDIES])
+        for entry, history in frictions[:limit]
     )
 
 
-def _friction(
-    tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]
-) -> tuple[Friction, Sequence[Clearance]]:
-    """Return what the error of *history* cost, without remedies, and its verified clearances."""
+def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory]) -> Friction:
+    """Return what the error of *history* cost, without remedies."""
     from statistics import median  # loads what no query needs
 
     cleared = [
@@ -231,7 +234,7 @@ def _friction(
         for clearance in cleared
         if any(action.kind is RemedyKind.INSTALL for action in clearance.recovered.actions)
     ]
-    found = Friction(
+    return Friction(
         error_id=history.error.id,
         error=error_text(tally.error),
         tasks=tally.tasks,
@@ -242,7 +245,6 @@ def _friction(
         remedies=(),
         is_setup=2 * len(installed) > len(cleared),
     )
-    return found, cleared
 
 
 def _steps_open(met: Iterable[ErrorOccurrence], settled: Collection[str]) -> list[int]:
@@ -254,32 +256,33 @@ def _steps_open(met: Iterable[ErrorOccurrence], settled: Collection[str]) -> lis
     return [*most.values()]
 
 
-def _remedies(
-    cleared: Collection[Clearance], runs: Mapping[str, Trajectory]
-) -> Iterator[FrictionRemedy]:
+_Done = Sequence[tuple[str, Sequence[RemedyAction]]]
+"""Recoveries from an error: the task of each, and what it did."""
+
+
+def _done_in(history: ErrorHistory) -> _Done:
+    return [(one.instance_id, one.recovered.actions) for one in history.clearances]
+
+
+def _remedies(recoveries: _Done) -> Iterator[FrictionRemedy]:
     """The actions that tasks which cleared it agree on, the most frequent first."""
-    by_advice: dict[RemedyKey, list[tuple[RemedyAction, str]]] = {}
-    for clearance in cleared:
-        for action in clearance.recovered.actions:
+    tasks = Tasks()
+    by_key: dict[RemedyKey, list[RemedyAction]] = {}
+    for task, actions in recoveries:
+        tasks.add((task,), remedy_key(actions))
+        for action in actions:
             if not (is_retry([action]) or is_hazardous([action])):
-                by_advice.setdefault(remedy_key((action,)), []).append(
-                    (action, clearance.trajectory_id)
-                )
-    by_text: dict[str, set[str]] = {}
-    for did in by_advice.values():
+                by_key.setdefault(remedy_key([action]), []).append(action)
+    cleared = len(tasks.cleared)
+    least = max(min(_LEAST_TASKS, cleared), _LEAST_SHARE * cleared)
+    by_text: dict[str, int] = {}
+    for key, did in by_key.items():
         # In general terms where it was done to different things.
-        actions = {action for action, _ in did}
-        text = describe_remedy([did[0][0]], general=len(actions) > 1)
-        by_text.setdefault(text, set()).update(run for _, run in did)
-    counted = (FrictionRemedy(text, _tasks(did, runs)) for text, did in by_text.items() if text)
-    tasks = _tasks((clearance.trajectory_id for clearance in cleared), runs)
-    least = max(min(_LEAST_TASKS, tasks), _LEAST_SHARE * tasks)
-    remedies = (remedy for remedy in counted if remedy.tasks >= least)
+        text = describe_remedy([did[0]], general=len({*did}) > 1)
+        if text and (number := tasks.that_did(key)) >= least:
+            by_text[text] = max(number, by_text.get(text, 0))
+    remedies = (FrictionRemedy(text, number, cleared) for text, number in by_text.items())
     yield from sorted(remedies, key=lambda remedy: (-remedy.tasks, remedy.text))
-
-
-def _tasks(runs: Iterable[str], known: Mapping[str, Trajectory]) -> int:
-    return len({known[run].instance_id for run in runs})
 
 
 PERIODS = 24
@@ -384,21 +387,18 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
         for methodology in _abstracted(signature, store, scope)
         if not methodology.keyword
     ]:
-        best = max(
+        general = max(
             abstracted, key=lambda methodology: (methodology.repo is not None, methodology.support)
         )
-        return best.strategy
+        return general.strategy
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
     candidates = store.recoveries.for_error([question], _RECOVERIES)
     if not candidates:
         return f"nothing yet: none of {number_of(tally.tasks, 'task')} resolved it"
-    same = max(_by_remedy(candidates), key=_instances)
-    if _instances(same) < _AGREEING:
+    best = next(_remedies([(one.instance_id, one.actions) for one in candidates]), None)
+    if best is None or best.tasks < _AGREEING:
         return f"nothing that two tasks did; {number_of(tally.cleared, 'task')} cleared it"
-    actions = same[0].actions
-    is_varied = len({candidate.actions for candidate in same}) > 1
-    remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
-    return f"{remedy} ({number_of(_instances(same), 'task')})"
+    return f"{best.text} ({best.agreement})"
 
 
 def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[Methodology]:
@@ -409,19 +409,6 @@ def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[M
         for methodology in methodologies
         if methodology.task_type is None and methodology.repo in (None, scope.repo)
     )
-
-
-def _by_remedy(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
-    """Group *candidates* by their remedies: verified ones first, else in given order."""
-    groups: dict[tuple[bool, RemedyKey], list[RecoveryCandidate]] = {}
-    for candidate in candidates:
-        key = remedy_key(candidate.actions)
-        groups.setdefault((candidate.verified, key), []).append(candidate)
-    return sorted(groups.values(), key=lambda group: not group[0].verified)
-
-
-def _instances(candidates: Iterable[RecoveryCandidate]) -> int:
-    return len({candidate.instance_id for candidate in candidates})
 
 
 COMMON = 10

@@ -403,8 +403,8 @@ _STATED = (Likeness.TEMPLATE_HERE, Likeness.TEMPLATE, Likeness.TYPE)
 class Count(Struct, frozen=True):
     """*did* of *cleared* independent instances did the same about an error as like as *likeness*.
 
-    *share* is that of both as they count: less where the circumstances differ, with one instance
-    of doubt. The probability of a remedy follows from its shares.
+    *share* is that of those that are evidence at this error, as they count: less where the
+    circumstances differ, with one instance of doubt. The probability of a remedy follows from it.
     """
 
     likeness: Likeness

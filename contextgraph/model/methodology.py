@@ -307,11 +307,14 @@ class CommonRemedy(Struct, frozen=True):
     """The common part of several clearances.
 
     *text* is the *action* in words; what varies stands in both as a placeholder.
-    *tasks* did it in *repositories*, *steps* is their mean from the error to its clearance.
+    *tasks* of the *cleared* ones that cleared the error did it, alone or with other things, whether
+    or not that was verified. It is supported in *repositories*; *steps* is the mean there from the
+    error to its clearance.
     """
 
     text: str
     tasks: int
+    cleared: int
     repositories: int
     steps: float
     action: RemedyAction
@@ -322,9 +325,9 @@ class MethodologyGroup(Struct, frozen=True):
 
     *keyword* narrows the error to messages about one thing, empty for all of them; *repo* None is
     the general scope, *task_type* None any task. *met* counts the tasks that met the error there,
-    *cleared* those that cleared it, *otherwise* those of them that did so in other ways within as
-    many steps. *remedies* is never empty, the most frequent first; *clearances* are those that
-    they cover, the newest first.
+    *cleared* those with a verified clearance, *otherwise* those of them that did so in other ways
+    within as many steps. *remedies* is never empty, the most frequent first; *clearances* are those
+    that they cover, the newest first.
     """
 
     error: ErrorPattern

@@ -79,9 +79,9 @@ GROUP = MethodologyGroup(
     otherwise=0,
     remedies=(
         CommonRemedy(
-            "run `pip install <the missing module>` first", 4, 1, 2.0, RECOVERED.actions[0]
+            "run `pip install <the missing module>` first", 4, 4, 1, 2.0, RECOVERED.actions[0]
         ),
-        CommonRemedy("run `pip install -e .` first", 3, 1, 2.0, RECOVERED.actions[0]),
+        CommonRemedy("run `pip install -e .` first", 3, 4, 1, 2.0, RECOVERED.actions[0]),
     ),
     clearances=(
         Clearance(RECOVERED, "trj_1", "acme/shop", TaskType.BUG_FIX, Outcome.UNKNOWN, NOON),
@@ -179,7 +179,7 @@ def test_secrets_do_not_leave_the_machine(server: Server) -> None:
     recovered = replace(RECOVERED, actions=(remedy(f"git clone https://{token}@host/x"),))
     clearance = replace(GROUP.clearances[0], recovered=recovered)
     common = CommonRemedy(
-        f"run `git clone https://{token}@host/x` first", 3, 1, 2.0, RECOVERED.actions[0]
+        f"run `git clone https://{token}@host/x` first", 3, 4, 1, 2.0, RECOVERED.actions[0]
     )
     worded(model_at(server), replace(GROUP, remedies=(common,), clearances=(clearance,)))
     assert token not in orjson.dumps(server.chats[0]).decode()

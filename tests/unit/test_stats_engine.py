@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contextgraph import AgentMemory
+from contextgraph import AgentMemory, State
+from contextgraph.advising.wording import agreement_of
 from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
 from contextgraph.learning.statistics import error_text, outcomes_over_time
@@ -54,7 +55,7 @@ def test_a_failure_pattern_has_condition_error_and_prevention(memory: AgentMemor
     memory.learn(recovering_run(4))
     (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
-    assert pattern.prevented.endswith("(2 tasks)")
+    assert pattern.prevented.endswith("(2 of 2 tasks that cleared it)")
 
 
 def test_a_message_that_begins_as_its_type_is_not_said_twice(memory: AgentMemory) -> None:
@@ -74,7 +75,28 @@ def test_the_most_frequent_remedy_is_named(memory: AgentMemory) -> None:
         memory.learn(failing_run(number))
     (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
-    assert pattern.prevented.endswith("(2 tasks)")
+    assert pattern.prevented.endswith("(2 of 3 tasks that cleared it)")
+
+
+def test_the_tasks_of_a_remedy_are_the_same_in_statistics_methodologies_and_answers(
+    memory: AgentMemory,
+) -> None:
+    for number in range(3):
+        memory.learn(recovering_run(number))
+    both = "cd lib && PYTHONPATH=lib python reproduce.py"
+    ways = [both, "cd lib && python reproduce.py", "python reproduce.py", "vi reproduce.py"]
+    for number, way in enumerate(ways, 5):
+        did = [("python reproduce.py", NO_MODULE, 1), (way, "fine", 0)]
+        did.append(("python reproduce.py", "fine", 0))
+        memory.learn(run(did, instance_id=f"acme__shop-{number}"))
+    memory.consolidate()
+    (friction,) = memory.stats.get_friction()
+    shown = friction.remedies[0].agreement
+    (methodology, *_) = memory.store.methodologies.get(errors=[friction.error_id])
+    assert f"({shown};" in methodology.strategy
+    (remedy, *_) = memory.query(State(current_error=NO_MODULE, repo="acme/shop")).ranked
+    assert agreement_of(remedy.why).startswith(shown.removesuffix(" that cleared it"))
+    assert (friction.remedies[0].tasks, friction.remedies[0].cleared) == (4, 7)
 
 
 def test_a_methodology_is_preferred_as_the_prevention(memory: AgentMemory) -> None:
