@@ -18,7 +18,16 @@ from contextgraph.knowledge.entries import Question
 from contextgraph.knowledge.judging import Judge, judged
 from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.recall import waits
-from contextgraph.model import Action, Lesson, LessonStatus, Note, RawTrajectory, RunFilter, Step
+from contextgraph.model import (
+    Action,
+    Lesson,
+    LessonStatus,
+    Note,
+    Origin,
+    RawTrajectory,
+    RunFilter,
+    Step,
+)
 from contextgraph.model.values import replace
 from contextgraph.readers.tool_calls import edits_of
 from contextgraph.store.memory_store import RunStore
@@ -132,6 +141,9 @@ class Checker:
         named = set[str]()
         for broken in broken_by(steps, filter(may_be_broken, self.active)):
             if broken.how is Breach.CHECK and since is None and not ran:
+                continue
+            # That a command does not run on a machine is no rule that a change could break.
+            if broken.how is Breach.COMMAND and broken.lesson.origin is Origin.COUNTED:
                 continue
             named.add(broken.lesson.id)
             file = broken.what if broken.how is Breach.CHECKLIST else (*broken.files, "")[0]

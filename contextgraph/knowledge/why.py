@@ -136,14 +136,14 @@ def _change(
     at: int,
     lessons: Sequence[Lesson],
 ) -> FileChange:
-    said = (step.user_message for step in reversed(raw.steps[: at + 1]) if step.user_message)
+    said = (step.user_message for step in reversed(raw.steps[:at]) if step.user_message)
     asked = next((text for text in said if len(text.split()) >= _MIN_WORDS), raw.task)
     decided = [
         (quote.step, lesson.text)
         for lesson in lessons
         if is_decided(lesson)
         for quote in lesson.evidence
-        if quote.run == run.id and quote.step <= at
+        if quote.run == run.id and quote.step < at
     ]
     decided.sort(key=lambda one: one[0], reverse=True)
     return FileChange(

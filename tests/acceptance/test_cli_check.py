@@ -25,6 +25,7 @@ HTTP = "We use httpx for HTTP, never requests, urllib3 or lib+++."
 LINT = "Run `ruff check .` after every change of Python code."
 PLACE = "The statistics belong in the session package, not in shop/common."
 TOGETHER = "`shop/cli.py` is changed together with `docs/cli.md`."
+MISSING = "`pytest` does not run on this machine: the shell does not find `pytest`."
 
 
 @pytest.fixture
@@ -229,6 +230,21 @@ def test_a_check_is_missed_by_the_session_that_made_the_file(store: Path, checko
         memory.learn(RawTrajectory("claude-code", "one", SHOP, "Add rates.", (write,)))
     (missing,) = findings(store)
     assert (missing["rule"], missing["level"]) == ("check", "warning")
+
+
+def test_a_command_that_did_not_run_in_a_session_is_no_error(store: Path, checkout: Path) -> None:
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 640\nRATE = 4\n")
+    edit = Action("Edit", "Edit shop/export.py", {"file_path": "shop/export.py", "new_string": "x"})
+    ran = [
+        Action("bash", line, {"command": line}) for line in ("ruff check .", "pytest", "git push")
+    ]
+    steps = tuple(Step(at, "", action, "ok") for at, action in enumerate([edit, *ran]))
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("claude-code", "one", SHOP, "Set the rate.", steps))
+        keep(memory, MISSING, LessonKind.FACT, (), Origin.COUNTED)
+        assert findings(store) == []
+        keep(memory, "Never run `git push` in this repository.")
+    assert [one["rule"] for one in findings(store)] == ["command"]
 
 
 def test_a_file_that_a_lesson_cites_is_missed(store: Path, checkout: Path) -> None:

@@ -157,6 +157,15 @@ def test_a_go_ahead_is_not_what_was_asked(tmp_path: Path, checkout: Path) -> Non
     assert change["asked"] == DECIDED
 
 
+def test_what_was_said_after_an_edit_is_not_why_it_was_made(tmp_path: Path, checkout: Path) -> None:
+    edited = replace(edit("/home/ada/shop/shop/export.py", LINES[0]), user_message=DECIDED)
+    path = tmp_path / "other.db"
+    with AgentMemory.open(path) as memory:
+        memory.learn([session(1, edited, step(0, "ls"), task="The partner drops rows.")])
+    (change,) = why(path, checkout / "shop" / "export.py")["changes"]
+    assert (change["asked"], change["decided"]) == ("The partner drops rows.", [])
+
+
 @pytest.mark.parametrize(
     ("place", "said"), [("shop/export.py:0", "line 0"), ("shop", "is a folder; name a file in it")]
 )
