@@ -345,5 +345,5 @@ def _unquoted(value: str, path: str, line: int) -> str:
 def _time(value: str, path: str, line: int) -> datetime:
     try:
         return iso_time(value).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ReadError(path, f"line {line}", f"{value!r} is no time in ISO 8601") from None

@@ -618,6 +618,9 @@ class AgentMemory:
         if since or until:
             check_time("since", since)
             check_time("until", until)
+            for time in filter(None, (since, until)):
+                if time.tzinfo is None:
+                    raise StoreError(f"time {time.isoformat()} has no time zone")
         repo = self._named(repo) if repo else None
         return answers(
             self.store,

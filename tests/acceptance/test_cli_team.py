@@ -1,6 +1,7 @@
 """``contextgraph team``: lessons as files of a repository, which git merges."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -441,6 +442,7 @@ def test_a_damaged_file_is_named_with_its_line_and_loses_nothing(
         (whole.replace("kind: decision", "kind: wish"), "line 3"),
         (whole.replace("---\n", "<<<<<<< ours\n---\n", 1), "line 1"),
         (whole.replace("at: 2026", "at: the year 2026", 1), "line 6"),
+        (re.sub(r"\nat: .*", "\nat: 0001-01-01T00:00:00+14:00", whole, count=1), "line 6"),
         ("---\n", "line 1"),
         (whole.removeprefix("---\n"), "line 1"),
         (whole.replace("- step: -1", "- step: first"), "line "),

@@ -117,6 +117,8 @@ def test_no_items_and_times_without_a_zone_are_as_for_the_memory(
         assert not memory.entities.get_related("Redis", 0)
         with pytest.raises(StoreError, match="2026-11-30T00:00:00 has no time zone"):
             memory.playbook("acme/shop", as_of=datetime(2026, 11, 30))  # noqa: DTZ001
+        with pytest.raises(StoreError, match="2026-11-30T00:00:00 has no time zone"):
+            memory.search("python", since=datetime(2026, 11, 30))  # noqa: DTZ001
 
 
 @pytest.mark.parametrize(
