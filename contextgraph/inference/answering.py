@@ -106,7 +106,9 @@ class ProgramAnswerer(Struct, frozen=True):
                     start_new_session=True,
                 )
             except OSError as error:
-                raise RemoteError(f"{self.name}: cannot be run: {error.strerror}") from error
+                reason = f"{self.name} cannot be run ({error.strerror})"
+                remedy = "name claude, codex, openai/MODEL or a command that is installed"
+                raise RemoteError(f"{reason}; {remedy}") from error
             printed = self._printed(process, text)
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _MAX_ANSWER))
             said = errors.read().decode(errors="replace")

@@ -385,5 +385,5 @@ class ConsolidationTrigger:
                 self._has_unembedded = False
                 consolidator.embed_waiting()
         except ContextGraphError as error:
-            _log.warning("the runs are learned, but not consolidated: %s", error)
+            _log.warning("what is learned is not consolidated: %s", error)
         return None

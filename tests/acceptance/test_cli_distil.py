@@ -221,6 +221,12 @@ def test_a_known_lesson_is_given_and_confirmed(store: Path, tmp_path: Path):
     assert (lesson.sessions, lesson.status) == (2, LessonStatus.ACTIVE)
 
 
+def test_a_program_that_is_not_installed_is_named_with_what_may_be_chosen(store: Path) -> None:
+    result = distil(store, "--by", "gtp")
+    assert result.code == 1
+    assert "gtp cannot be run (No such file or directory); name claude, codex" in result.err
+
+
 def test_a_model_that_gives_no_answer_ends_it_and_the_session_waits(store: Path, tmp_path: Path):
     result = distil(store, "--by", "sh -c 'echo your quota is used up >&2; exit 1'")
     assert result.code == 1
