@@ -361,8 +361,7 @@ class Lessons:
         general.sort(key=lambda one: (-one.sessions, len(one.about.names), -one.time.timestamp()))
         room, rules = STANDING_TOKENS, list[Recollection]()
         for one in general:
-            line = quote_of(notes[one.id], sessions=one.sessions).line(room)
-            if line and not line.endswith('…"'):
+            if line := quote_of(notes[one.id], sessions=one.sessions).whole(room):
                 rules.append(Recollection(notes[one.id], 1.0, {"sessions": float(one.sessions)}))
                 room -= count_tokens(line)
         return tuple(rules)

@@ -214,15 +214,21 @@ class Quote(NamedTuple):
     is_shown: bool
     is_opening: bool
 
+    def whole(self, max_tokens: int) -> str:
+        """Return the line that quotes all of it; empty where that is too long."""
+        tail = f" ({self.context})" if self.context else ""
+        for text in (f'{self.head}"{self.content}"{tail}', f'{self.head}"{self.content}"'):
+            if count_tokens(text) <= max_tokens:
+                return text
+        return ""
+
     def line(self, max_tokens: int = QUOTED_TOKENS) -> str:
         """Return the line that quotes it, with its first clauses where it is too long.
 
         A question is not parted from its answer.
         """
-        tail = f" ({self.context})" if self.context else ""
-        for text in (f'{self.head}"{self.content}"{tail}', f'{self.head}"{self.content}"'):
-            if count_tokens(text) <= max_tokens:
-                return text
+        if text := self.whole(max_tokens):
+            return text
         ends = [match.start() for match in _CLAUSE.finditer(self.content)]
         answer = self.content.rfind("? ") + 1
         for end in reversed([end for end in ends if end >= _SHORT_QUOTE and end > answer]):
@@ -393,22 +399,25 @@ def in_turns(lessons: Iterable[Key], source_of: Callable[[Key], str]) -> list[Ke
 def fitting(quotes: Iterable[Quote]) -> list[tuple[Quote, str]]:
     """Select the *quotes*, best first, that fit and say something new, with the line of each.
 
-    They are in the order of time.
+    They are in the order of time. A part of one is quoted only where all of it is too long for
+    the room that is kept for what is whole.
     """
     lines: list[tuple[Quote, str]] = []
     quoted: set[str] = set()
-    left, of_agreed = QUOTED_TOKENS, WHOLE_TOKENS - QUOTED_TOKENS
+    left, of_whole = QUOTED_TOKENS, WHOLE_TOKENS - QUOTED_TOKENS
     for quote in quotes:
         own = {*stems(quote.content)}
         if not quote.is_shown or (own and len(own & quoted) > _REPEATED * len(own)):
             continue
-        more = of_agreed if quote.is_agreed else 0
-        if line := quote.line(left + more):
+        room = left + of_whole * quote.is_agreed
+        if part := quote.line(room):
+            line = quote.whole(room) or quote.whole(left + of_whole) or part
             lines.append((quote, line))
             quoted |= own
             used = count_tokens(line) + 1
-            of_agreed -= min(used, more)
-            left -= max(0, used - more)
+            more = min(used, of_whole) if quote.is_agreed else max(0, used - left)
+            of_whole -= more
+            left -= used - more
     return sorted(lines, key=lambda pair: pair[0].place)
 
 

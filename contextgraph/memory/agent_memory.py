@@ -670,8 +670,8 @@ class AgentMemory:
         these files, only lessons that concern it; with *command*, lessons on how, or whether, to
         run that shell line.
 
-        `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in at
-        most 150 tokens; `MemoryContext.notes` has notes that name one of these files.
+        `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in 150
+        tokens, or 300 to quote one whole; `MemoryContext.notes` has notes that name a file.
         *exclude_instances* and *as_of* are as for `query`.
         """
         repo = self._named(repo)

@@ -16,8 +16,8 @@ from contextgraph.errors import InvalidNoteError
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading, keywords
-from contextgraph.knowledge.lessons import said_again
-from contextgraph.knowledge.ranking import REQUEST_WORDS, quote_of
+from contextgraph.knowledge.lessons import note_of_lesson, said_again
+from contextgraph.knowledge.ranking import REQUEST_WORDS, fitting, quote_of
 from contextgraph.model import (
     About,
     Action,
@@ -602,6 +602,20 @@ def test_what_the_agent_restates_and_nobody_objects_to_is_agreed() -> None:
     asks = (rounds[0], (restated, "Why 640?"))
     said = statements_in(talk("a", "The batch of the export is too large", *asks)).statements
     assert restated not in {one.text for one in said}
+
+
+def test_a_decision_is_quoted_whole_beside_another_one() -> None:
+    first = "The parcels are counted each evening by two people, who order again what is missing."
+    second = (
+        "Invoices carry the number of their supplier, in digits without blanks or hyphens; the "
+        "bank refuses others without any message, and nobody learns of that before the month ends "
+        "and the sums of both ledgers differ."
+    )
+    words = Quotation("Look at it.", "trj_a", "a", 0, MONDAY)
+    facts = LessonFacts(LessonKind.DECISION, Origin.DISTILLED, About(), (words,), True)
+    notes = [note_of_lesson(NewLesson(text, facts), SHOP, "") for text in (first, second)]
+    lines = [line for _, line in fitting(map(quote_of, notes))]
+    assert [line.partition('"')[2] for line in lines] == [f'{first}"', f'{second}"']
 
 
 def test_a_recap_is_quoted_whole(memory: AgentMemory) -> None:
