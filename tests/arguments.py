@@ -231,6 +231,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "notes": notes(),
     "now": moments(),
     "process": st.none(),
+    "scopes": st.lists(scopes(), max_size=3),
     "questions": st.lists(
         st.builds(ErrorQuestion, st.sampled_from(SIGNATURES), st.sampled_from(_LEVELS), scopes()),
         max_size=8,

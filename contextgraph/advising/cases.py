@@ -343,18 +343,20 @@ def cases_at_error(
             if one.instance_id not in best or best[one.instance_id][0] < rank:
                 best[one.instance_id] = rank, one
     chosen = sorted(best.values(), key=itemgetter(0), reverse=True)[:limit]
-    runs = store.runs.trajectories(one.trajectory_id for _, one in chosen)
-    cleared = {one.fragment_id for _, one in chosen}
-    fragments = store.runs.fragments(runs, fragment_ids=[*cleared]) if runs else {}
+    if not chosen:
+        return ()
+    runs, fragments, recoveries = store.runs.moments(
+        [one.trajectory_id for _, one in chosen], [one.fragment_id for _, one in chosen]
+    )
     cases = [
         replace(
             _case_of(past, scope, share, _shown_title(past.task)),
-            fragments=tuple(own for own in fragments[past.id] if own.id == one.fragment_id),
+            fragments=(fragments[one.fragment_id],) if one.fragment_id in fragments else (),
         )
         for (_, _, share, _, _), one in chosen
         if (past := runs.get(one.trajectory_id))
     ]
-    return _without_quarantined(cases, store)
+    return _without_quarantined(cases, store, recoveries)
 
 
 def _case_of(run: Trajectory, repo: str, probability: float, title: str) -> SimilarCase:
@@ -386,12 +388,20 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
     )
 
 
-def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
-    """*cases* without those that would cite quarantined advice."""
+def _without_quarantined(
+    cases: Sequence[SimilarCase],
+    store: Store,
+    recoveries: Sequence[RecoveryCandidate] | None = None,
+) -> tuple[SimilarCase, ...]:
+    """*cases* without those that would cite quarantined advice.
+
+    *recoveries* are those of their fragments where they are known; they are asked for otherwise.
+    """
     cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
     # A run may meet an error a hundred times; equal actions of a store are one object.
     names: dict[tuple[Family, str, int], frozenset[str]] = {}
-    recoveries = store.recoveries.of_fragments(cited)
+    if recoveries is None:
+        recoveries = store.recoveries.of_fragments(cited)
     for recovery in recoveries:
         did = (recovery.family, recovery.error_type, id(recovery.actions))
         if did not in names:

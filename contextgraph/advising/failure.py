@@ -222,8 +222,9 @@ def is_often_open(runs: int, cleared: int) -> bool:
 def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[FailureWarning]:
     """Yield that runs often never cleared *error*: those of *scope* where enough of them met it."""
     ids = [error_id(one) for one in error.variants()]
-    for where in dict.fromkeys((scope, replace(scope, repo=None))):
-        tasks, cleared = store.recoveries.tasks(where, ids)
+    scopes = [*dict.fromkeys((scope, replace(scope, repo=None)))]
+    counts = store.recoveries.tasks(scopes, ids)
+    for where, (tasks, cleared) in zip(scopes, counts, strict=True):
         if tasks < LEAST_RUNS:
             continue
         if is_often_open(tasks, cleared):

@@ -544,6 +544,13 @@ class _Part:
         return [known[key] for key in keys if key in known]
 
 
+def _recoveries_of(fragment_ids: Iterable[str]) -> Question:
+    """Return the question for the recoveries of fragments, by fragment, error and error step."""
+    return Question(
+        tables.RECOVERED, [_keyed(fragment_ids, SOURCE)], (SOURCE, TARGET, "error_step")
+    )
+
+
 class _Standing(NamedTuple):
     """Facts about the whole memory that most queries need.
 
@@ -831,16 +838,13 @@ class RunStore(_Part):
         self,
         trajectory_ids: Iterable[str],
         most: int | None = None,
-        fragment_ids: Sequence[str] = (),
     ) -> Mapping[str, Sequence[model.Fragment]]:
         """Return the fragments of runs in their order, by run id, without unknown runs.
 
-        With *most* only so many of each run: the most informative ones first; of *fragment_ids*
-        only these, where given.
+        With *most* only so many of each run: the most informative ones first.
         """
         ids = [*trajectory_ids]
-        named = [_keyed(ids, "run"), *([_keyed(fragment_ids)] if fragment_ids else ())]
-        wanted = ("run", "kind", VALUE)
+        named, wanted = [_keyed(ids, "run")], ("run", "kind", VALUE)
         found = _one(self._port, Question(tables.FRAGMENT, named, ("run", "place"), wanted=wanted))
         by_run: dict[str, list[tuple[str, str]]] = {one: [] for one in ids}
         for run, kind, text in found:
@@ -850,6 +854,28 @@ class RunStore(_Part):
                 known.sort(key=lambda one: _INFORMATIVE[one[0]])
                 del known[max(0, most) :]
         return {run: [_fragment(text) for _, text in known] for run, known in by_run.items()}
+
+    def moments(
+        self, trajectory_ids: Iterable[str], fragment_ids: Collection[str]
+    ) -> tuple[
+        Mapping[str, model.Trajectory],
+        Mapping[str, model.Fragment],
+        Sequence[model.RecoveryCandidate],
+    ]:
+        """Return runs and fragments by id, and the recoveries as `of_fragments`, in one call."""
+        wanted = (KEY, VALUE)
+        runs, fragments, recoveries = self._port.find(
+            [
+                Question(tables.RUN, [_keyed(trajectory_ids)], wanted=wanted),
+                Question(tables.FRAGMENT, [_keyed(fragment_ids)], wanted=wanted),
+                _recoveries_of(fragment_ids),
+            ]
+        )
+        return (
+            {key: _run(text) for key, text in runs},
+            {key: _fragment(text) for key, text in fragments},
+            [tables.candidate_of(text) for (text,) in recoveries],
+        )
 
     @_of_one_state
     def find_fragments(
@@ -1092,8 +1118,7 @@ class RecoveryStore(_Part):
 
     def of_fragments(self, fragment_ids: Iterable[str]) -> Sequence[model.RecoveryCandidate]:
         """Return recoveries of fragments, ordered by fragment id, error id and error step."""
-        terms = [_keyed(fragment_ids, SOURCE)]
-        found = _one(self._port, Question(tables.RECOVERED, terms, (SOURCE, TARGET, "error_step")))
+        found = _one(self._port, _recoveries_of(fragment_ids))
         return [tables.candidate_of(text) for (text,) in found]
 
     @_of_one_state
@@ -1188,18 +1213,31 @@ class RecoveryStore(_Part):
             for (error, count, steps, cleared), met in zip(rows, newest, strict=True)
         ]
 
-    def tasks(self, scope: model.Scope, error_ids: Sequence[str]) -> tuple[int, int]:
-        """Return how many tasks in *scope* met these errors, and how many cleared them.
+    def tasks(
+        self, scopes: Sequence[model.Scope], error_ids: Sequence[str]
+    ) -> Sequence[tuple[int, int]]:
+        """Return for each scope how many tasks in it met these errors, and how many cleared them.
 
         A task counts once for each error.
         """
-        if terms := _within(scope):
-            met = _counts_of_tasks(self._port, [*terms, _keyed(error_ids, TARGET)]).values()
-            counts = [(tasks, cleared) for tasks, _, cleared in met]
-        else:
-            wanted = ("runs", "cleared")
-            counts = _one(self._port, Question(tables.ERROR, [_keyed(error_ids)], wanted=wanted))
-        return sum(tasks for tasks, _ in counts), sum(cleared for _, cleared in counts)
+        found = self._port.find(
+            [
+                Question(
+                    tables.MET,
+                    [*terms, _keyed(error_ids, TARGET)],
+                    wanted=(TARGET, "instance_id", "cleared"),
+                )
+                if (terms := _within(scope))
+                else Question(tables.ERROR, [_keyed(error_ids)], wanted=("runs", "cleared"))
+                for scope in scopes
+            ]
+        )
+        return [
+            _tasks_of(rows)
+            if _within(scope)
+            else (sum(tasks for tasks, _ in rows), sum(cleared for _, cleared in rows))
+            for scope, rows in zip(scopes, found, strict=True)
+        ]
 
     def _errors_in_phase(
         self, terms: list[Term], limit: int, phase: model.Phase, runs: Iterable[str] | None
@@ -1273,6 +1311,12 @@ class RecoveryStore(_Part):
             return pruned + len(orphans)
 
         return self._port.write(work)
+
+
+def _tasks_of(met: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
+    """Return how many tasks *met* errors, each counted once for each, and how many cleared them."""
+    tasks = {(error, task) for error, task, _ in met}
+    return len(tasks), len({(error, task) for error, task, cleared in met if cleared})
 
 
 def _agreeing(question: model.ErrorQuestion) -> list[Term]:
