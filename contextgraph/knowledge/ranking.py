@@ -250,7 +250,7 @@ _ATTRIBUTED = {
 def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     """Return the lesson *note* as it is quoted; never what gives instructions or is secret.
 
-    What people had to say in several *sessions* says so.
+    What people had to say, or what was counted, in several *sessions* says so.
     """
     facts = note.lesson
     assert facts is not None
@@ -262,7 +262,8 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     of = "that is" if is_agreed else "asked" if context.endswith("?") else "on"
     is_said = facts.origin is Origin.SAID
     is_short = len(content) < _UNCLEAR and note.speaker == "user" and is_said
-    said = f"said in {sessions} sessions"
+    is_counted = facts.origin is Origin.COUNTED and facts.kind is not LessonKind.RULE
+    said = f"{'seen' if is_counted else 'said'} in {sessions} sessions"
     if instead := ran_instead(facts):
         said = f"{instead}; seen in {sessions} sessions"
     elif facts.origin is Origin.COUNTED and facts.kind is LessonKind.RULE:

@@ -1714,3 +1714,13 @@ def test_a_program_that_fails_is_said_with_the_one_that_ran_instead() -> None:
             memory.learn(aliased(instance))
         start = memory.live(repo=SHOP, task="Another task").start()
     assert "(`/usr/bin/python3` ran instead; seen in 2 sessions)" in start
+
+
+def test_what_was_counted_in_sessions_is_seen_there_and_not_said() -> None:
+    failed = "bash: python3.12: command not found"
+    steps = (Step(0, "", Action("bash", "python3.12 -V"), failed, user_message="go on"),)
+    with AgentMemory.open(":memory:") as memory:
+        for instance in "ab":
+            memory.learn(RawTrajectory("claude-code", instance, SHOP, "Task", steps))
+        start = memory.live(repo=SHOP, task="Another task").start()
+    assert '`python3.12`." (seen in 2 sessions)' in start
