@@ -266,7 +266,18 @@ def by_error(query: Query, store: Store) -> Findings:
     signature = query.signature
     if signature is None:
         return Findings()
-    known = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
+    variants = signature.variants()
+    questions = [
+        ErrorQuestion(variant, level, scope)
+        for scope, level, variant in product(query.scopes, _OF_TYPE, variants)
+    ]
+    known, recoveries = store.methodologies.with_recoveries(
+        variants, query.scope, _METHODOLOGIES, questions, RECOVERIES
+    )
+    if len(recoveries) < ENOUGH_OF_TYPE:
+        of_family = [ErrorQuestion(signature, SignatureLevel.FAMILY, query.scopes[-1])]
+        more = store.recoveries.for_error(of_family, RECOVERIES_OF_FAMILY)
+        recoveries = [*recoveries, *more]
     subject = subject_of(signature.message)
     fitting: list[tuple[float, Methodology]] = []
     for one in known:
@@ -278,7 +289,7 @@ def by_error(query: Query, store: Store) -> Findings:
             fitting.append((worth, one))
     fitting.sort(key=lambda pair: (-pair[0], pair[1].id))
     return Findings(
-        recoveries=tuple(_of_kind(query, signature, store)),
+        recoveries=tuple(recoveries),
         methodologies=tuple(one for _, one in fitting),
     )
 
@@ -335,20 +346,6 @@ def by_words_of_task(query: Query, store: Store) -> Findings:
         for scope in query.scopes
     )
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))
-
-
-def _of_kind(query: Query, signature: ErrorSignature, store: Store) -> list[RecoveryCandidate]:
-    """Return recoveries of errors with the template or the type of *signature*, or its family."""
-    variants = signature.variants()
-    questions = [
-        ErrorQuestion(variant, level, scope)
-        for scope, level, variant in product(query.scopes, _OF_TYPE, variants)
-    ]
-    found = [*store.recoveries.for_error(questions, RECOVERIES)]
-    if len(found) < ENOUGH_OF_TYPE:
-        of_family = [ErrorQuestion(signature, SignatureLevel.FAMILY, query.scopes[-1])]
-        found += store.recoveries.for_error(of_family, RECOVERIES_OF_FAMILY)
-    return found
 
 
 # As many as the channel has of vectors.

@@ -1095,18 +1095,7 @@ class RecoveryStore(_Part):
         Each recovery comes once, at its first question: verified ones first, then the newest run,
         then in the order of `of_fragments`.
         """
-        if unknown := [
-            question.level for question in questions if question.level not in RECOVERY_LEVELS
-        ]:
-            raise ValueError(f"recoveries cannot be found by {unknown[0]}")
-        # Ties go by the key, which is made of the fragment, the error and the step.
-        order = ("-verified", "-seen_at")
-        asked = dict.fromkeys((*_agreeing(one), *_within(one.scope)) for one in questions)
-        found = self._port.find(
-            [Question(tables.RECOVERED, where, order, _most(limit)) for where in asked]
-        )
-        texts = dict.fromkeys(text for (text,) in chain.from_iterable(found))
-        return [*map(tables.candidate_of, texts)]
+        return _candidates(self._port.find(_recovered(questions, limit)))
 
     @_of_one_state
     def for_text(
@@ -1311,6 +1300,36 @@ class RecoveryStore(_Part):
             return pruned + len(orphans)
 
         return self._port.write(work)
+
+
+def _recovered(questions: Sequence[model.ErrorQuestion], limit: int) -> list[Question]:
+    """Return what is asked for recoveries, *limit* for each of *questions*."""
+    if unknown := [
+        question.level for question in questions if question.level not in RECOVERY_LEVELS
+    ]:
+        raise ValueError(f"recoveries cannot be found by {unknown[0]}")
+    # Ties go by the key, which is made of the fragment, the error and the step.
+    order = ("-verified", "-seen_at")
+    asked = dict.fromkeys((*_agreeing(one), *_within(one.scope)) for one in questions)
+    return [Question(tables.RECOVERED, where, order, _most(limit)) for where in asked]
+
+
+def _candidates(found: Iterable[list[tuple[Any, ...]]]) -> Sequence[model.RecoveryCandidate]:
+    """Return each recovery once, at its first question."""
+    texts = dict.fromkeys(text for (text,) in chain.from_iterable(found))
+    return [*map(tables.candidate_of, texts)]
+
+
+def _resolved(signatures: Sequence[model.ErrorSignature]) -> list[Question]:
+    """Return what is asked for the methodologies of each of *signatures*."""
+    return [
+        Question(
+            tables.RESOLVED,
+            [_equal("fingerprint", tables.fingerprint(signature))],
+            wanted=(TARGET,),
+        )
+        for signature in signatures
+    ]
 
 
 def _tasks_of(met: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
@@ -1586,15 +1605,13 @@ class MethodologyStore(_Part):
         Those of the repository of *scope* come before general ones, then the highest support.
         None is derived from a run that *scope* hides. They are without their `sources`.
         """
-        asked = [
-            Question(
-                tables.RESOLVED,
-                [_equal("fingerprint", tables.fingerprint(signature))],
-                wanted=(TARGET,),
-            )
-            for signature in signatures
-        ]
-        resolving = [{key for (key,) in found} for found in self._port.find(asked)]
+        return self._fitting(self._port.find(_resolved(signatures)), scope, limit)
+
+    def _fitting(
+        self, resolved: Sequence[list[tuple[Any, ...]]], scope: model.Scope, limit: int
+    ) -> Sequence[model.Methodology]:
+        """Return what `for_error` does, from what was *resolved* for each signature."""
+        resolving = [{key for (key,) in found} for found in resolved]
         named = {*chain.from_iterable(resolving)}
         if not named:
             return []
@@ -1613,6 +1630,25 @@ class MethodologyStore(_Part):
         found = [_methodology(fitting[key]) for key in first]
         found.sort(key=lambda one: (one.repo is None, -one.support, one.id))
         return found[: max(0, limit)]
+
+    @_of_one_state
+    def with_recoveries(
+        self,
+        signatures: Sequence[model.ErrorSignature],
+        scope: model.Scope,
+        limit: int,
+        questions: Sequence[model.ErrorQuestion],
+        most: int,
+    ) -> tuple[Sequence[model.Methodology], Sequence[model.RecoveryCandidate]]:
+        """Return `for_error`, and of the *questions* what `RecoveryStore.for_error` does.
+
+        At most *most* recoveries for each; both are asked for in one call.
+        """
+        resolved = _resolved(signatures)
+        found = self._port.find([*resolved, *_recovered(questions, most)])
+        count = len(resolved)
+        known = self._fitting(found[:count], scope, limit)
+        return known, _candidates(found[count:])
 
     def _hidden(self, methodologies: Iterable[str], scope: model.Scope) -> set[str]:
         """Return those that were derived from a run that *scope* hides."""
