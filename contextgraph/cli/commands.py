@@ -98,6 +98,14 @@ def time_of(text: str) -> datetime:
         raise click.BadParameter(str(error)) from error
 
 
+def check_period(since: datetime, until: datetime) -> None:
+    """Raise `click.BadParameter` where no time is between *since* and *until*."""
+    if since >= until:
+        raise click.BadParameter(
+            f"--since {since:%Y-%m-%d %H:%M} is not before --until {until:%Y-%m-%d %H:%M}"
+        )
+
+
 FollowLinks = Annotated[bool, flag("Follow links that lead out of a named folder.")]
 Workdir = Annotated[
     Path | None,

@@ -18,6 +18,7 @@ from contextgraph.cli.commands import (
     Limit,
     Repo,
     argument,
+    check_period,
     common_options,
     described,
     option,
@@ -93,6 +94,8 @@ def search(  # noqa: PLR0913  (one parameter per limit)
         raise click.UsageError(
             'say what you want to know: contextgraph search "why is the batch limited"'
         )
+    if since and until:
+        check_period(since, until)
     with common.open(read_only=True) as memory:
         find = partial(
             memory.search, limit=limit, strategy=strategy, file=file, since=since, until=until

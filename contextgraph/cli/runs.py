@@ -14,6 +14,7 @@ from contextgraph.cli.commands import (
     Git,
     Paths,
     Repo,
+    check_period,
     common_options,
     described,
     option,
@@ -259,6 +260,8 @@ def sessions(
     """
     if open_id is not None and common.settings().is_service:
         raise click.BadParameter("--open: sessions are opened from a memory itself")
+    if since and until:
+        check_period(since, until)
     with common.open(read_only=True) as memory:
         wanted: dict[str, Any] = {
             "repo": meant_repository(memory, repo),

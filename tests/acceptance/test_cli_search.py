@@ -236,3 +236,10 @@ def test_a_repository_is_named_without_its_owner_where_that_is_clear(home: Path)
         memory.learn(replace(recovering_run(), repo="bank/shop", instance_id="other"))
     unclear = contextgraph("search", ASKED, "--repo", "shop", *at)
     assert {*unclear.err.split("nearest: ")[1].strip().split(", ")} == {known, "bank/shop"}
+
+
+@pytest.mark.parametrize("command", [("search", ASKED), ("sessions",)])
+def test_a_period_that_ends_before_it_begins_is_refused(command: tuple[str, ...]) -> None:
+    result = contextgraph(*command, "--since", "2026-03-02", "--until", "2026-03-01")
+    assert result.code == 2
+    assert "--since 2026-03-02 00:00 is not before --until 2026-03-01 00:00" in result.err
