@@ -136,7 +136,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             "repos": [] if older_than else repo or [],
         }
         gone = tuple(run.id for run in selected)
-        _remove_beside(common, memory, gone, notes)
+        _remove_beside(common, memory, gone, notes, whole["sources"])
         removed = memory.forget(gone, notes=notes, **whole)
         kept = _written_again(common, memory)
     _report(common, selected, len(notes), removed, kept)
@@ -172,11 +172,20 @@ def _report(
 
 
 def _forget_key(common: Common, key: str, *, yes: bool) -> None:
-    """Erase all traces of *key*; exits with 1 where there are none."""
+    """Erase all traces of *key*, also in archives; exits with 1 where there are none."""
+    from contextgraph.knowledge.keyed import normalised_key
+    from contextgraph.memory.exported import Exports
+
     memory = common.keyed()
     if not yes:
         confirm(f"Forget {neutral(key)} and its history?", "nothing was removed")
+    memory.check_exists()
+    exports = Exports(common.settings())
+    named = normalised_key(key)
+    exports.remove_entries(lambda one: one.key == named)
     removed = memory.forget(key)
+    if kept := [one.path for one in exports.there() if one.form == "archive" and one.is_stale]:
+        warn(f"exported before, and not changed: {', '.join(map(neutral, kept))}")
     if not removed:
         fail(f"no entry of {key} in {memory.root}")
     text = f"forgot {key}: {number_of(removed, 'call')}"
@@ -184,13 +193,19 @@ def _forget_key(common: Common, key: str, *, yes: bool) -> None:
 
 
 def _remove_beside(
-    common: Common, memory: "AgentMemory", runs: tuple[str, ...], notes: "Sequence[str]"
+    common: Common,
+    memory: "AgentMemory",
+    runs: tuple[str, ...],
+    notes: "Sequence[str]",
+    sources: "Sequence[str]",
 ) -> None:
-    """Remove *runs* and *notes* from files here that the memory does not change itself.
+    """Remove *runs*, *notes* and keyed entries of *sources* from files here.
 
+    They are those that the memory does not change itself.
     Names those that were exported and are not there: they may have been moved.
     """
     from contextgraph.agents.distilling import DistilLog
+    from contextgraph.knowledge.keyed import is_by
     from contextgraph.memory.exported import Exports
     from contextgraph.model import Holdings
 
@@ -200,6 +215,8 @@ def _remove_beside(
         warn(f"exported before, and not there now: {', '.join(map(neutral, moved))}")
     if memory.is_service:  # which knows its own files alone
         exports.remove(Holdings(runs, tuple(notes)), {})
+        if sources:
+            exports.remove_entries(lambda one: is_by(one, sources))
 
 
 def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
@@ -448,13 +465,17 @@ def import_(
     if done.left_out:
         left_out = number_of(done.left_out, "line")
         warn(f"left out: {left_out} of verdicts, reports and the like; --as-owner takes all")
+    if done.keyed_left_out:
+        keyed = number_of(done.keyed_left_out, "keyed entry")
+        warn(f"left out: {keyed}; a memory in RAM needs keyed_root")
     if done.forgotten:
         warn(f"left out: {number_of(done.forgotten, 'run')} of sessions that were forgotten here")
     runs = number_of(done.created + done.updated + done.unchanged, "run")
     text = (
         f"{runs}: {done.created} created, {done.updated} updated, "
         f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
-        f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
+        f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}, "
+        f"{number_of(done.keyed, 'keyed entry')}; {seconds:.1f} s"
     )
     common.answer(record_of(done, "vectors_of", seconds=seconds), text)
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
 from contextgraph.knowledge.forgetting import age_weight
-from contextgraph.model import Json, Time
+from contextgraph.model import Envelope, Json
 from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.model.values import replace
 from contextgraph.system.processes import append, locked, private
@@ -103,20 +103,6 @@ EXTERNAL = frozenset({"tool", "web", "file"})
 _LOCATOR = "locator (URL, path, query, event id or content hash)"
 
 
-class Envelope(Struct, frozen=True):
-    """One call of `set_memory`; *content* is None where it removed the key.
-
-    *seq* counts the calls of a memory from 1 and decides which is the latest; *ts* is for people.
-    """
-
-    key: str
-    seq: int
-    ts: Time
-    valid: bool
-    source: Json
-    content: Json
-
-
 def time_of(value: object) -> datetime | None:
     """Return the ISO 8601 time in *value*, in UTC without a zone; None without one."""
     try:
@@ -173,6 +159,11 @@ def checked_source(
 def _writer(source: Json) -> Json:
     """Return who wrote an entry of *source*, which may say where that was read as well."""
     return source.get("by", source) if isinstance(source, Mapping) else source
+
+
+def is_by(entry: Envelope, sources: Collection[str]) -> bool:
+    """Return whether an agent of one of *sources* has set *entry*."""
+    return _writer(entry.source) in [f"{_AGENT}{source}" for source in sources]
 
 
 def _folded(key: str) -> str:
@@ -309,7 +300,7 @@ class KeyedFiles:
         return self._write_position(
             Position(
                 envelope.seq,
-                envelope.ts,
+                max(envelope.ts, position.ts or envelope.ts),
                 position.log_bytes + len(line),
                 position.log_lines + 1,
                 position.compacted_lines,
@@ -449,11 +440,14 @@ class KeyedFiles:
         self._rebuild(position, adopt=False)
         return removed
 
-    def set_by(self, sources: Collection[Json]) -> set[str]:
-        """Return the keys that any of *sources* has ever set."""
+    def set_by(self, sources: Collection[str]) -> set[str]:
+        """Return the keys that agents of *sources* have ever set."""
+        return {envelope.key for envelope in self.calls() if is_by(envelope, sources)}
+
+    def calls(self) -> Iterator[Envelope]:
+        """Yield the calls of the log and of its archive, not in their order."""
         logs = (self.log, *self.archive.glob("*.jsonl"))
-        calls = chain.from_iterable(map(_envelopes, logs))
-        return {envelope.key for envelope in calls if envelope.source in sources}
+        return chain.from_iterable(map(_envelopes, logs))
 
     def differences(self) -> list[str]:
         """Return differences of index and state from the log, in words; empty if they agree."""
@@ -873,6 +867,47 @@ class KeyedMemory:
             keys = [str(envelope["key"]) for envelope in self._files.live()]
         return sorted(key for key in keys if key.startswith(prefix))
 
+    def entries(self) -> list[Envelope]:
+        """Return the latest call of each live key, in the order in which they were set."""
+        with self._files.reading(adopt=True):
+            return self._files.logged_live()
+
+    def add(self, entries: Collection[Envelope]) -> int:
+        """Set the *entries* of another memory of the owner, with their time and source.
+
+        A key that is set here, or was removed after its entry there was set, stays as it is.
+        Returns how many were set. Raises `InvalidEntryError` before any is.
+        """
+        now = self._now()
+        given = [
+            replace(
+                one,
+                key=normalised_key(one.key),
+                ts=min(one.ts, now),
+                source=checked_content(one.source),
+                content=checked_content(one.content),
+            )
+            for one in sorted(entries, key=lambda one: (one.ts, one.seq))
+        ]
+        with self._files.writing(create=True, adopt=True) as position:
+            live = {one.key for one in self._files.logged_live()}
+            last = {one.key: one.ts for one in sorted(self._files.calls(), key=lambda one: one.ts)}
+            new = [
+                one
+                for one in given
+                if one.key not in live and (one.key not in last or last[one.key] < one.ts)
+            ]
+            after = position
+            for one in new:
+                after = self._files.append(after, replace(one, seq=after.seq + 1))
+        _log.info("added %d of %d entries", len(new), len(given))
+        return len(new)
+
+    def set_by(self, sources: Collection[str]) -> set[str]:
+        """Return the keys that agents of *sources* have ever set."""
+        with self._files.reading():
+            return self._files.set_by(sources)
+
     def current(self) -> list[CurrentEntry]:
         """Return the entries that a brief may show, in the order in which they were set."""
         with self._files.reading(adopt=True):
@@ -935,7 +970,7 @@ class KeyedMemory:
     def forget_sources(self, sources: Collection[str]) -> int:
         """Erase the keys that agents of *sources* have set; returns how many calls had set them."""
         with self._files.writing() as position:
-            keys = self._files.set_by([f"{_AGENT}{source}" for source in sources])
+            keys = self._files.set_by(sources)
             return self._files.erase(position, keys) if keys else 0
 
     def check(self) -> list[str]:

@@ -1259,6 +1259,9 @@ class AgentMemory:
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:
+            # First from archives: an interrupted call that is repeated finds the keys yet.
+            keys = self.keyed.set_by(sources)
+            self._exports.remove_entries(lambda one: one.key in keys)
             self.keyed.forget_sources(sources)
         removed, given = 0, Holdings((*trajectory_ids,), (*notes,))
         found = self.holdings(sessions=sessions, sources=sources, repos=repos)
@@ -1388,6 +1391,7 @@ class AgentMemory:
     ) -> "Exported":
         """Write everything in this memory to the archive *path*, which any other store can import.
 
+        Of keyed files it has the entries that hold now.
         *on_damaged* is called with the id and the reason of each run that cannot be read; without
         it the error of the first is raised. With *salvage* anything else that is damaged is
         reported and left out in the same way, and a run of which only the log can be read is read
@@ -1406,6 +1410,7 @@ class AgentMemory:
             progress=progress,
             on_damaged=on_damaged,
             read_again=(lambda raw: bundle_of(raw, self._now())) if salvage else None,
+            keyed=self.keyed.entries if self.has_keyed else tuple,
         )
         self._exports.add(path, "archive")
         return done
@@ -1433,7 +1438,8 @@ class AgentMemory:
         Its runs are learned from their logs and its notes remembered with the source *source*, by
         default named after the file. A run that the memory has of any source is left as it is: an
         archive that comes twice says nothing twice. *as_owner* imports everything, including
-        verdicts, pins and *vectors*, and consolidates as `batch` does: use it for your own memory.
+        verdicts, pins, keyed entries and *vectors*, and consolidates as `batch` does: use it for
+        your own memory.
         Raises `ReadError` before anything is stored.
         """
         from contextgraph.learning import run_ids
@@ -1492,12 +1498,16 @@ class AgentMemory:
         )
         is_any = any(one.advice.startswith(FORGOTTEN) for one in self.store.exposures.decisions())
         gone = self._parts.forgetting.forgotten(held) if is_any else []
+        settings = self._parts.settings
+        keyed = None if settings.is_in_memory and not settings.keyed_root else self.keyed.add
         with TemporaryDirectory(prefix="contextgraph-") as folder, self.batch():
             if gone:
                 left = Path(folder, "left.jsonl")
-                archive_without(Holdings(tuple(gone)), path, self._parts.settings, left)
+                archive_without(Holdings(tuple(gone)), path, settings, left)
                 path = left
-            done = archive.import_memory(self.store, path, vectors=vectors, progress=progress)
+            done = archive.import_memory(
+                self.store, path, vectors=vectors, progress=progress, keyed=keyed
+            )
         done.forgotten = len(gone)
         active = self.store.vectors.active_space()
         if active and is_fitted(active.name):

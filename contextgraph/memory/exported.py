@@ -13,7 +13,7 @@ from msgspec import Struct
 from contextgraph.config import Settings
 from contextgraph.errors import ContextGraphError
 from contextgraph.memory.wiring import build
-from contextgraph.model import Holdings
+from contextgraph.model import Envelope, Holdings
 from contextgraph.model.values import replace
 from contextgraph.system.processes import replacing
 
@@ -84,6 +84,11 @@ class Exports:
         known = self.there()
         self._write(known, [self._without(one, held, said) for one in known])
 
+    def remove_entries(self, is_gone: Callable[[Envelope], bool]) -> None:
+        """Remove the entries that *is_gone* names, and are about to be erased, from archives."""
+        known = self.there()
+        self._write(known, [self._without_entries(one, is_gone) for one in known])
+
     def rewrite(self, write: Callable[[Export], bool]) -> None:
         """Let *write* write each file again that is stale; it returns False for one that stays so.
 
@@ -132,6 +137,16 @@ class Exports:
             return replace(export, is_stale=True)
         return export
 
+    def _without_entries(self, export: Export, is_gone: Callable[[Envelope], bool]) -> Export:
+        from contextgraph.store.archive import without_entries
+
+        try:
+            if export.form == "archive":
+                without_entries(Path(export.path), is_gone)
+        except (OSError, ContextGraphError):
+            return replace(export, is_stale=True)
+        return export
+
     def _from_memory(self, path: Path, held: Holdings) -> None:
         settings = replace(self._settings, store=str(path), auth=None, token=None, notes="")
         parts = build(settings, create=False, with_models=False)
@@ -140,8 +155,17 @@ class Exports:
 
 
 def archive_without(held: Holdings, path: Path, settings: Settings, to: Path) -> None:
-    """Write the archive at *path* to the file *to*, without *held* and what only they taught."""
+    """Write the archive at *path* to the file *to*, without *held* and what only they taught.
+
+    It keeps the entries of keyed files.
+    """
     from contextgraph.store.archive import export_memory, import_memory, read_header
+
+    entries = list[Envelope]()
+
+    def keep(found: Collection[Envelope]) -> int:
+        entries.extend(found)
+        return len(found)
 
     header = read_header(path)
     with TemporaryDirectory(prefix="contextgraph-") as folder:
@@ -149,9 +173,9 @@ def archive_without(held: Holdings, path: Path, settings: Settings, to: Path) ->
         alone = replace(settings, store=store, tenant="default", auth=None, token=None, notes="")
         parts = build(alone, with_models=False)
         with closing(parts.store) as copy:
-            import_memory(copy, path, vectors=header.vectors)
+            import_memory(copy, path, vectors=header.vectors, keyed=keep)
             parts.forgetting.forget(held)
-            export_memory(copy, to, header.tenant, vectors=header.vectors)
+            export_memory(copy, to, header.tenant, vectors=header.vectors, keyed=lambda: entries)
 
 
 def _is_unsaid(root: Path, said: Said) -> bool:

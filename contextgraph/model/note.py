@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from contextgraph.model.lesson import LESSONS_FOLDER, LessonFacts
-from contextgraph.model.step import Time
+from contextgraph.model.step import Json, Time
 from contextgraph.model.trajectory import CLONE
 
 
@@ -282,3 +282,17 @@ class Recollection(Struct, frozen=True):
     why: dict[str, float]
     probability: float = 1.0
     later: Note | None = None
+
+
+class Envelope(Struct, frozen=True):
+    """One call of `set_memory`; *content* is None where it removed the key.
+
+    *seq* counts the calls of a memory from 1 and decides which is the latest; *ts* is for people.
+    """
+
+    key: str
+    seq: int
+    ts: Time
+    valid: bool
+    source: Json
+    content: Json

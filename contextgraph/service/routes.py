@@ -609,7 +609,8 @@ async def export(
     # By the store: the memory would note the file as one that this machine keeps.
     def write() -> Exported:
         memory.note_exposures()
-        return export_memory(store, path, store.tenant, vectors=vectors)
+        keyed = memory.keyed.entries if memory.has_keyed else tuple
+        return export_memory(store, path, store.tenant, vectors=vectors, keyed=keyed)
 
     if file_format == "archive":
         counts = await caller.service.maintain(write)

@@ -6,10 +6,10 @@ says of runs: all of it counts only where its reader vouches for it, else `contr
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar, cast
 
@@ -21,6 +21,7 @@ from contextgraph.model import (
     ARCHIVE_FORMAT,
     Bundle,
     ChangeStatus,
+    Envelope,
     Exposure,
     Json,
     Learned,
@@ -106,6 +107,7 @@ Line: TypeAlias = (
     | Exposure
     | Verdict
     | Note
+    | Envelope
     | ConsolidatedLine
     | EndLine
 )
@@ -119,6 +121,7 @@ _KINDS: dict[str, type[Line]] = {
     "verdict": Verdict,
     # A note has its own kind, which is also that of its line.
     **dict.fromkeys(NoteKind, Note),
+    "keyed": Envelope,
     "consolidated": ConsolidatedLine,
     "end": EndLine,
 }
@@ -224,12 +227,13 @@ ReadAgain: TypeAlias = Callable[[RawTrajectory], Bundle]
 
 
 class Exported(Struct, frozen=True):
-    """Numbers of what was written."""
+    """Numbers of what was written; *keyed* is that of entries of keyed files."""
 
     runs: int
     methodologies: int
     exposures: int
     notes: int = 0
+    keyed: int = 0
 
 
 class Imported(Struct):
@@ -237,7 +241,8 @@ class Imported(Struct):
 
     *vectors_of* is a space whose vectors the memory could not take over, nor make by its own,
     *left_out* the number of lines that only an owner may import, *forgotten* that of runs which
-    are not learned again.
+    are not learned again, *keyed* that of entries that were set, and *keyed_left_out* that of those
+    for which the memory has no folder.
     """
 
     created: int = 0
@@ -248,6 +253,8 @@ class Imported(Struct):
     notes: int = 0
     left_out: int = 0
     forgotten: int = 0
+    keyed: int = 0
+    keyed_left_out: int = 0
     vectors_of: str = ""
 
 
@@ -264,6 +271,7 @@ def export_memory(
     progress: Progress = _no_progress,
     on_damaged: OnDamaged | None = None,
     read_again: ReadAgain | None = None,
+    keyed: Callable[[], Collection[Envelope]] = tuple,
 ) -> Exported:
     """Write all that *store* holds to *path*, which is complete in the end or as it was before.
 
@@ -271,8 +279,8 @@ def export_memory(
     meanwhile may be missing, runs that are learned meanwhile are not included. *on_damaged* gets
     the id of each run whose log cannot be read and which is left out; without it the first is
     raised. With *read_again*, all else that is damaged is left out in the same way, and a run
-    whose log alone can be read is made of that. Raises `StoreError` where the file cannot be
-    written.
+    whose log alone can be read is made of that. *keyed* returns the entries of keyed
+    files. Raises `StoreError` where the file cannot be written.
     """
     source = _Source(store, on_damaged, read_again)
     runs = store.runs.ids()
@@ -283,7 +291,8 @@ def export_memory(
     with writing(path) as file:
         header = Header(ARCHIVE_FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
         write_line(file, header)
-        for line in source.lines(runs, methodologies, vectors=vectors):
+        stored = source.lines(runs, methodologies, vectors=vectors)
+        for line in chain(stored, source.tried("keyed files", keyed) or ()):
             write_line(file, line)
             counts[type(line)] += 1
             if isinstance(line, RunLine):
@@ -291,7 +300,8 @@ def export_memory(
         if consolidated:
             write_line(file, ConsolidatedLine())
         write_line(file, EndLine(1 + counts.total() + consolidated))
-    return Exported(counts[RunLine], counts[MethodologyLine], counts[Exposure], counts[Note])
+    kinds = (RunLine, MethodologyLine, Exposure, Note, Envelope)
+    return Exported(*(counts[kind] for kind in kinds))
 
 
 def _is_consolidated(store: Store) -> bool:
@@ -410,19 +420,45 @@ def source_of(path: Path) -> str:
     return f"{ARCHIVE}{name.removesuffix('-jsonl')[:100]}"
 
 
+def without_entries(path: Path, is_gone: Callable[[Envelope], bool]) -> None:
+    """Remove the entries of keyed files that *is_gone* names from the archive at *path*."""
+
+    def is_kept(line: Line) -> bool:
+        return not (isinstance(line, Envelope) and is_gone(line))
+
+    if all(map(is_kept, read_lines(path))):
+        return
+    with writing(path) as file:
+        write_line(file, replace(read_header(path), version=VERSION))
+        written = 1
+        for line in filter(is_kept, read_lines(path)):
+            write_line(file, line)
+            written += 1
+        write_line(file, EndLine(written))
+
+
 def import_memory(
-    store: Store, path: Path, *, vectors: bool = True, progress: Progress = _no_progress
+    store: Store,
+    path: Path,
+    *,
+    vectors: bool = True,
+    progress: Progress = _no_progress,
+    keyed: Callable[[Collection[Envelope]], int] | None = None,
 ) -> Imported:
     """Read *path* into *store*, beside what it holds: what is known already stays as it is.
 
     The whole file is read once before anything is written: where a line is damaged, `ReadError`
     names it, and nothing was imported. *progress* is called with the number of runs imported and
     of all runs. A memory with a space of its own keeps that, and its new runs wait to be embedded.
+    *keyed* takes the entries of keyed files first, and returns how many it set; without it they are
+    left out.
     """
     header = read_header(path)
-    for _ in read_lines(path):
-        pass
-    return _Importer(store, vectors, header.runs, progress).run(read_lines(path))
+    entries = [line for line in read_lines(path) if isinstance(line, Envelope)]
+    added = keyed(entries) if keyed and entries else 0
+    done = _Importer(store, vectors, header.runs, progress).run(read_lines(path))
+    done.keyed, done.keyed_left_out = added, 0 if keyed else len(entries)
+    return done
 
 
 class _Importer:
@@ -462,7 +498,7 @@ class _Importer:
             self._store.exposures.decide(new)
         elif kind is Note:
             self._put_notes(batch)
-        elif not self._waiting:  # all of it was consolidated
+        elif kind is ConsolidatedLine and not self._waiting:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
 
     def _put_spaces(self, lines: list[SpaceLine]) -> None:

@@ -113,3 +113,30 @@ def test_keyed_files_alone_are_recalled_and_shown(store: Path) -> None:
     assert (recalled.code, KEY in recalled.out) == (0, True)
     assert "short answers" in call("snapshot", store, trigger="a question").out
     assert not store.exists()
+
+
+def test_an_archive_has_the_entries_until_they_are_forgotten(store: Path) -> None:
+    archive, other = store.with_name("all.jsonl.zst"), store.with_name("other.db")
+    for key, content in ((KEY, "tests first"), ("/user/gone", 1), ("/user/gone", None)):
+        call("set", store, key=key, json_content=content, source={"kind": "user", "name": "ann"})
+    with AgentMemory.open(str(store)) as memory:
+        known = memory.keyed.get(KEY)
+    call("set", other, key="/user/own", json_content=2)
+
+    exported = contextgraph("export", archive, "--store", store, "--json")
+    imported = [
+        contextgraph("import", archive, "--as-owner", "--store", other, "--json") for _ in range(2)
+    ]
+
+    assert exported.records[0]["keyed"] == 1
+    assert [one.records[0]["keyed"] for one in imported] == [1, 0]
+    with AgentMemory.open(str(other)) as memory:
+        assert memory.keyed.keys() == ["/user/own", KEY]
+        moved = memory.keyed.get(KEY)
+        assert not memory.keyed.check()
+    assert known
+    assert moved
+    assert (moved.content, moved.ts, moved.source) == (known.content, known.ts, known.source)
+    assert contextgraph("forget", "--key", KEY, "--yes", "--store", store).code == 0
+    again = contextgraph("import", archive, "--as-owner", "--store", f"{store}.new", "--json")
+    assert again.records[0]["keyed"] == 0

@@ -378,3 +378,26 @@ def test_keyed_files_written_before_structs_are_read(tmp_path: Path) -> None:
     assert known.content == {"run": ["make", "all"], "seconds": 3.5}
     assert keyed.set_memory("/build/command", None, "user:ann").status == "removed"
     assert KeyedMemory(tmp_path / "keyed").keys() == ["/build/folder"]
+
+
+def test_keyed_entries_are_their_owners_and_go_with_their_source(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    read_at = {"kind": "web", "name": "x", "retrieved_at": "2026-01-01", "locator": "y"}
+    with AgentMemory.open(str(tmp_path / "own.db")) as own:
+        own.learn(recovering_run(1), source="eve")
+        own.keyed.set_memory("/a", 1, "user")
+        own.keyed.set_memory("/b", 2, "agent:bob")
+        own.keyed.set_memory("/c", 3, {**read_at, "by": "agent:bob"})
+        assert own.export(path).keyed == 3
+        with AgentMemory.open(":memory:") as other:
+            assert other.import_archive(path).left_out >= 3
+        with AgentMemory.open(":memory:") as other:
+            done = other.import_archive(path, as_owner=True)
+            assert (done.keyed, done.keyed_left_out) == (0, 3)
+        own.forget(sources=["eve"])
+        own.keyed.set_memory("/a", None, "user")
+        assert own.import_archive(path, as_owner=True).keyed == 0  # it was removed since
+        own.forget(sources=["bob"])
+    with AgentMemory.open(str(tmp_path / "other.db")) as other:
+        assert other.import_archive(path, as_owner=True).keyed == 1
+        assert other.keyed.keys() == ["/a"]
