@@ -403,7 +403,7 @@ _STATED = (Likeness.TEMPLATE_HERE, Likeness.TEMPLATE, Likeness.TYPE)
 class Count(Struct, frozen=True):
     """*did* of *cleared* independent instances did the same about an error as like as *likeness*.
 
-    *share* is that of those that are evidence at this error, as they count: less where the
+    *share* is that of tasks that are evidence at this error, as they count: less where the
     circumstances differ, with one instance of doubt. The probability of a remedy follows from it.
     """
 

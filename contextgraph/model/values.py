@@ -41,7 +41,7 @@ def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeErro
 
 
 def bounded(name: str, given: float, most: float = inf) -> None:
-    """Raise `InvalidArgumentError` if the argument *name* is no number from 0 to *most*."""
+    """Raise `InvalidArgumentError` unless the argument *name* is from 0 to *most*."""
     if isinstance(given, bool):
         raise InvalidArgumentError(f"{name}: Input should be a valid number")
     if not given >= 0:  # as NaN is not
