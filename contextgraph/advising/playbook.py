@@ -342,10 +342,10 @@ def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunL
     What the machine of another person lacks, this one may have.
     """
     usual = environment or usual_environment(run.environment for run in runs)
-    # Hundreds of runs are of a few machines; equal ones of a store are one object.
-    machines = {id(run.environment): run.environment for run in runs}
-    fitting = {key for key, one in machines.items() if one.agrees(usual) and one.is_at_home(usual)}
-    return [run for run in runs if id(run.environment) in fitting]
+    # Hundreds of runs are of a few machines.
+    machines = {run.environment for run in runs}
+    fitting = {one for one in machines if one.agrees(usual) and one.is_at_home(usual)}
+    return [run for run in runs if run.environment in fitting]
 
 
 def machine_facts(
