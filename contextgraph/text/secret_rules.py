@@ -876,7 +876,7 @@ def _unquoted(name: str, ends: str) -> str:
     # In a long run of names, each of which a value may follow, all of it is passed over at each.
     return (
         rf"(?!{one}{{4097}})(?=(?:{one}|{_AND}){{8}})"
-        rf"(?P<{name}>(?>(?:(?>{one}{{1,4096}})|{_AND}){{1,64}}))"
+        rf"(?P<{name}>(?>(?:(?>{one}{{1,4096}})|{_AND}){{1,1024}}))"
     )
 
 

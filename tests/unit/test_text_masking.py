@@ -759,3 +759,10 @@ def test_a_name_within_a_secret_leads_to_the_secret_after_it(name):
 def test_of_two_secrets_that_overlap_nothing_is_shown():
     option, key = drawn(MIXED, 100), "AP" + f"A91b{drawn(MIXED, 134)}"
     assert mask_secrets(f"net user ann {option}:{key} /add") == "net user ann <secret:option> /add"
+
+
+@pytest.mark.parametrize("parts", [2, 40, 300])
+def test_a_value_with_many_ampersands_is_masked_whole(parts: int) -> None:
+    value = "&".join(f"{number:x}Zq8vR{number}" for number in range(parts))
+
+    assert mask_secrets(f"export API_TOKEN={value}\n") == "export API_TOKEN=<secret:token>\n"
