@@ -22,7 +22,7 @@ import re
 import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,7 +47,8 @@ Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.dist
 _JUDGED = Path(__file__).parent / "judged" / "turns.jsonl"
 _OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
 _READ = Path(__file__).parent / "judged" / "prompts.jsonl"
-_REPO, _TUNED, _RATED = "team/project", 2 / 3, 6
+REPO = "team/project"
+_TUNED, _RATED = 2 / 3, 6
 _START = -1
 
 
@@ -162,6 +163,12 @@ def keep_read(memory: AgentMemory, run: RawTrajectory, run_id: str, rows: Sequen
             memory.lessons.accept([*new, *known])
             kept += len(new)
     return kept
+
+
+def tuned_part(runs: Sequence[RawTrajectory], read: Collection[str]) -> set[str]:
+    """Return the sessions of the first two thirds, in time, of those *read*."""
+    order = [*dict.fromkeys(run.instance_id for run in runs if run.instance_id in read)]
+    return {*order[: int(len(order) * _TUNED)]}
 
 
 def steps_of(run: RawTrajectory) -> list[int]:
@@ -381,7 +388,7 @@ class Answered(NamedTuple):
 
 def cloned(first: AgentMemory, root: Path) -> Path:
     """Return a clone, below *root*, of a repository with what *first* proposes."""
-    lessons = first.lessons.of(_REPO, status=[*LessonStatus])
+    lessons = first.lessons.of(REPO, status=[*LessonStatus])
     files = files_of(compared(lessons, Entries((), {})).own, Entries((), {}), "Ada")
     origin, clone = root / "first", root / "clone"
 
@@ -393,7 +400,7 @@ def cloned(first: AgentMemory, root: Path) -> Path:
     assert folder is not None
     assert folder.commit(files, "Propose lessons", ("Ada", "ada@example.org"), "main")
     git("clone", "-q", str(origin), str(clone))
-    git("-C", str(clone), "remote", "set-url", "origin", f"https://github.com/{_REPO}.git")
+    git("-C", str(clone), "remote", "set-url", "origin", f"https://github.com/{REPO}.git")
     return clone
 
 
@@ -445,7 +452,7 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     """Measure and print."""
     options = _options()
-    runs = [replace(run, repo=_REPO) for run in sessions_of(options.sessions)]
+    runs = [replace(run, repo=REPO) for run in sessions_of(options.sessions)]
     if options.clone:
         print(_clone(runs, options))
         return
@@ -475,8 +482,7 @@ def _measure(
 ) -> None:
     """Replay *runs*, and add to *counts* what is measured of them."""
     labelled, answers, opened = moments(), answers_in(options.read), openings()
-    order = [*dict.fromkeys(run.instance_id for run in runs if run.instance_id in answers)]
-    tuned = {*order[: int(len(order) * _TUNED)]}
+    tuned = tuned_part(runs, answers)
     steps, kept = dict[str, list[int]](), 0
     with AgentMemory.open(":memory:") as memory:
         for run in runs:
