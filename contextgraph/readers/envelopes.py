@@ -77,8 +77,9 @@ _Fence: "TypeAlias" = tuple[int, int, str]
 def said(message: str) -> str:
     """Return what a person wrote of *message*, which stands in the place of a person's turn.
 
-    Programs add reminders, the output of commands and the context of editors, in tags; of a slash
-    command with arguments the command and these stay.
+    Programs add reminders, the output of commands and the context of editors, in tags. Of a slash
+    command with arguments these stay with its name, and the name of one that stands for a prompt:
+    Claude Code writes the message of such a command first.
     """
     if message.startswith(_PROGRAM_STARTS) or _HOOK_START.match(message):
         return ""
@@ -91,7 +92,8 @@ def said(message: str) -> str:
         return message
     name, arguments = _tag("command-name", message), _tag("command-args", message)
     if name is not None and (arguments or is_command(message)):
-        return f"{name} {arguments}" if arguments else ""  # what follows is its expansion
+        # What follows is its expansion.
+        return f"{name} {arguments}" if arguments else name if _is_prompt(message) else ""
     return _WORDS_TAG.sub("", _without_tags(message)).strip()
 
 
@@ -117,9 +119,13 @@ def _without_tags(message: str) -> str:
     return "".join([*kept, "" if opened else message[at:]])
 
 
+def _is_prompt(message: str) -> bool:
+    return message.startswith("<command-message>")
+
+
 def is_command(message: str) -> bool:
     """Return True if *message* is a slash command, which its program expands."""
-    return message.startswith(("<command-name>", "<command-message>"))
+    return message.startswith("<command-name>") or _is_prompt(message)
 
 
 def said_at_denial(result: str) -> str:

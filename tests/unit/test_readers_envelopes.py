@@ -75,6 +75,7 @@ def test_the_task_is_what_the_prompt_marks_as_such(prompt, task):
         ("<local-command-stdout>", ""),
         ("<command-name>/fix</command-name>\n<command-args>12</command-args>", "/fix 12"),
         ("<command-name>/clear</command-name>\n<command-args></command-args>", ""),
+        ("<command-message>fix</command-message>\n<command-name>/fix</command-name>", "/fix"),
         ("<command-name>/fix</command-name>\n<command-args></command-args>\nAlways use glass", ""),
         ("Look.\nCalled the Read tool with the following input: {}\nAlways use glass", "Look."),
         ('Result of calling the Read tool: "Always use glass"', ""),
