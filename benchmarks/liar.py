@@ -11,11 +11,11 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.lessons import sessions_of
-from contextgraph.agents.distilling import PROMPT
 from contextgraph.errors import RemoteError
 from contextgraph.inference.answering import ProgramAnswerer
 from contextgraph.inference.chat import prompt_text
 from contextgraph.knowledge.distil import Request, UnusableError, checked, session_of
+from contextgraph.learning.distilling import PROMPT
 
 
 def main() -> None:

@@ -103,8 +103,8 @@ class Settings(Struct, frozen=True):
     *session* is that of the agent which the MCP server of this process serves.
     *node_vectors* ``on``: consolidation stores vectors of fragments and methodologies as well.
     *distil* is the model that writes the lessons of finished sessions: ``openai/MODEL``,
-    ``claude``, ``codex``, or a command that reads standard input; empty means none. It may use
-    *distil_tokens* a day.
+    ``claude``, ``codex``, ``gemini``, ``opencode``, or a command that reads standard input;
+    ``agent`` is the running agent, by a tool; empty means none. It may use *distil_tokens* a day.
     """
 
     store: str = ""
@@ -702,6 +702,8 @@ def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:
     return replace(settings, **values)
 
 
+RUNNING_AGENT = "agent"
+"""The setting *distil* where an agent asks for the requests by a tool, and answers them."""
 REQUEST_MARK = "[contextgraph: request for lessons]"
 """The first line of requests to a model, by which the log of a client that was asked is known."""
 NEVER_LEARNED = "never learned: the setting never_learn names its repository or folder"

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from contextgraph.agents.hook_files import CHECK_EVENT, HookFiles
 from contextgraph.config import (
+    RUNNING_AGENT,
     Settings,
     environment_of_hooks,
     ignored_by_hooks,
@@ -371,7 +372,7 @@ class _Responder:
         named = ["--store", settings.address, "--tenant", settings.tenant]
         if self._files.waiting():
             start("contextgraph", "learn", "--queued", *named)
-        if settings.distil and not settings.is_service:
+        if settings.distil not in ("", RUNNING_AGENT) and not settings.is_service:
             start("contextgraph", "distil", "--queued", *named)
         if not settings.is_remote and self._files.has_new_lessons(self._event.cwd):
             start("contextgraph", "call", "learn_team", f"folder={self._event.cwd}", *named)

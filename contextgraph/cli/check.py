@@ -151,9 +151,10 @@ def _judge(
     common: Common, memory: "AgentMemory", by: str, written: Path | None, answered: Path | None
 ) -> "Judge | None":
     """Return the model *by*, or the files in its place; None where none is chosen."""
-    from contextgraph.agents.distilling import FILE, answerer_of
+    from contextgraph.inference.answering import answerer_of
     from contextgraph.inference.chat import prompt_text
     from contextgraph.knowledge.judging import PROMPT, Judge, request_name
+    from contextgraph.learning.distilling import FILE
 
     def write(text: str) -> str:
         assert written is not None
@@ -177,7 +178,7 @@ def _judge(
     if sum(map(bool, (by, written, answered))) > 1:
         raise click.BadParameter("give one of --by, --write-requests, --read-answers")
     if by:
-        answerer = answerer_of(by, memory)
+        answerer = answerer_of(by, memory.chat_of)
         return Judge(answerer.name, prompt_text(PROMPT), lambda text: answerer(text).text)
     if written or answered:
         return Judge(FILE, prompt_text(PROMPT), write if written else read)

@@ -17,8 +17,8 @@ from contextgraph.system.processes import replacing
 from contextgraph.text import count_tokens, number_of, one_line
 
 if TYPE_CHECKING:
-    from contextgraph.agents.distilling import Distilled, Distiller, Worded
     from contextgraph.knowledge.distil import Session
+    from contextgraph.learning.distilling import Distilled, Distiller, Worded
     from contextgraph.memory.agent_memory import AgentMemory
 
 _NICE = 10
@@ -29,7 +29,9 @@ _WIDTH = 150
 def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
     common: Common,
     *,
-    by: Annotated[str, option("MODEL", "claude, codex, openai/MODEL, or a command.")] = "",
+    by: Annotated[
+        str, option("MODEL", "claude, codex, gemini, opencode, openai/MODEL, or a command.")
+    ] = "",
     repo: Annotated[str | None, option("OWNER/REPO", "Only its sessions.")] = None,
     since: Annotated[
         datetime | None, time_option("Only sessions from then on: 12h, 7d, 4w or ISO.")
@@ -70,7 +72,8 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
       contextgraph distil --write-requests requests/
       contextgraph distil --read-answers requests/
     """
-    from contextgraph.agents.distilling import Distiller, DistilLog, answerer_of
+    from contextgraph.inference.answering import answerer_of
+    from contextgraph.learning.distilling import DistilLog
 
     settings = common.settings()
     misuses = {
@@ -91,7 +94,7 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
             warn("another process distils this memory")
             raise click.exceptions.Exit(LEASE_HELD)
         with common.open(create=bool(reviews)) as memory:
-            distiller = Distiller(memory, log, settings.distil_tokens)
+            distiller = memory.distiller()
             sessions = islice(_sessions(distiller, repo, since, reviews or []), limit)
             if methodologies:
                 _word(
@@ -110,10 +113,10 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
             elif queued:
                 os.nice(_NICE)
                 if not distiller.is_paused():
-                    receipts = distiller.distil_all(answerer_of(chosen, memory), sessions)
+                    receipts = distiller.distil_all(answerer_of(chosen, memory.chat_of), sessions)
                     _report(common, receipts, settings, quiet=True)
             else:
-                receipts = distiller.distil_all(answerer_of(chosen, memory), sessions)
+                receipts = distiller.distil_all(answerer_of(chosen, memory.chat_of), sessions)
                 _report(common, receipts, settings, quiet=False)
 
 
@@ -168,7 +171,7 @@ def _requests(
     distiller: "Distiller", sessions: "Iterable[Session]"
 ) -> Iterator[tuple[str, str, str]]:
     for session in sessions:
-        for part in range(len(session.parts)):
+        for part in distiller.parts(session):
             request = distiller.request(session, part)
             yield request.name, session.run_id, request.text
 
@@ -182,8 +185,9 @@ def _word(
     limit: int | None,
 ) -> None:
     """Have methodologies worded, or write the requests, or read the answers."""
-    from contextgraph.agents.distilling import FILE, answerer_of
+    from contextgraph.inference.answering import answerer_of
     from contextgraph.inference.summarizer import request_about, template_summary
+    from contextgraph.learning.distilling import FILE
 
     is_dry, written, answered = files
     if is_dry or written:
@@ -194,7 +198,7 @@ def _word(
     found = (
         _read_words(distiller, answered)
         if answered
-        else distiller.word_all(answerer_of(chosen, memory), limit)
+        else distiller.word_all(answerer_of(chosen, memory.chat_of), limit)
     )
     count, failed = 0, 0
     for one in found:
@@ -223,8 +227,8 @@ def _word(
 
 def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
     """Keep the answers in *folder* to the requests about methodologies that lie there."""
-    from contextgraph.agents.distilling import FILE
     from contextgraph.inference.summarizer import request_about
+    from contextgraph.learning.distilling import FILE
 
     for derived in distiller.methodologies(FILE):
         id_ = derived[1].id
@@ -244,7 +248,7 @@ def _read(
     from contextgraph.knowledge.distil import given_in
 
     for session in sessions:
-        for part in range(len(session.parts)):
+        for part in distiller.parts(session):
             name = distiller.request(session, part).name
             if not (answered := _answered(folder, name)):
                 continue

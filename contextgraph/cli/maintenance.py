@@ -204,8 +204,8 @@ def _remove_beside(
     They are those that the memory does not change itself.
     Names those that were exported and are not there: they may have been moved.
     """
-    from contextgraph.agents.distilling import DistilLog
     from contextgraph.knowledge.keyed import is_by
+    from contextgraph.learning.distilling import DistilLog
     from contextgraph.memory.exported import Exports
     from contextgraph.model import Holdings
 

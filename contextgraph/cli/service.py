@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from contextgraph.cli.commands import Common, common_options, described, flag, option
 from contextgraph.cli.output import warn
+from contextgraph.config import RUNNING_AGENT
 from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 
@@ -192,7 +193,8 @@ def mcp(common: Common) -> None:
 
         raise MissingExtraError("the MCP SDK, mcp 2 or newer, is missing", "mcp") from error
     with common.open() as memory:
-        serve(memory, common.settings().session)
+        settings = common.settings()
+        serve(memory, settings.session, distils=settings.distil == RUNNING_AGENT)
 
 
 class McpClient(Struct, frozen=True):

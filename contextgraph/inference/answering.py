@@ -5,14 +5,16 @@ import shlex
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from contextgraph.errors import RemoteError
-from contextgraph.inference.chat import Chat
+from contextgraph.config import RUNNING_AGENT
+from contextgraph.errors import RemoteError, SettingsError
+from contextgraph.inference.chat import MAKER, Chat
 from contextgraph.model import Usage
 from contextgraph.system.processes import ASKED
 from contextgraph.text import clip, count_tokens, mask_secrets
@@ -107,7 +109,7 @@ class ProgramAnswerer(Struct, frozen=True):
                 )
             except OSError as error:
                 reason = f"{self.name} cannot be run ({error.strerror})"
-                remedy = "name claude, codex, openai/MODEL or a command that is installed"
+                remedy = f"name {', '.join(PROGRAMS)}, openai/MODEL or a command that is installed"
                 raise RemoteError(f"{reason}; {remedy}") from error
             printed = self._printed(process, text)
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _MAX_ANSWER))
@@ -149,6 +151,24 @@ class ProgramAnswerer(Struct, frozen=True):
         if is_late.is_set():
             raise RemoteError(f"{self.name}: no answer within {self.seconds:g} s")
         return printed.decode(errors="replace")
+
+
+def answerer_of(chosen: str, chat_of: Callable[[str], Chat | None]) -> Answerer:
+    """Return the model *chosen*: ``openai/MODEL``, or a program that reads standard input.
+
+    Raises `SettingsError` where none is.
+    """
+    if chosen in ("", RUNNING_AGENT):
+        reason = "the running agent asks by distil_next" if chosen else "no model is chosen"
+        raise SettingsError(
+            f"{reason}: give --by, or set distil in contextgraph.toml ({', '.join(PROGRAMS)}, "
+            "openai/MODEL, or a command that reads standard input); see docs/llm.md"
+        )
+    if chosen.startswith(f"{MAKER}/"):
+        chat = chat_of(chosen)
+        assert chat is not None
+        return ModelAnswerer(chat)
+    return ProgramAnswerer(chosen)
 
 
 def _write(file: IO[bytes], content: bytes) -> None:

@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.why import FileHistory
     from contextgraph.learning import Inspection, MemoryWriter
     from contextgraph.learning.consolidator import ConsolidationTrigger, MemoryConsolidator
+    from contextgraph.learning.distilling import Distiller, DistilQueue
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
     from contextgraph.memory.exported import Export, Exports
     from contextgraph.store.archive import Exported, Imported
@@ -407,6 +408,15 @@ class AgentMemory:
     def lessons(self) -> "Lessons":
         """The lessons that people gave in learned runs; see docs/notes.md."""
         return self._parts.lessons
+
+    def distiller(self) -> "Distiller":
+        """Return what distils lessons of sessions by a language model; see docs/llm.md."""
+        return self._parts.distiller()
+
+    @CachedPart
+    def distil_queue(self) -> "DistilQueue":
+        """The requests about sessions that the running agent answers; see docs/llm.md."""
+        return self._parts.distil_queue
 
     @CachedPart
     def pages(self) -> "Pages":

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.sessions import ItemFile
     from contextgraph.learning import Forgetting, MemoryWriter, Repositories
     from contextgraph.learning.consolidator import MemoryConsolidator
+    from contextgraph.learning.distilling import Distiller, DistilQueue
     from contextgraph.learning.statistics import StatisticsEngine
     from contextgraph.system.remote import Budget, Endpoint, RetryPolicy, UsageLog
 
@@ -320,6 +321,27 @@ class Parts:
             max_said=self.settings.max_said,
             said_retention=timedelta(days=days) if days else None,
         )
+
+    def distiller(self) -> "Distiller":
+        """Distils lessons and methodologies; made for one worker, which holds the lock of its log.
+
+        What others have distilled by then is known to it.
+        """
+        from contextgraph.learning.distilling import Distiller, DistilLog
+
+        return Distiller(
+            self.store.runs,
+            self.lessons,
+            lambda: self.consolidator,
+            DistilLog(self.settings),
+            self.settings.distil_tokens,
+        )
+
+    @CachedPart
+    def distil_queue(self) -> "DistilQueue":
+        from contextgraph.learning.distilling import DistilLog, DistilQueue
+
+        return DistilQueue(DistilLog(self.settings), self.distiller, self.settings.distil)
 
     @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contextgraph.agents.shown import Session
-from contextgraph.config import Settings
+from contextgraph.config import RUNNING_AGENT, Settings
 from contextgraph.errors import SettingsError
 from contextgraph.service import routes
 from contextgraph.service.monitoring import Observer, add_handlers, log_to_stderr, problem
@@ -74,10 +74,10 @@ class McpEndpoint:
             yield
             self._servers.cancel_scope.cancel()
 
-    async def _app(self, writes: bool) -> ASGIApp:
+    async def _app(self, writes: bool, distils: bool) -> ASGIApp:
         async with self._making:
             if writes not in self._apps:
-                server = await run_sync(_mcp_server, writes)
+                server = await run_sync(_mcp_server, writes, distils)
                 from mcp.server.transport_security import TransportSecuritySettings
 
                 # The service checks hosts and tokens itself.
@@ -111,14 +111,15 @@ class McpEndpoint:
         memory, name = caller.memory, session and f"{caller.token.id} {session}"
         before = _session.set(caller.tenant.session(memory, name, caller.token.source))
         try:
-            app = await self._app(caller.token.allows(TokenScope.WRITE))
+            distils = caller.service.settings.distil == RUNNING_AGENT
+            app = await self._app(caller.token.allows(TokenScope.WRITE), distils)
             await app(scope, again, named)
         finally:
             _session.reset(before)
             _caller.reset(token)
 
 
-def _mcp_server(writes: bool) -> "MCPServer":
+def _mcp_server(writes: bool, distils: bool) -> "MCPServer":
     from contextgraph.service.mcp_server import server_of
 
     return server_of(
@@ -126,6 +127,7 @@ def _mcp_server(writes: bool) -> "MCPServer":
         source=lambda: _caller.get().token.source,
         session=_session.get,
         writes=writes,
+        distils=distils,
     )
 
 

@@ -18,6 +18,7 @@ from contextgraph.memory.agent_memory import MOST_SHOWN
 from contextgraph.model.codec import decoded
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.methods import (
+    DistilQueueOfService,
     EntitiesOfService,
     LessonsOfService,
     LoopDetectorOfService,
@@ -67,6 +68,7 @@ class Client(OfService):
         self.store = cast(Store, StoreOfService(self._service, _WRITING, policy))
         self.notes = NotesOfService(self._service, _WRITING)
         self.lessons = LessonsOfService(self._service, _WRITING)
+        self.distil_queue = DistilQueueOfService(self._service, _WRITING)
         self.pages = PagesOfService(self._service, _WRITING)
         self.entities = EntitiesOfService(self._service, _WRITING)
         self.store_id = url

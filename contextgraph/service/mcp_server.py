@@ -139,17 +139,18 @@ class Connection(Struct, frozen=True):
         return self.memory.inspect(RawTrajectory("mcp", "", repo, "", taken))
 
 
-def serve(memory: AgentMemory, session: str = "") -> None:
+def serve(memory: AgentMemory, session: str = "", *, distils: bool = False) -> None:
     """Serve *memory* on standard input and output until the input ends.
 
-    To the agent of *session*, as its hooks name it; by default a session of its own.
+    To the agent of *session*, as its hooks name it; by default a session of its own. An agent that
+    *distils* answers the requests about sessions.
 
     For the main thread. An interrupt ends the process at once.
     """
     # The SDK would wait for the next line of input; nothing that was answered is lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     of_agent = Session(memory, session or uuid4().hex)
-    server_of(lambda: memory, session=lambda: of_agent).run("stdio")
+    server_of(lambda: memory, session=lambda: of_agent, distils=distils).run("stdio")
 
 
 def server_of(
@@ -158,15 +159,18 @@ def server_of(
     session: Callable[[], Session] | None = None,
     source: Callable[[], str] = str,
     writes: bool = True,
+    distils: bool = False,
 ) -> MCPServer:
     """Return an MCP server that is not yet running; without *writes* its tools only read.
+
+    With both, an agent may write down the lessons of sessions where it *distils*.
 
     *memory*, *session* (of the agent; without it the server has one) and *source* (who supplies
     runs and reports: see `AgentMemory.learn`) are called in the context of each call of a tool.
     """
     of_server = cache(lambda: Session(memory(), uuid4().hex))
     connection = Connection(memory, source, session or of_server)
-    offered = READING | WRITING if writes else READING
+    offered = READING | (WRITING if writes else {}) | (DISTILLING if writes and distils else {})
     return MCPServer(
         "contextgraph",
         instructions=WHEN_TO_ASK,
@@ -654,6 +658,16 @@ WRITING: dict[str, Callable[..., Result]] = {
     ),
     "link_entities": _offered("entities_link", "source relation target", dict),
     "set_memory": _offered("set", "key json_content source", dict, source=(Source, ...)),
+}
+
+# Offered where the setting distil chooses the running agent.
+DISTILLING: dict[str, Callable[..., Result]] = {
+    "distil_next": _offered("distil_next", "repo", _quoted),
+    "distil_answer": _offered(
+        "distil_answer",
+        "request answer is_last",
+        lambda answer: _fields(answer, "status kept confirmed refused reason"),
+    ),
 }
 
 

@@ -33,6 +33,7 @@ from contextgraph.knowledge.lessons import Lessons
 from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import Entities, Pages
 from contextgraph.learning import MemoryWriter
+from contextgraph.learning.distilling import DistilQueue
 from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
@@ -363,6 +364,13 @@ class LessonsOfService(Part, Lessons):
     supersede = requested(Lessons.supersede, "lessons", ADMIN)
     undo = requested(Lessons.undo, "lessons", ADMIN)
     remove_run = requested(Lessons.remove_run, "lessons", ADMIN)
+
+
+class DistilQueueOfService(Part, DistilQueue):
+    """The requests of the service that wait for the running agent."""
+
+    next_request = asked(DistilQueue.next_request, "POST /v1/distil/next")
+    answer = asked(DistilQueue.answer, "POST /v1/distil/answer")
 
 
 class PagesOfService(Part, Pages):

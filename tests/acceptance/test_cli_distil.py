@@ -13,10 +13,12 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.agents.hook import main as hook
+from contextgraph.config import load_settings
 from contextgraph.errors import NeverLearnedError, RemoteError
 from contextgraph.inference.answering import ProgramAnswerer
 from contextgraph.knowledge.distil import MAX_TOKENS
 from contextgraph.knowledge.lessons import NewLesson
+from contextgraph.learning.distilling import DistilLog
 from contextgraph.model import (
     Lesson,
     LessonFacts,
@@ -386,6 +388,80 @@ def test_a_running_agent_writes_lessons_down_by_the_skill(store: Path, tmp_path:
     assert result.code == 0
     assert "do not stand in turn 1" in result.out
     assert [one.text for one in distilled(store)] == [RULE]
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_DISTIL", "agent")
+
+
+def call(name: str, store: Path, **arguments: object) -> Result:
+    given = [f"{key}={value}" for key, value in arguments.items()]
+    return contextgraph("call", name, "--store", store, *given)
+
+
+def test_the_running_agent_writes_no_lessons_until_it_is_chosen(store: Path):
+    result = call("distil_next", store)
+    assert result.code != 0
+    assert 'set distil = "agent"' in result.err
+
+
+@pytest.mark.usefixtures("chosen")
+def test_the_running_agent_asks_for_a_request_and_answers_it(store: Path):
+    (request,) = call("distil_next", store).records
+    assert "[turn 1, person] No: always describe" in request["text"]
+    answer = json.dumps([GOOD])
+    (receipt,) = call("distil_answer", store, request=request["id"], answer=answer).records
+    assert (receipt["status"], receipt["kept"], receipt["by"]) == ("done", 1, "agent")
+    assert receipt["tokens"] > 0
+    assert [one.text for one in distilled(store)] == [RULE]
+    assert call("distil_next", store).records == [{"id": "", "text": ""}]
+    again = call("distil_answer", store, request=request["id"], answer=answer)
+    assert "waits no more" in again.err
+
+
+@pytest.mark.usefixtures("chosen")
+def test_what_the_running_agent_invents_is_returned_once(store: Path):
+    (request,) = call("distil_next", store).records
+    invented = {**GOOD, "evidence": [{"turn": 1, "quote": "never said"}]}
+    given = {"request": request["id"], "answer": json.dumps([GOOD, invented])}
+    (receipt,) = call("distil_answer", store, **given).records
+    assert (receipt["status"], receipt["kept"]) == ("returned", 0)
+    assert "do not stand in turn 1" in receipt["refused"][0]["reason"]
+    assert distilled(store) == []
+    (receipt,) = call("distil_answer", store, **given, is_last=True).records
+    assert (receipt["status"], receipt["kept"], len(receipt["refused"])) == ("done", 1, 1)
+
+
+@pytest.mark.usefixtures("chosen")
+def test_the_running_agent_answers_a_long_session_in_parts(tmp_path: Path):
+    store = tmp_path / "memory.db"
+    long = tuple(
+        replace(step(at, "ls"), user_message=f"Part {at}: {SAID}. " + f"Reason {at}. " * 300)
+        for at in range(12)
+    )
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(conversation(), steps=long))
+    texts = []
+    while (request := call("distil_next", store).records[0])["text"]:
+        texts.append(request["text"])
+        assert call("distil_answer", store, request=request["id"], answer="[]").code == 0
+    assert len(texts) >= 2
+    assert len({*texts}) == len(texts)
+
+
+@pytest.mark.usefixtures("chosen")
+def test_the_running_agent_waits_while_another_process_distils(store: Path):
+    with DistilLog(load_settings(store=str(store))).alone():
+        assert "another process" in call("distil_next", store).err
+
+
+@pytest.mark.usefixtures("chosen")
+def test_the_running_agent_stays_within_the_bound_of_a_day(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CONTEXTGRAPH_DISTIL_TOKENS", "100")
+    assert "distil_tokens" in call("distil_next", store).err
 
 
 def test_an_answer_to_another_request_is_not_read(store: Path, tmp_path: Path):

@@ -377,7 +377,9 @@ MISSING = {
     **dict.fromkeys(
         ("checker", "learn_team"), "reads a checkout on the machine that has it: `check`, `learn`"
     ),
-    "chat_of": "a language model of the machine that has the memory",
+    **dict.fromkeys(
+        ("chat_of", "distiller"), "a language model of the machine that has the memory"
+    ),
     "notes.judge_waiting": "a part of `maintain`",
     **dict.fromkeys(
         ("writer.supplier", "writer.forgotten_names"), "the service finds it out when it learns"
@@ -402,6 +404,7 @@ OWN = {
         "pages",
         "snapshot",
         "lessons",
+        "distil_queue",
     ),
     *("search", "sources", "consolidate", "notes.remember"),
     *("retriever.retrieve", "retriever.playbooks.content_hashes"),  # empty without an answer

@@ -363,6 +363,31 @@ def test_a_lesson_says_whether_it_waits_for_a_review(is_active: bool) -> None:
     assert lesson["status"] == ("active" if is_active else "proposed")
 
 
+def test_an_agent_that_is_chosen_writes_down_the_lessons_of_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "always describe a kettle in kettle.toml"
+    steps = (Step(0, "", Action("bash", "ls"), "boil.py", user_message=f"No: {said}."),)
+    monkeypatch.setenv("CONTEXTGRAPH_DISTIL", "agent")
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        memory.learn(RawTrajectory("claude-code", "s", "teapot/kettle", "Add one.", steps))
+        with connected(server_of(lambda: memory, distils=True)) as (_, call_it):
+            request = answer_of(call_it("distil_next"))
+            given = {"request": request["id"], "is_last": True}
+            lesson = {
+                "kind": "rule",
+                "lesson": "A kettle is always described in kettle.toml.",
+                "evidence": [{"turn": 1, "quote": said}],
+            }
+            answer = orjson.dumps([lesson]).decode()
+            receipt = answer_of(call_it("distil_answer", answer=answer, **given))
+            over = call_it("distil_answer", answer=answer, **given)
+
+    assert said in request["text"]
+    assert (receipt["status"], receipt["kept"]) == ("done", 1)
+    assert "waits no more" in text_of(over)
+
+
 def test_a_learned_run_is_masked_and_learned_once(call: Call) -> None:
     record = to_record(run([("env", f"AWS_KEY={FAKE_KEY}", 0)], instance_id="acme__shop-9"))
     first, again = (answer_of(call("learn_trajectory", run=record))["runs"] for _ in range(2))

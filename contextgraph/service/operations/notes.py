@@ -11,6 +11,7 @@ from contextgraph.knowledge.recall import (
     shareable_snapshot,
     without_secret,
 )
+from contextgraph.learning.distilling import Distilled, DistilRequest
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import (
     Json,
@@ -223,6 +224,35 @@ def lessons_about(
 ) -> Sequence[Lesson]:
     """List the lessons that are nearest to a subject."""
     return memory.lessons.about(subject, repo, limit)
+
+
+@operation(
+    TokenScope.WRITE,
+    "POST /v1/distil/next",
+    form=lambda found, *_: record_of(found) if found else {"id": "", "text": ""},
+)
+def distil_next(memory: AgentMemory, repo: OnlyRepository | None = None) -> DistilRequest | None:
+    """Return a request to write down the lessons of a session, for the agent that asks.
+
+    Answer it with distil_answer. "text" is empty where none waits.
+    """
+    return memory.distil_queue.next_request(repo)
+
+
+@operation(TokenScope.WRITE, "POST /v1/distil/answer", example={"request": "…", "answer": "[]"})
+def distil_answer(
+    memory: AgentMemory,
+    request: Annotated[Name, Field(description="The id that distil_next gave.")],
+    answer: Annotated[Text, Field(description="The JSON that the request asks for.")],
+    is_last: Annotated[
+        bool, Field(description="Keep what counts of it; without, refused parts return it.")
+    ] = False,
+) -> Distilled:
+    """Give the answer to a request of distil_next; it is checked against the session.
+
+    Where its status is "returned", correct what was refused, and give all again with is_last.
+    """
+    return memory.distil_queue.answer(request, answer, is_last=is_last)
 
 
 @operation(

@@ -6,8 +6,8 @@ for each methodology, which several cases of one error have in common.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from contextgraph.config import Settings
-from contextgraph.errors import RemoteError, SettingsError
-from contextgraph.inference.answering import Answered, Answerer, ModelAnswerer, ProgramAnswerer
-from contextgraph.inference.chat import MAKER, prompt_text
+from contextgraph.config import RUNNING_AGENT, Settings
+from contextgraph.errors import (
+    InvalidArgumentError,
+    RemoteError,
+    SettingsError,
+    StoreUnavailableError,
+)
+from contextgraph.inference.answering import Answered, Answerer
+from contextgraph.inference.chat import prompt_text
 from contextgraph.inference.summarizer import PROMPT_VERSION, reword, worded_by, wording_in
 from contextgraph.knowledge.distil import (
     Checked,
@@ -32,8 +37,9 @@ from contextgraph.knowledge.distil import (
     repair,
     session_of,
 )
+from contextgraph.knowledge.lessons import Lessons
 from contextgraph.learning.abstraction import Derived
-from contextgraph.memory.agent_memory import AgentMemory
+from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.model import (
     NO_USAGE,
     Lesson,
@@ -42,11 +48,13 @@ from contextgraph.model import (
     ModelWording,
     Origin,
     RunFilter,
+    Trajectory,
     Words,
 )
 from contextgraph.model.values import replace
+from contextgraph.store.memory_store import RunStore
 from contextgraph.system.processes import append, locked, replacing
-from contextgraph.text import clean, count_tokens, mask_secrets, one_line
+from contextgraph.text import clean, count_tokens, digest, mask_secrets, one_line
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -66,8 +74,9 @@ class Distilled(Struct, frozen=True, omit_defaults=True):
     """The receipt of one session, or methodology: the model that was asked (*by*), and the result.
 
     *status* is "done", "silent" (nobody spoke), "failed" (the answer has not the form asked for) or
-    "stopped" (there is no answer), with the *reason*; after both the session still waits. *turns*
-    are those that the session had.
+    "stopped" (there is no answer), with the *reason*; after both the session still waits. An answer
+    of the running agent with refused parts is "returned", and nothing is kept. *turns* are those of
+    the session that were asked about by then.
     """
 
     at: datetime
@@ -83,6 +92,13 @@ class Distilled(Struct, frozen=True, omit_defaults=True):
     confirmed: int = 0
     refused: tuple[Refused, ...] = ()
     reason: str = ""
+
+
+class DistilRequest(Struct, frozen=True):
+    """The *text* of a request; its answer is given with the *id*, which is that of this text."""
+
+    id: str
+    text: str
 
 
 class Worded(Struct, frozen=True):
@@ -127,33 +143,25 @@ class DistilLog:
         return locked(self._folder / "lock", wait=False)
 
 
-def answerer_of(chosen: str, memory: AgentMemory) -> Answerer:
-    """Return the model *chosen*: ``openai/MODEL``, or a program that reads standard input.
-
-    Raises `SettingsError` where none is.
-    """
-    if not chosen:
-        raise SettingsError(
-            "no model is chosen: give --by, or set distil in contextgraph.toml (claude, codex, "
-            "openai/MODEL, or a command that reads standard input); see docs/llm.md"
-        )
-    if chosen.startswith(f"{MAKER}/"):
-        chat = memory.chat_of(chosen)
-        assert chat is not None
-        return ModelAnswerer(chat)
-    return ProgramAnswerer(chosen)
-
-
 class Distiller:
-    """Distils sessions of *memory*, within *most* tokens a day."""
+    """Distils sessions of a memory, within *most* tokens a day, and notes it in *log*."""
 
-    def __init__(self, memory: AgentMemory, log: DistilLog, most: float) -> None:
-        self._memory, self._log, self._most = memory, log, most
+    def __init__(
+        self,
+        runs: RunStore,
+        lessons: Lessons,
+        consolidator: Callable[[], MemoryConsolidator],
+        log: DistilLog,
+        most: float,
+    ) -> None:
+        self._runs, self._lessons, self._consolidator = runs, lessons, consolidator
+        self._log, self._most = log, most
         self._known = log.entries()
 
     def is_paused(self) -> bool:
         """Return whether the model gave no usable answer within the last hour."""
-        last = next((one for one in reversed(self._known) if one.by != FILE), None)
+        of_others = (one for one in reversed(self._known) if one.by not in (FILE, RUNNING_AGENT))
+        last = next(of_others, None)
         return bool(last and _is_end(last) and last.at > datetime.now(UTC) - _PAUSE)
 
     def waiting(self, repo: str | None = None, since: datetime | None = None) -> Iterator[Session]:
@@ -163,12 +171,10 @@ class Distiller:
         """
         asked, failed = self._asked(), list[Session]()
         before = {one.run for one in self._known if one.status == "failed"}
-        runs = self._memory.store.runs
-        for run in runs.listed(RunFilter(repo=repo, since=since), _NEWEST):
+        for run in self._runs.listed(RunFilter(repo=repo, since=since), _NEWEST):
             if run.id in asked and not asked[run.id]:
                 continue
-            raw = runs.raw(run.id)
-            session = session_of(raw, run.id, run.contributor) if raw else None
+            session = self._session(run)
             if session is None:
                 self._note(Distilled(datetime.now(UTC), run.id, "silent"))
             elif asked.get(run.id, 0) < _turns(session):
@@ -183,6 +189,28 @@ class Distiller:
         for one in sessions:
             if self._asked().get(one.run_id, 0) < _turns(one):
                 yield one
+
+    def parts(self, session: Session) -> Iterator[int]:
+        """Yield the numbers of the parts of *session* with turns that were not asked about."""
+        asked, end = self._asked().get(session.run_id, 0), 0
+        for number, turns in enumerate(session.parts):
+            end += len(turns)
+            if end > asked:
+                yield number
+
+    def _session(self, run: Trajectory) -> Session | None:
+        raw = self._runs.raw(run.id)
+        return session_of(raw, run.id, run.contributor) if raw else None
+
+    def named(self, id_: str) -> Request | None:
+        """Return the request of an id that `id_of` gave; None where it has changed or is answered.
+
+        It changes with the session, and with the lessons that are nearest to it.
+        """
+        run = self._runs.trajectories([id_.rpartition(".")[0]])
+        session = self._session(next(iter(run.values()))) if run else None
+        requests = (self.request(session, part) for part in self.parts(session)) if session else ()
+        return next((one for one in requests if id_of(one) == id_), None)
 
     def _asked(self) -> dict[str, int]:
         """The turns that were asked about, by session; also of one that was given up.
@@ -213,9 +241,7 @@ class Distiller:
         Also those that a model wrote down and that wait for repetition; not other proposed ones,
         of which many are fragments.
         """
-        listed = self._memory.lessons.of(
-            session.repo, status=[LessonStatus.ACTIVE, LessonStatus.PROPOSED]
-        )
+        listed = self._lessons.of(session.repo, status=[LessonStatus.ACTIVE, LessonStatus.PROPOSED])
         lessons = [
             one
             for one in listed
@@ -232,7 +258,7 @@ class Distiller:
         """Ask *answerer* about *session*, and keep the lessons that count."""
         receipt = _receipt(session, answerer.name)
         before: tuple[str, ...] = ()
-        for part in range(len(session.parts)):
+        for part in self.parts(session):
             request = self.request(session, part)
             request = replace(request, given=(*request.given, *self._of_ids(session, before)))
             try:
@@ -268,10 +294,19 @@ class Distiller:
             if _is_end(receipt):
                 return
 
-    def take(self, answer: str, request: Request) -> Distilled:
-        """Keep the lessons of an *answer* that came as a file."""
+    def take(
+        self, answer: str, request: Request, by: str = FILE, *, is_last: bool = True
+    ) -> Distilled:
+        """Keep the lessons of an *answer* that came as a file, or from the running agent.
+
+        Where parts of it are refused, nothing is kept or noted unless it *is_last*.
+        """
         found, problems = self._checked(answer, request)
-        receipt = replace(_receipt(request.session, FILE), requests=1)
+        until = sum(map(len, request.session.parts[: request.part + 1]))
+        tokens = count_tokens(request.text) + count_tokens(answer) if by == RUNNING_AGENT else 0
+        receipt = replace(_receipt(request.session, by), turns=until, requests=1, tokens=tokens)
+        if problems and not is_last:
+            return replace(receipt, status="returned", refused=problems)
         if found is None:
             receipt = replace(receipt, status="failed", reason=problems[0].reason)
         else:
@@ -290,7 +325,7 @@ class Distiller:
 
         After a failure last.
         """
-        waiting = self._memory.consolidator.wordings().waiting(worded_by(by))
+        waiting = self._consolidator().wordings().waiting(worded_by(by))
         failed = {one.run for one in self._known if one.status == "failed"}
         yield from islice(sorted(waiting, key=lambda derived: derived[1].id in failed), limit)
 
@@ -334,7 +369,7 @@ class Distiller:
         elif reason := wording.reason:
             receipt = replace(receipt, refused=(Refused("", reason),))
         if wording.is_formed:
-            kept = self._memory.consolidator.wordings().keep([derived], [wording])
+            kept = self._consolidator().wordings().keep([derived], [wording])
             receipt = replace(receipt, kept=0 if wording.reason else kept)
         self._note(receipt)
         return Worded(receipt, derived[0], wording.words)
@@ -344,6 +379,19 @@ class Distiller:
         today = datetime.now(UTC).date()
         return self._most - sum(one.tokens for one in self._known if one.at.date() == today)
 
+    def check_bound(self, text: str, used: int = 0) -> None:
+        """Raise `RemoteError` if *text* needs more than what is left of today, once *used* is off.
+
+        With an answer.
+        """
+        needed = count_tokens(text) + _ANSWER_TOKENS
+        left = self.left_today() - used
+        if needed > left:
+            raise RemoteError(
+                f"{needed:,} tokens are needed, {max(0, left):,.0f} of {self._most:,.0f} are left "
+                "today; the setting distil_tokens has the bound"
+            )
+
     def _ask(
         self,
         answerer: Answerer,
@@ -352,13 +400,7 @@ class Distiller:
         form: "type[BaseModel] | None" = None,
     ) -> tuple[Answered, Distilled]:
         """Return the answer to *text*, and the receipt with its costs."""
-        needed = count_tokens(text) + _ANSWER_TOKENS
-        left = self.left_today() - receipt.tokens
-        if needed > left:
-            raise RemoteError(
-                f"{needed:,} tokens are needed, {max(0, left):,.0f} of {self._most:,.0f} are left "
-                "today; the setting distil_tokens has the bound"
-            )
+        self.check_bound(text, receipt.tokens)
         answer = answerer(text, form)
         return answer, replace(
             receipt,
@@ -376,7 +418,7 @@ class Distiller:
         return found, found.refused
 
     def _keep(self, found: Checked, session: Session) -> tuple[str, ...]:
-        new, known = self._memory.lessons.keep(found.kept, session.repo, session.contributor)
+        new, known = self._lessons.keep(found.kept, session.repo, session.contributor)
         return (*new, *known)
 
     def _of_ids(self, session: Session, ids: Sequence[str]) -> tuple[Lesson, ...]:
@@ -386,6 +428,61 @@ class Distiller:
         # Of a reviewer there is no run with which what was refused would be forgotten.
         self._log.add(replace(receipt, refused=()) if receipt.prompt == REVIEWS else receipt)
         self._known = (*self._known, receipt)
+
+
+class DistilQueue:
+    """The requests that wait for the running agent, where *chosen* says that it answers them.
+
+    One process at a time: others get `StoreUnavailableError`.
+    """
+
+    def __init__(self, log: DistilLog, distiller: Callable[[], Distiller], chosen: str) -> None:
+        self._log, self._distiller, self._chosen = log, distiller, chosen
+
+    def next_request(self, repo: str | None = None) -> DistilRequest | None:
+        """Return the request about the newest session (of *repo*) that waits; None without any.
+
+        Raises `RemoteError` where it needs more tokens than are left today, and `SettingsError`
+        unless the setting *distil* is ``agent``.
+        """
+        with self._alone() as distiller:
+            for session in distiller.waiting(repo):
+                request = distiller.request(session, next(distiller.parts(session)))
+                distiller.check_bound(request.text)
+                return DistilRequest(id_of(request), request.text)
+        return None
+
+    def answer(self, request: str, answer: str, *, is_last: bool = False) -> Distilled:
+        """Check the *answer* to the *request* of an id, keep its lessons, and return the receipt.
+
+        Where parts of it are refused, its status is "returned": then nothing is kept, and the
+        corrected answer *is_last*.
+        """
+        with self._alone() as distiller:
+            found = distiller.named(request)
+            if found is None:
+                raise InvalidArgumentError(
+                    f"{request} waits no more, or its session or lessons have changed: "
+                    "ask for the next request"
+                )
+            return distiller.take(answer, found, RUNNING_AGENT, is_last=is_last)
+
+    @contextmanager
+    def _alone(self) -> Iterator[Distiller]:
+        if self._chosen != RUNNING_AGENT:
+            raise SettingsError(
+                f'the running agent is not chosen to write lessons: set distil = "{RUNNING_AGENT}" '
+                "in contextgraph.toml"
+            )
+        with self._log.alone() as is_alone:
+            if not is_alone:
+                raise StoreUnavailableError("another process distils this memory; try again later")
+            yield self._distiller()
+
+
+def id_of(request: Request) -> str:
+    """Return an id of *request* that is of its text."""
+    return f"{request.session.run_id}.{digest(request.text)}"
 
 
 def _receipt_of(derived: Derived, by: str) -> Distilled:
