@@ -172,8 +172,9 @@ def tuned_part(runs: Sequence[RawTrajectory], read: Collection[str]) -> set[str]
 
 
 def steps_of(run: RawTrajectory) -> list[int]:
-    """Return the step before each turn of the person; -1 before the first."""
-    return [-1, *(step.index for step in run.steps if (step.user_message or "").strip())]
+    """Return the step before each turn of the person; -1 before the first request."""
+    said = [step.index for step in run.steps if (step.user_message or "").strip()]
+    return [*([-1] * bool(run.task.strip())), *said]
 
 
 def replay(
@@ -186,7 +187,7 @@ def replay(
     live = memory.live(
         repo=run.repo, task="", agent=run.agent, session=f"replay of {run.instance_id}"
     )
-    turn, seen, read = 0, 0, ""
+    turn, seen, read = _START, 0, ""
     named = memory.lessons.subjects(run.repo, run.task)
     subjects = {digest(one): one for one in named.values()}
 
@@ -208,20 +209,22 @@ def replay(
             seen += len(exposures)
             said = memory.store.notes.get([id_ for one in exposures for id_ in one.said])
             notes = [note for note in said.values() if note.lesson]
-            yield Shown(_START if moment == "start" else turn, moment, text, notes, about)
+            yield Shown(turn, moment, text, notes, about)
+
+    def prompted(text: str) -> Iterator[Shown]:
+        nonlocal turn
+        turn += 1
+        yield from shown("prompt", live.prompt(text), text)
+        yield from lessons_opened()
 
     yield from shown("start", live.start(is_prompted=True), "")
-    yield from shown("prompt", live.prompt(run.task), run.task)
-    yield from lessons_opened()
+    yield from prompted(run.task) if run.task.strip() else ()
     for step in run.steps:
-        if step.action.text or step.action.tool:
-            yield from shown("before", live.before(step.action), step.action.text)
+        yield from shown("before", live.before(step.action), step.action.text)
         live.resume([replace(step, user_message=None)])
         if said := (step.user_message or "").strip():
             yield from shown("end", "; ".join(live.broken()), "")
-            turn += 1
-            yield from shown("prompt", live.prompt(said), said)
-            yield from lessons_opened()
+            yield from prompted(said)
     yield from shown("end", "; ".join(live.broken()), "")
 
 
@@ -234,7 +237,8 @@ def parted(text: str) -> tuple[str, str]:
 
 def prompts_of(run: RawTrajectory) -> list[str]:
     """Return the turns of the person."""
-    return [run.task, *filter(None, ((step.user_message or "").strip() for step in run.steps))]
+    said = (run.task.strip(), *((step.user_message or "").strip() for step in run.steps))
+    return [*filter(None, said)]
 
 
 def _is_first(

@@ -161,12 +161,13 @@ def session_of(run: RawTrajectory, run_id: str, contributor: str = "") -> Sessio
 
 
 def _turns(run: RawTrajectory) -> Iterator[Turn]:
-    yield Turn(0, -1, run.started_at, fitting(run.task))
     number, before = 0, list[str]()
+    if run.task.strip():
+        yield Turn(number, -1, run.started_at, fitting(run.task))
+        number += 1
     for step in run.steps:
         before += filter(None, [step.thought])
         if step.user_message and step.user_message.strip():
-            number += 1
             # The end of what it wrote says what a short answer is about.
             written = kept_text("\n\n".join(before))
             yield Turn(
@@ -176,6 +177,7 @@ def _turns(run: RawTrajectory) -> Iterator[Turn]:
                 fitting(step.user_message),
                 written[-_BEFORE_CHARACTERS:],
             )
+            number += 1
             before = []
 
 
@@ -350,11 +352,11 @@ class _Check:
         if mask_secrets(shown) != shown:
             raise _RefusedError("it has a secret")
         evidence = self._evidence(item.evidence)
-        self._check_words(shown, evidence)
+        self._check_words(" ".join((text, *about.names, about.subject)), evidence)
         self._check_later(item.evidence)
-        facts = LessonFacts(
-            item.kind, Origin.DISTILLED, about, evidence, ruled_out=" ".join(item.rejected.split())
-        )
+        # What was ruled out counts by itself: the lesson stands without it.
+        ruled_out = "" if self._foreign(item.rejected) else " ".join(item.rejected.split())
+        facts = LessonFacts(item.kind, Origin.DISTILLED, about, evidence, ruled_out=ruled_out)
         return NewLesson(
             text, facts, self._superseded(item.changes, text), self._request.session.title
         )
@@ -400,10 +402,9 @@ class _Check:
 
     def _check_words(self, text: str, evidence: Sequence[Quotation]) -> None:
         """Raise where *text* names or excludes what the conversation does not."""
-        named = [*_CODE.findall(text), *_NAME.findall(_CODE.sub(" ", text))]
-        for name in named:
-            if missing := self._missing(name):
-                raise _RefusedError(f"the conversation does not have {missing[0]!r} of {name!r}")
+        if foreign := self._foreign(text):
+            missing = self._missing(foreign)
+            raise _RefusedError(f"the conversation does not have {missing[0]!r} of {foreign!r}")
         cited = " ".join(map(self._around, evidence))
         if _NEGATION.search(_worded(text)) and not _NEGATION.search(cited):
             raise _RefusedError("it has a negation, the turns that it cites have none")
@@ -430,6 +431,11 @@ class _Check:
     def _borne_out(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the *names* all parts of which stand in the conversation."""
         return tuple(name for name in names if not self._missing(name))
+
+    def _foreign(self, text: str) -> str:
+        """Return the first name in *text* that the conversation does not have; empty if none."""
+        named = (*_CODE.findall(text), *_NAME.findall(_CODE.sub(" ", text)))
+        return next(filter(self._missing, named), "")
 
     def _missing(self, name: str) -> list[str]:
         """The parts of *name* that the conversation has not."""

@@ -151,6 +151,30 @@ def test_an_invention_is_refused_after_one_request_for_repair(
 
 
 @pytest.mark.parametrize(
+    ("rejected", "ruled_out"), [("boil.py", "boil.py"), ("`KettleFactory` in code", "")]
+)
+def test_what_was_ruled_out_is_dropped_where_the_conversation_does_not_have_it(
+    store: Path, tmp_path: Path, rejected: str, ruled_out: str
+):
+    (receipt, _) = distil(
+        store, "--by", program(tmp_path, [{**GOOD, "rejected": rejected}])
+    ).records
+    assert (receipt["kept"], receipt["refused"]) == (1, [])
+    assert [one.ruled_out for one in distilled(store)] == [ruled_out]
+
+
+def test_turns_are_numbered_from_the_first_words_of_a_person(tmp_path: Path):
+    store = tmp_path / "other.db"
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(conversation(), task=""))
+    answer = {**GOOD, "evidence": [{"turn": 0, "quote": SAID}]}
+    distil(store, "--by", program(tmp_path, [answer]))
+    (request,) = asked(tmp_path)
+    assert "[turn 0, person] No: always describe" in request
+    assert [one.evidence[0].step for one in distilled(store)] == [0]
+
+
+@pytest.mark.parametrize(
     ("said", "lesson", "reason"),
     [
         ("Describe it in kettle.toml.", "Kettles are always described in kettle.toml.", "'always'"),
