@@ -3,7 +3,8 @@
 Each reviewer is a source of their own. Most comments are about the lines beside them: a sentence is
 a lesson where it surely is one without these, or where two pull requests have it. It is active
 where the code that they commented on changed afterwards, else it waits until another review says
-the same.
+the same. Of replies in a thread what surely is a lesson counts; what changed afterwards says
+nothing of a reply to another one.
 """
 
 import re
@@ -47,7 +48,8 @@ _MEMBERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 class Comment(NamedTuple):
     """A comment that *reviewer* wrote about *line* of *file* in pull request *number* of *repo*.
 
-    *is_followed*: that line changed afterwards. A review as a whole has no file.
+    *is_followed*: that line changed afterwards. A review as a whole has no file. *answered* is the
+    comment of a member that began the thread of a reply; blank where there is none.
     """
 
     reviewer: str
@@ -58,6 +60,7 @@ class Comment(NamedTuple):
     file: str = ""
     line: str = ""
     is_followed: bool = False
+    answered: str | None = None
 
 
 class Reviewed(NamedTuple):
@@ -80,7 +83,12 @@ def lessons_of_reviews(path: Path, git: GitFolder | None = None, here: str = "")
     for one in comments:
         of_pull[one.repo, one.number, one.reviewer].append(one)
     statements = {pull: _statements(said) for pull, said in of_pull.items()}
-    pulls = {(repo, n, folded(one.text)) for (repo, n, _), s in statements.items() for one in s}
+    pulls = {
+        (repo, number, folded(one.text))
+        for (repo, number, _), said in statements.items()
+        for one, comment in said.items()
+        if comment.answered is None
+    }
     times = Counter((repo, words) for repo, _, words in pulls)
     for (repo, _, reviewer), said in statements.items():
         kept = (one for one in said if one.is_sure or times[repo, folded(one.text)] > 1)
@@ -130,7 +138,8 @@ def _place(comment: Comment) -> str:
     """Return where *comment* stands, and whether that line is another one by now."""
     then = "changed afterwards" if comment.is_followed else "not known to have changed"
     line = f", line `{comment.line}`, {then}" if comment.line else ""
-    return f"{_session(comment)}, {comment.file or 'the whole change'}{line}"
+    reply = f", in reply to: {comment.answered}" if comment.answered else ""
+    return f"{_session(comment)}, {comment.file or 'the whole change'}{line}{reply}"
 
 
 def _comments(
@@ -138,7 +147,8 @@ def _comments(
 ) -> tuple[Sequence[Mapping[str, Any]], list[Comment]]:
     """Return the records in the file at *path*, and the comments that count."""
     records = [*_records(path)]
-    return records, [one for record in records if (one := _comment(record, git, here))]
+    begun = {record["id"]: record for record in records if isinstance(record.get("id"), int)}
+    return records, [one for record in records if (one := _comment(record, begun, git, here))]
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -160,22 +170,24 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
             raise ReadError(str(path), "", reason, "export pulls/N/comments or pulls/N/reviews")
 
 
-def _comment(record: Mapping[str, Any], git: GitFolder | None, here: str) -> Comment | None:
-    user, body = record["user"], record.get("body")
-    login = str(user.get("login") or "")
+def _comment(
+    record: Mapping[str, Any],
+    begun: Mapping[int, Mapping[str, Any]],
+    git: GitFolder | None,
+    here: str,
+) -> Comment | None:
+    login, said = _login(record), _said(record)
     pull = _PULL.match(str(record.get("html_url") or record.get("pull_request_url") or ""))
-    is_bot = user.get("type") == "Bot" or login.endswith("[bot]")
-    is_reply = any(record.get(name) for name in _REPLIES)
-    is_member = record.get("author_association") in _MEMBERS
-    said = _NOT_SAID.sub("", body).strip() if isinstance(body, str) else ""
-    said = _ADDRESSED.sub("", said)
-    if not (said and login and pull) or is_bot or is_reply or not is_member:
+    if not (said and login and pull and _is_by_member(record)):
         return None
     address = pull["repository"].replace("api.github.com/repos/", "github.com/")
     file, hunk = str(record.get("path") or ""), str(record.get("diff_hunk") or "")
     line = hunk.rpartition("\n")[2]
     line = line[1:].strip() if line[:1] in ("+", " ") else ""
     repo = remote_name(address)
+    replied = next(filter(None, map(record.get, _REPLIES)), None)
+    first = begun.get(replied) if isinstance(replied, int) else None
+    is_own = not replied or bool(first and _login(first) == login)
     return Comment(
         masked_name(login),
         said,
@@ -184,8 +196,25 @@ def _comment(record: Mapping[str, Any], git: GitFolder | None, here: str) -> Com
         _time(record.get("created_at") or record.get("submitted_at")),
         file,
         line,
-        _is_followed(record, file, line, git if repo == here else None),
+        is_own and _is_followed(record, file, line, git if repo == here else None),
+        (_said(first) if first and _is_by_member(first) else "") if replied else None,
     )
+
+
+def _is_by_member(record: Mapping[str, Any]) -> bool:
+    """Return whether a person who may write to the project wrote *record*."""
+    is_bot = record["user"].get("type") == "Bot" or _login(record).endswith("[bot]")
+    return not is_bot and record.get("author_association") in _MEMBERS
+
+
+def _login(record: Mapping[str, Any]) -> str:
+    return str(record["user"].get("login") or "")
+
+
+def _said(record: Mapping[str, Any]) -> str:
+    body = record.get("body")
+    said = _NOT_SAID.sub("", body).strip() if isinstance(body, str) else ""
+    return _ADDRESSED.sub("", said)
 
 
 def _is_followed(record: Mapping[str, Any], file: str, line: str, git: GitFolder | None) -> bool:
@@ -236,7 +265,7 @@ def _lesson(said: Said, comment: Comment) -> NewLesson:
         step=said.step,
         at=comment.at,
         speaker=comment.reviewer,
-        context=clip(comment.line or said.context, _CONTEXT),
+        context=clip(comment.answered or comment.line or said.context, _CONTEXT),
     )
     facts = LessonFacts(
         LessonKind.RULE,

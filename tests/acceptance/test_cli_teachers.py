@@ -136,7 +136,7 @@ def test_what_two_pull_requests_have_is_a_lesson(tmp_path: Path, checkout: Path)
     [
         comment(RULE, type="Bot"),
         comment(RULE, login="coderabbitai[bot]"),
-        comment(RULE, in_reply_to_id=7),
+        comment(RULE, in_reply_to_id=7, author_association="NONE"),
         comment(RULE, author_association="NONE"),
         comment(RULE, author_association="CONTRIBUTOR", position=None),
         comment(f"> {RULE}"),
@@ -144,10 +144,46 @@ def test_what_two_pull_requests_have_is_a_lesson(tmp_path: Path, checkout: Path)
         comment("LGTM"),
     ],
 )
-def test_bots_outsiders_replies_and_quotes_are_left_out(
+def test_bots_outsiders_and_quotes_are_left_out(
     tmp_path: Path, checkout: Path, said: Mapping[str, Any]
 ) -> None:
     assert reviewed(tmp_path, said) == []
+
+
+BEGUN = comment("Why not requests?", id=7, login="ann", position=None)
+
+
+@pytest.mark.parametrize(
+    ("replies", "statuses"),
+    [
+        ([comment(RULE, in_reply_to_id=7, position=None)], [LessonStatus.PROPOSED]),
+        ([comment(RULE, in_reply_to_id=8, position=None)], [LessonStatus.PROPOSED]),
+        ([comment(RULE, in_reply_to_id=7, position=None, login="ann")], [LessonStatus.ACTIVE]),
+        (
+            [
+                comment("I will rename it in the next commit.", in_reply_to_id=7, number=at)
+                for at in (1, 2)
+            ],
+            [],
+        ),
+    ],
+)
+def test_a_reply_is_followed_only_where_it_goes_on_from_its_own_comment(
+    tmp_path: Path,
+    checkout: Path,
+    replies: list[Mapping[str, Any]],
+    statuses: list[LessonStatus],
+) -> None:
+    found = reviewed(tmp_path, BEGUN, *replies)
+    assert [(one.text, one.status) for one in found] == [(RULE, status) for status in statuses]
+
+
+def test_a_model_is_asked_of_a_reply_with_what_it_answers(tmp_path: Path, checkout: Path) -> None:
+    file, folder = tmp_path / "comments.json", tmp_path / "asked"
+    file.write_text(json.dumps([BEGUN, comment(SHORT, in_reply_to_id=7)]))
+    distil(tmp_path, "--reviews", file, "--write-requests", folder)
+    (asked,) = folder.glob("*grace*.txt")
+    assert "in reply to: Why not requests?" in asked.read_text()
 
 
 SHORT = "Not from the views, please: the gateway is there for that."
