@@ -5,14 +5,14 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from contextgraph.config import RUNNING_AGENT
+from contextgraph.config import RUNNING_AGENT, data_folder
 from contextgraph.errors import RemoteError, SettingsError
 from contextgraph.inference.chat import MAKER, Chat
 from contextgraph.model import Usage
@@ -22,12 +22,42 @@ from contextgraph.text import clip, count_tokens, mask_secrets
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+
+class Program(Struct, frozen=True):
+    """A *command* that reads standard input, with additions to the *environment*.
+
+    There ``{settings}`` stands for the name of a file with these *settings*.
+    """
+
+    command: str
+    environment: Mapping[str, str] = {}
+    settings: str = ""
+
+
 PROGRAMS = {
     # Without tools, servers of tools, and a log of its own.
-    "claude": "claude -p --tools '' --strict-mcp-config --no-session-persistence",
-    "codex": "codex exec --ephemeral --skip-git-repo-check --sandbox read-only -",
+    "claude": Program("claude -p --tools '' --strict-mcp-config --no-session-persistence"),
+    "codex": Program("codex exec --ephemeral --skip-git-repo-check --sandbox read-only -"),
+    # Its settings for the machine have the last word.
+    "gemini": Program(
+        "gemini --extensions none --allowed-mcp-server-names none",
+        {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "{settings}"},
+        '{"tools": {"core": []}, "hooksConfig": {"enabled": false}, '
+        '"security": {"folderTrust": {"enabled": false}}}',
+    ),
+    "opencode": Program(
+        "opencode run --title lessons",  # no request for a title
+        {
+            "OPENCODE_CONFIG_CONTENT": '{"permission": {"*": "deny"}, "share": "disabled"}',
+            "OPENCODE_DISABLE_CLAUDE_CODE": "1",
+            "OPENCODE_PURE": "1",  # no plug-ins
+        },
+    ),
 }
-"""The commands of programs that are chosen by name."""
+"""The programs that are chosen by name.
+
+gemini and opencode have no switch for their logs, and for the person's own file of context.
+"""
 
 _SECONDS = 300.0
 _MAX_ANSWER = 1 << 20
@@ -95,16 +125,29 @@ class ProgramAnswerer(Struct, frozen=True):
         self, text: str, form: "type[BaseModel] | None" = None, *, interactive: bool = False
     ) -> Answered:
         """Return the output of the program; raise `RemoteError` where it fails or is too slow."""
-        arguments = shlex.split(PROGRAMS.get(self.command, self.command))
-        with TemporaryDirectory(prefix="contextgraph-") as folder, TemporaryFile() as errors:
+        program = PROGRAMS.get(self.command, Program(self.command))
+        with (
+            TemporaryDirectory(prefix="contextgraph-") as folder,
+            # gemini reads no settings below a folder that others may write, such as /tmp.
+            TemporaryDirectory(prefix="contextgraph-", dir=_own_folder()) as private,
+            TemporaryFile() as errors,
+        ):
+            settings = os.path.join(private, "settings.json")
+            with open(settings, "w", encoding="utf-8") as file:
+                file.write(program.settings)
+            added = {
+                name: value.replace("{settings}", settings)
+                for name, value in program.environment.items()
+            }
             try:
                 process = subprocess.Popen(
-                    arguments,
+                    shlex.split(program.command),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     cwd=folder,
-                    env={**os.environ, ASKED: "1"},
+                    # Some read the folder that they work in from PWD.
+                    env={**os.environ, **added, ASKED: "1", "PWD": folder},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -151,6 +194,12 @@ class ProgramAnswerer(Struct, frozen=True):
         if is_late.is_set():
             raise RemoteError(f"{self.name}: no answer within {self.seconds:g} s")
         return printed.decode(errors="replace")
+
+
+def _own_folder() -> str:
+    """Return the user's data folder; make it where there is none."""
+    os.makedirs(data_folder(), 0o700, exist_ok=True)
+    return data_folder()
 
 
 def answerer_of(chosen: str, chat_of: Callable[[str], Chat | None]) -> Answerer:

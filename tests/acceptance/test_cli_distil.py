@@ -365,6 +365,42 @@ class _Stdin:
         return content
 
 
+@pytest.mark.parametrize("name", ["gemini", "opencode"])
+def test_a_program_chosen_by_name_has_no_tools(
+    name: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A script in its place prints what it was given."""
+    script = tmp_path / "bin" / name
+    script.parent.mkdir()
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import json, os, pathlib, sys\n"
+        "environment = dict(os.environ)\n"
+        "file = environment.get('GEMINI_CLI_SYSTEM_SETTINGS_PATH')\n"
+        "settings = json.loads(pathlib.Path(file).read_text()) if file else {}\n"
+        "given = {'arguments': sys.argv[1:], 'environment': environment, 'settings': settings,\n"
+        "         'folder': os.getcwd(), 'files': os.listdir(), 'asked': sys.stdin.read()}\n"
+        f"pathlib.Path({str(tmp_path / 'given.json')!r}).write_text(json.dumps(given))\n"
+        f"print({json.dumps([GOOD])!r})\n"
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("PATH", str(script.parent), prepend=":")
+    (receipt, _) = distil(store, "--by", name).records
+    given = json.loads((tmp_path / "given.json").read_text())
+    assert (receipt["by"], receipt["kept"]) == (name, 1)
+    assert given["asked"].startswith("[contextgraph: request for lessons]")
+    assert given["files"] == []
+    environment = given["environment"]
+    assert os.path.realpath(environment["PWD"]) == os.path.realpath(given["folder"])
+    assert environment[ASKED] == "1"
+    if name == "gemini":
+        assert given["settings"]["tools"] == {"core": []}
+        assert not Path(environment["GEMINI_CLI_SYSTEM_SETTINGS_PATH"]).exists()
+    else:
+        assert given["arguments"][0] == "run"
+        assert json.loads(environment["OPENCODE_CONFIG_CONTENT"])["permission"] == {"*": "deny"}
+
+
 def test_the_log_of_a_client_that_was_asked_is_never_learned(store: Path, tmp_path: Path):
     distil(store, "--by", program(tmp_path, [GOOD]))
     logged = replace(conversation(9), task=asked(tmp_path)[0])
