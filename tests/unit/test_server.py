@@ -293,6 +293,28 @@ def test_what_a_service_sends_is_no_file_of_this_machine(tmp_path: Path) -> None
     assert list(Exports(Settings(store=str(tmp_path / "memory.db"))).missing()) == []
 
 
+def test_an_export_has_the_keyed_entries_of_its_tenant(tmp_path: Path) -> None:
+    archive, key = tmp_path / "all.jsonl.zst", "/user/review"
+    with served(tmp_path) as service:
+        for name, content in ((key, "small commits"), ("/user/gone", 1), ("/user/gone", None)):
+            sent = {"key": name, "json_content": content}
+            assert service.client(source="ann").post("/v1/keyed", json=sent).is_success
+        other, own = (
+            service.client(TokenScope.ADMIN, tenant=tenant).get("/v1/export")
+            for tenant in ("other", "default")
+        )
+        assert service.client().get("/v1/export").status_code == 403
+    counts = [orjson.loads(answer.headers["X-Exported"])["keyed"] for answer in (other, own)]
+    assert counts == [0, 1]
+    archive.write_bytes(own.content)
+    with AgentMemory.open(tmp_path / "memory.db") as memory:
+        known = memory.keyed.get(key)
+    with AgentMemory.open(tmp_path / "copy.db") as copy:
+        assert copy.import_archive(archive, as_owner=True).keyed == 1
+        assert (copy.keyed.keys(), copy.keyed.get(key)) == ([key], known)
+        assert not copy.keyed.check()
+
+
 @pytest.mark.parametrize("later", ["restricted", "public"])
 def test_what_replaces_a_confidential_note_does_not_say_it(tmp_path: Path, later: str) -> None:
     with AgentMemory.open(tmp_path / "memory.db") as memory:
