@@ -35,7 +35,7 @@ from contextgraph.knowledge.conflict import (
     verdict,
 )
 from contextgraph.knowledge.extraction import sentences_in
-from contextgraph.knowledge.fitted import Model
+from contextgraph.model import FittedModel
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.text import count_tokens, dice, stems
 
@@ -191,7 +191,7 @@ def _sentences_of_docs() -> dict[str, None]:
     return dict.fromkeys(sentence for line in prose for sentence in sentences_in(line))
 
 
-def fit(known: Sequence[Example], labels: frozenset[str]) -> Model:
+def fit(known: Sequence[Example], labels: frozenset[str]) -> FittedModel:
     """Fit a regression that separates *known* examples with one of *labels* from others.
 
     A word counts that several pairs have, and what has hardly any weight is left out.
@@ -214,7 +214,7 @@ def fit(known: Sequence[Example], labels: frozenset[str]) -> Model:
         model.fit(matrix, right, sample_weight=[one.weight for one in known])
         weights = dict(zip(names, model.coef_[0].round(2).tolist(), strict=True))
         names = [name for name in names if abs(weights[name]) >= _LEAST_WEIGHT]
-    return Model(float(model.intercept_[0]), weights)
+    return FittedModel(float(model.intercept_[0]), weights)
 
 
 _LABELS = {SAME_MODEL: frozenset({"same"}), CONFLICT_MODEL: frozenset({"newer", "contradicts"})}

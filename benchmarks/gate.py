@@ -33,12 +33,12 @@ from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
     MOST_ERRORS,
     JudgedRemedy,
-    gate_of,
     judged_remedies,
+    model_of,
     shares_of,
 )
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import FittedGate, Likeness, RawTrajectory
+from contextgraph.model import FittedModel, Likeness, RawTrajectory
 from contextgraph.readers import read
 from contextgraph.trace import trace
 
@@ -119,14 +119,14 @@ def _print_own(path: Path) -> None:
     print(f"{path.name}: {len(learned)} errors to fit, {len(others)} to judge")
     _print_gate("shipped", others, SHIPPED)
     for count in (LEAST_ERRORS, MOST_ERRORS):
-        _print_gate(f"own, {count}", others, gate_of(learned[:count]))
+        _print_gate(f"own, {count}", others, model_of(learned[:count]))
 
 
-def _print_gate(name: str, errors: Sequence[Sequence[JudgedRemedy]], gate: FittedGate) -> None:
+def _print_gate(name: str, errors: Sequence[Sequence[JudgedRemedy]], model: FittedModel) -> None:
     answered = hits = 0
     squares: list[float] = []
     for moment in filter(None, errors):
-        by = np.array([probability(remedy.counts, gate) for remedy in moment])
+        by = np.array([probability(remedy.counts, model) for remedy in moment])
         order = np.argsort(-by, kind="stable")
         shown = [moment[place] for place in order if by[place] >= CONSERVATIVE.min_precision]
         answered += bool(shown)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import networkx as nx
 
 from contextgraph.errors import ContextGraphError
-from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
+from contextgraph.model import Bundle, MemoryGate, Unconsolidated, WordCounts
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import Store
 
@@ -51,7 +51,7 @@ class ComparedStores:
             for number, bundle in enumerate(runs):
                 connections[number % len(connections)].runs.add([bundle])
 
-    def mark_consolidated(self, gate: FittedGate | None = None) -> None:
+    def mark_consolidated(self, gate: MemoryGate | None = None) -> None:
         """Consolidate up to now, which each store counts in its own way."""
         for store in (self.reference, *(connections[0] for connections in self.memories)):
             changed = operation_of(store, "admin.unconsolidated")()

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from contextgraph.model import Bundle, FittedGate
+from contextgraph.model import Bundle, FittedModel, MemoryGate
 from tests.arguments import Call, calls, operations
 from tests.compared_stores import ComparedStores
 from tests.strategies import ADVICE_IDS, ITEM_IDS, METHODOLOGY_IDS, SPACES, TRAJECTORY_IDS, bundles
@@ -16,7 +16,7 @@ INCOMPARABLE = {
     "notes.close",
 }
 COMPARED = [one for one in operations() if one not in INCOMPARABLE]
-_GATE = FittedGate({"attempt": 0.5}, -1.0, ((0.0, 0.0), (1.0, 0.9)), 120, 80)
+_GATE = MemoryGate(FittedModel(-1.0, {"attempt": 0.5}, ((0.0, 0.0), (1.0, 0.9))), 120, 80)
 
 
 class Memories(RuleBasedStateMachine):
@@ -39,7 +39,7 @@ class Memories(RuleBasedStateMachine):
         self.stores.write(call.operation, *call.arguments, **call.named)
 
     @rule(gate=st.sampled_from((None, _GATE)))
-    def mark_consolidated(self, gate: FittedGate | None) -> None:
+    def mark_consolidated(self, gate: MemoryGate | None) -> None:
         self.stores.mark_consolidated(gate)
 
     @invariant()

@@ -21,7 +21,7 @@ from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
     Family,
-    FittedGate,
+    FittedModel,
     Found,
     Fragment,
     FragmentCandidate,
@@ -81,7 +81,7 @@ class Query(Struct, frozen=True):
     repository before all; *scope* is the first. *weights* says how much each of *task_words*
     counts: more for rare and frequent words, those of the title and identifiers. Both are empty
     beside an error, and *counts*, of the runs with these words, is None.
-    *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
+    *embedder* gives what turns texts into vectors. *model* of remedies is the one of the memory,
     else the shipped one. *asked_at* is when the task came, where that is known; else it is the
     newest. *least_session* is the least probability of a session that is shown.
     """
@@ -95,7 +95,7 @@ class Query(Struct, frozen=True):
     scopes: tuple[Scope, ...]
     scope: Scope
     embedder: EmbedderSource
-    gate: FittedGate
+    model: FittedModel
     counts: WordCounts | None = None
     asked_at: datetime | None = None
     least_session: float = 0.0
@@ -160,7 +160,7 @@ def query_of(
         scopes=scopes,
         scope=scopes[0],
         embedder=embedder,
-        gate=(signature and stored_gate(store)) or SHIPPED,
+        model=(stored_gate(store).model if signature else None) or SHIPPED,
         asked_at=asked_at or as_of,
         least_session=least_session,
     )

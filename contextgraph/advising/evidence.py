@@ -789,11 +789,11 @@ def counted(
         key = remedy_key(one.actions)
         counted_as = one.advice, one.silence is not None
         found = counts.of(counted_as, key, left_out)
-        likely = scored = 0.0 if one.silence else probability(found, query.gate)
+        likely = scored = 0.0 if one.silence else probability(found, query.model)
         if one.advice in foreign and one.silence is None:
             # A source makes up any number.
             as_one = counts.of(counted_as, key, left_out, as_one=True)
-            scored = probability(as_one, query.gate)
+            scored = probability(as_one, query.model)
         score = known.of(one.advice).trust * scored
         order = (
             one.silence is not None,
@@ -812,7 +812,7 @@ def counted(
         why = replace(
             one.why,
             channels=(ChannelRank("error", rank, score),),
-            counts=ranked_counts(found, query.gate),
+            counts=ranked_counts(found, query.model),
             is_active=one.advice not in alone,
         )
         of = by and replace(by, sources=())

@@ -6,11 +6,10 @@ changes every figure: measure both versions under one rule.
 """
 
 import posixpath
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from math import exp, fsum, log1p, sqrt
-from operator import attrgetter, itemgetter
+from math import log1p, sqrt
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -23,8 +22,9 @@ from contextgraph.model import (
     Effect,
     Evidence,
     Exposure,
-    FittedGate,
+    FittedModel,
     Likeness,
+    MemoryGate,
     Methodology,
     MethodologyStatus,
     Remedy,
@@ -50,36 +50,24 @@ from contextgraph.trace.advice import leaves_open
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
-_REMEDIES = fitted("remedies")
-SHIPPED = FittedGate(
-    coefficients={Likeness(name): weight for name, weight in _REMEDIES.weights.items()},
-    intercept=_REMEDIES.intercept,
-    calibration=_REMEDIES.calibration,
-)
+SHIPPED = fitted("remedies")
 
 
-def stored_gate(store: Store) -> FittedGate | None:
-    """Return the gate fitted on *store*; None without one, or if it has other features."""
-    known = store.exposures.gate()
-    return known if known and known.coefficients.keys() == SHIPPED.coefficients.keys() else None
+def stored_gate(store: Store) -> MemoryGate:
+    """Return the gate fitted on *store*; an empty one without one, or if it has other features."""
+    known = store.exposures.gate() or MemoryGate()
+    is_known = known.model is None or known.model.weights.keys() == SHIPPED.weights.keys()
+    return known if is_known else MemoryGate()
 
 
-def probability(counts: Iterable[Count], gate: FittedGate = SHIPPED) -> float:
+def probability(counts: Iterable[Count], model: FittedModel = SHIPPED) -> float:
     """Return how probable it is that a remedy with these *counts* clears the error, 0 to 1."""
-    total = gate.intercept + fsum(_contribution(one, gate) for one in counts)
-    at, points = 1 / (1 + exp(-total)), gate.calibration
-    above = max(bisect_left(points, at, key=itemgetter(0)), 1)
-    (low, least), (high, most) = points[above - 1 : above + 1]
-    return least + (most - least) * (at - low) / (high - low)
+    return model.probability({one.likeness: one.share for one in counts})
 
 
-def ranked_counts(counts: Iterable[Count], gate: FittedGate) -> tuple[Count, ...]:
+def ranked_counts(counts: Iterable[Count], model: FittedModel) -> tuple[Count, ...]:
     """Return *counts*, those first that raise the probability most."""
-    return tuple(sorted(counts, key=lambda one: -_contribution(one, gate)))
-
-
-def _contribution(count: Count, gate: FittedGate) -> float:
-    return gate.coefficients[count.likeness] * count.share
+    return tuple(sorted(counts, key=lambda one: -model.weights[one.likeness] * one.share))
 
 
 # The distance in time where that is not known: tasks are as probable then as by the other features

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from contextgraph.advising.channels import harness
-from contextgraph.advising.gate import SHIPPED, stored_gate
+from contextgraph.advising.gate import stored_gate
 from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
@@ -401,8 +401,8 @@ class LoopDetector:
         It depends on how long loops of the agent lasted; if that is unknown, the loop must be
         stuck.
         """
-        gate = stored_gate(self._store) if self._store else None
-        return (gate or SHIPPED).alarms.get(harness(agent), STUCK_AFTER)
+        alarms = stored_gate(self._store).alarms if self._store else {}
+        return alarms.get(harness(agent), STUCK_AFTER)
 
     def escapes_from(
         self, state: State, *, exclude_instances: frozenset[str] = frozenset()

@@ -29,10 +29,10 @@ from contextgraph.learning.abstraction import (
 from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,
-    FittedGate,
     HealthCheck,
     LearnReceipt,
     LearnStatus,
+    MemoryGate,
     Methodology,
     MethodologyStatus,
     Unconsolidated,
@@ -209,7 +209,7 @@ class MemoryConsolidator:
             characters = int(self._max_said * 1e6) if self._max_said else None
             self._store.passages.keep(since, characters)
 
-    def _gate(self, lease: Lease) -> FittedGate | None:
+    def _gate(self, lease: Lease) -> MemoryGate | None:
         """The gate, fitted again where that is due."""
         from contextgraph.learning.gate_fitting import fitted_gate, gate_due
 

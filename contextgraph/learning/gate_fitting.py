@@ -23,8 +23,7 @@ from contextgraph.advising.gate import (
     remedy_of,
     stored_gate,
 )
-from contextgraph.model import Count, FittedGate, Likeness, RawTrajectory, State
-from contextgraph.model.values import replace
+from contextgraph.model import Count, FittedModel, Likeness, MemoryGate, RawTrajectory, State
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.trace import LoopTracker, Names, Trace, names_in, states_of, trace
 from contextgraph.trace.loops import MIN_REPEAT, STUCK_AFTER, is_alarming
@@ -54,14 +53,13 @@ class JudgedRemedy(Struct, frozen=True):
 
 def gate_due(store: Store) -> bool:
     """Return whether to fit: at 64 runs, and whenever there are twice as many as were fitted on."""
-    known = stored_gate(store)
-    return _runs(store) >= max(LEAST_RUNS, 2 * known.runs if known else 0)
+    return _runs(store) >= max(LEAST_RUNS, 2 * stored_gate(store).runs)
 
 
-def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
+def fitted_gate(store: Store, check: Callable[[], None]) -> MemoryGate:
     """Return the gate fitted to at most 300 errors of *store*.
 
-    With fewer than 100, or without advice at any of them, it is the shipped gate. Runs are taken in
+    With fewer than 100, or without advice at any of them, it has no model. Runs are taken in
     the order of their ids, which is random. *check* is called at each.
     """
     errors: list[list[JudgedRemedy]] = []
@@ -75,8 +73,9 @@ def fitted_gate(store: Store, check: Callable[[], None]) -> FittedGate:
             break
     runs, alarms = _runs(store), _alarms(loops)
     if len(errors) < LEAST_ERRORS or not any(errors):
-        return replace(SHIPPED, runs=runs, alarms=alarms)
-    return replace(gate_of(errors[:MOST_ERRORS], runs), alarms=alarms)
+        return MemoryGate(runs=runs, alarms=alarms)
+    judged = errors[:MOST_ERRORS]
+    return MemoryGate(model_of(judged), len(judged), runs, alarms)
 
 
 def judged_remedies(
@@ -163,20 +162,15 @@ def _alarms(loops: Mapping[str, Sequence[Mapping[int, int]]]) -> dict[str, int]:
     return alarms
 
 
-def gate_of(errors: Sequence[Sequence[JudgedRemedy]], runs: int = 0) -> FittedGate:
-    """Return the gate fitted to the remedies of *errors*, of a memory of so many *runs*."""
+def model_of(errors: Sequence[Sequence[JudgedRemedy]]) -> FittedModel:
+    """Return the model fitted to the remedies of *errors*."""
     remedies = [remedy for at_error in errors for remedy in at_error]
     features = np.array([(*shares_of(remedy), 1.0) for remedy in remedies])
     right = np.array([float(remedy.is_right) for remedy in remedies])
-    *coefficients, intercept = _coefficients(features, right).tolist()
+    *weights, intercept = _coefficients(features, right).tolist()
     raw = _held_out(features, right, [remedy.instance for remedy in remedies])
-    return FittedGate(
-        coefficients=dict(zip(Likeness, coefficients, strict=True)),
-        intercept=intercept,
-        calibration=_blended(raw, right, len(errors)),
-        errors=len(errors),
-        runs=runs,
-    )
+    by_likeness = dict(zip(map(str, Likeness), weights, strict=True))
+    return FittedModel(intercept, by_likeness, _blended(raw, right, len(errors)))
 
 
 def shares_of(remedy: JudgedRemedy) -> list[float]:
@@ -187,7 +181,7 @@ def shares_of(remedy: JudgedRemedy) -> list[float]:
 
 def _coefficients(features: Numbers, right: Numbers) -> Numbers:
     """Fit a logistic regression that is drawn towards the shipped one (Newton's method)."""
-    shipped = np.array([*SHIPPED.coefficients.values(), SHIPPED.intercept])
+    shipped = np.array([*SHIPPED.weights.values(), SHIPPED.intercept])
     coefficients, prior = shipped, _PRIOR * np.eye(len(shipped))
 
     def loss(fitted: Numbers) -> float:

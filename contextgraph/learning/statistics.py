@@ -32,8 +32,8 @@ from contextgraph.model import (
     ErrorSteps,
     ErrorTally,
     FailurePattern,
-    FittedGate,
     MemoryCounts,
+    MemoryGate,
     Methodology,
     MistakePattern,
     NoteKind,
@@ -438,7 +438,7 @@ class MemoryStats(Struct, frozen=True, omit_defaults=True):
     usage: Mapping[str, Usage] = field(default_factory=dict)
     withholding: Effect = field(default_factory=lambda: effect_of(()))
     notes: Mapping[NoteKind, int] | None = None
-    gate: FittedGate | None = None
+    gate: MemoryGate | None = None
 
 
 def _interventions(step: Step) -> Iterator[str]:

@@ -3,11 +3,14 @@
 import dataclasses
 import os
 from base64 import urlsafe_b64encode
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b, sha256
+from math import exp
+from operator import itemgetter
 from typing import NamedTuple, Self
 
 from msgspec import Struct, field
@@ -365,18 +368,36 @@ class ChannelRank(Struct, frozen=True):
     score: float
 
 
-class FittedGate(Struct, frozen=True, omit_defaults=True):
-    """Coefficients of the probability of a remedy, from the counts of earlier runs.
+class FittedModel(Struct, frozen=True, omit_defaults=True):
+    """A logistic regression: its *intercept* and the *weights* of features by name.
 
     *calibration* has the probability before it and the share that was right, ascending; between two
-    of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
-    the one that is shipped. *alarms*: by agent, after how many repetitions saying that it is in a
-    loop pays.
+    of them it is interpolated.
     """
 
-    coefficients: Mapping[str, float]
     intercept: float
-    calibration: tuple[tuple[float, float], ...]
+    weights: Mapping[str, float]
+    calibration: tuple[tuple[float, float], ...] = ()
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        """Return the probability, 0 to 1, by *features*; missing features are 0."""
+        evidence = sum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
+        at, points = 1 / (1 + exp(-self.intercept - evidence)), self.calibration
+        if not points:
+            return at
+        above = max(bisect_left(points, at, key=itemgetter(0)), 1)
+        (low, least), (high, most) = points[above - 1 : above + 1]
+        return least + (most - least) * (at - low) / (high - low)
+
+
+class MemoryGate(Struct, frozen=True, omit_defaults=True):
+    """The *model* of remedies fitted on *errors* of a memory, when that held *runs*.
+
+    Without a model the shipped one is used. *alarms*: by agent, after how many repetitions saying
+    that it is in a loop pays.
+    """
+
+    model: FittedModel | None = None
     errors: int = 0
     runs: int = 0
     alarms: Mapping[str, int] = field(default_factory=dict)

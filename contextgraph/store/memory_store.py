@@ -1863,7 +1863,7 @@ class ExposureStore(_Part):
         found = _values(self._port, tables.VERDICT, names, _verdict)
         return frozenset(name for name, verdict in found.items() if verdict.is_quarantined)
 
-    def gate(self) -> model.FittedGate | None:
+    def gate(self) -> model.MemoryGate | None:
         """Return the gate that the last consolidation fitted; None where none was."""
         text = self._whole.standing().states.get(_GATE)
         return rules.gate_of(text) if text else None
@@ -2443,7 +2443,7 @@ class AdminStore(_Part):
             revision, len(runs), tuple(sorted(errors)), tuple(sorted(repos - {""}))
         )
 
-    def mark_consolidated(self, revision: int, gate: model.FittedGate | None = None) -> None:
+    def mark_consolidated(self, revision: int, gate: model.MemoryGate | None = None) -> None:
         """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""
 
         def work(port: Transaction) -> None:

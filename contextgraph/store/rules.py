@@ -494,6 +494,6 @@ def in_order(relations: Iterable[model.Relation]) -> tuple[model.Relation, ...]:
 
 
 @lru_cache(1)
-def gate_of(text: str) -> model.FittedGate:
+def gate_of(text: str) -> model.MemoryGate:
     """Return the gate encoded as *text*; cached, as each query at an error reads it."""
-    return from_json(model.FittedGate, text)
+    return from_json(model.MemoryGate, text)

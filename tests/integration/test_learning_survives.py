@@ -13,7 +13,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.memory.wiring import build
-from contextgraph.model import FittedGate
+from contextgraph.model import MemoryGate
 from contextgraph.store.sqlite.connections import Connections
 from tests.builders import NOON, recovering_run
 from tests.made_bundles import store_content
@@ -37,7 +37,7 @@ def done(path: Path, operation: Callable[[AgentMemory], object]) -> list[object]
             [bundle and bundle.embedded for bundle in map(store.runs.archived, store.runs.ids())],
             store.methodologies.get(store.methodologies.ids()),
             (changed.trajectories, changed.error_ids, changed.repos),
-            isinstance(store.exposures.gate(), FittedGate),
+            isinstance(store.exposures.gate(), MemoryGate),
         ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from benchmarks.corpus import START
 from contextgraph import AgentMemory
-from contextgraph.advising.gate import SHIPPED, probability, stored_gate
+from contextgraph.advising.gate import probability, stored_gate
 from contextgraph.learning import bundle_of
 from contextgraph.learning.gate_fitting import (
     LEAST_ERRORS,
@@ -17,10 +17,10 @@ from contextgraph.learning.gate_fitting import (
     JudgedRemedy,
     fitted_gate,
     gate_due,
-    gate_of,
     judged_remedies,
+    model_of,
 )
-from contextgraph.model import Count, Likeness
+from contextgraph.model import Count, FittedModel, Likeness, MemoryGate
 from contextgraph.model.values import replace
 from contextgraph.trace import trace
 from tests.builders import recovering_run, run
@@ -37,12 +37,12 @@ def errors(number, share):
 
 @pytest.mark.parametrize("number", [LEAST_ERRORS, 3 * LEAST_ERRORS])
 def test_what_was_rarely_right_in_a_memory_becomes_less_probable(number):
-    gate = gate_of(errors(number, 0.1))
-    assert probability(SURE, gate) < probability(SURE) - 0.2
+    model = model_of(errors(number, 0.1))
+    assert probability(SURE, model) < probability(SURE) - 0.2
 
 
 def test_the_more_errors_the_less_the_shipped_gate_counts():
-    few, many = (probability(SURE, gate_of(errors(number, 0.1))) for number in (100, 1_000))
+    few, many = (probability(SURE, model_of(errors(number, 0.1))) for number in (100, 1_000))
     assert many < few
 
 
@@ -61,8 +61,8 @@ def test_a_fitted_probability_rises_with_the_one_before_calibration(seed):
         for one in range(60)
         for right in [chance.random() < 0.4]
     ]
-    gate = gate_of(judged)
-    at, shares = zip(*gate.calibration, strict=True)
+    model = model_of(judged)
+    at, shares = zip(*model.calibration, strict=True)
     assert list(at) == sorted({0.0, *at, 1.0})
     assert list(shares) == sorted(shares)
     assert 0.0 <= shares[0] <= shares[-1] <= 1.0
@@ -106,7 +106,7 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
         assert memory.store.exposures.gate() is None
         learn_all(memory, *runs[LEAST_RUNS - 1 : LEAST_RUNS + 16])
         tried = memory.store.exposures.gate()
-        assert tried == replace(SHIPPED, runs=LEAST_RUNS + 16)
+        assert tried == MemoryGate(runs=LEAST_RUNS + 16)
         assert not gate_due(memory.store)
         learn_all(memory, *runs[LEAST_RUNS + 16 :])
         fitted = memory.store.exposures.gate()
@@ -116,8 +116,8 @@ def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
         assert memory.get_stats().gate == fitted
         assert stored_gate(memory.store) == fitted
         # Of other features it is not used, and replaced.
-        memory.store.admin.mark_consolidated(0, replace(fitted, coefficients={"other": 1.0}))
-        assert stored_gate(memory.store) is None
+        memory.store.admin.mark_consolidated(0, MemoryGate(FittedModel(0.0, {"other": 1.0})))
+        assert stored_gate(memory.store) == MemoryGate()
         assert gate_due(memory.store)
         # The same runs give the same gate.
         assert fitted_gate(memory.store, lambda: None) == fitted
@@ -129,4 +129,4 @@ def test_a_memory_in_which_nothing_can_be_advised_keeps_the_shipped_gate() -> No
     alone = [replace(bundle_of(raw, START), errors=(), caused=(), recovered=()) for raw in raws]
     with AgentMemory.open(":memory:") as memory:
         memory.store.runs.add(alone)
-        assert fitted_gate(memory.store, lambda: None) == replace(SHIPPED, runs=len(raws))
+        assert fitted_gate(memory.store, lambda: None) == MemoryGate(runs=len(raws))

@@ -240,7 +240,7 @@ def test_what_one_instance_did_counts_less_than_what_two_agree_on(store):
 def test_a_reason_names_first_what_raises_the_probability_most(store):
     state = State(repo="acme/shop", current_error=NO_MODULE)
     (remedy, *_) = remedies_of(query_of(state, store), [recovery(1), recovery(2)])
-    raised = [SHIPPED.coefficients[one.likeness] * one.share for one in remedy.why.counts]
+    raised = [SHIPPED.weights[one.likeness] * one.share for one in remedy.why.counts]
     assert raised == sorted(raised, reverse=True)
     assert {(one.did, one.cleared) for one in remedy.why.counts} == {(2, 2)}
 
