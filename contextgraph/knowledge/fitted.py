@@ -11,12 +11,8 @@ import msgspec
 from contextgraph.model import FittedModel
 
 
+@cache
 def fitted(name: str) -> FittedModel:
     """Return the model of this name."""
-    return _models()[name]
-
-
-@cache
-def _models() -> dict[str, FittedModel]:
     with open(f"{os.path.splitext(__file__)[0]}.json", "rb") as file:
-        return msgspec.json.decode(file.read(), type=dict[str, FittedModel])
+        return msgspec.json.decode(file.read(), type=dict[str, FittedModel])[name]

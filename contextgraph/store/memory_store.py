@@ -528,8 +528,8 @@ class _Erasing(Protocol):
 class _Part:
     """A part of the store."""
 
-    def __init__(self, port: Port) -> None:
-        self._port = port
+    def __init__(self, port: Port, whole: "_Whole") -> None:
+        self._port, self._whole = port, whole
 
     def _in_batches(self, work: _Erasing, keys: Iterable[str], size: int) -> int:
         """Return the sum of what *work* returns, in a transaction that erases *size* keys."""
@@ -624,11 +624,7 @@ class RunStore(_Part):
     the context of the run with the least id. `text.word_weights` says how relevant words are.
     """
 
-    def __init__(self, port: Port, whole: _Whole) -> None:
-        super().__init__(port)
-        self._whole = whole
-        self._courses: tuple[tuple[int, model.Scope, int] | None, Sequence[model.RunCourse]]
-        self._courses = (None, ())
+    _courses: tuple[tuple[int, model.Scope, int] | None, Sequence[model.RunCourse]] = (None, ())
 
     def add(
         self, bundles: Sequence[model.Bundle], unless: Collection[str] = ()
@@ -1785,10 +1781,6 @@ class ExposureStore(_Part):
     error is reported, and for each item that it tried whether that did.
     """
 
-    def __init__(self, port: Port, whole: _Whole) -> None:
-        super().__init__(port)
-        self._whole = whole
-
     def add(self, exposures: Sequence[model.Exposure]) -> None:
         """Record contexts that were shown; recorded ones stay as they are."""
         given = {one.context_id: one for one in reversed(exposures)}
@@ -2510,13 +2502,13 @@ class Store:
         self._port, self.tenant = port, port.tenant
         self.snapshot: Callable[[], AbstractContextManager[object]] = whole.snapshot
         self.runs = RunStore(port, whole)
-        self.recoveries = RecoveryStore(port)
-        self.vectors = VectorStore(port)
-        self.methodologies = MethodologyStore(port)
+        self.recoveries = RecoveryStore(port, whole)
+        self.vectors = VectorStore(port, whole)
+        self.methodologies = MethodologyStore(port, whole)
         self.exposures = ExposureStore(port, whole)
-        self.notes = NoteStore(port)
-        self.passages = PassageStore(port)
-        self.admin = AdminStore(port)
+        self.notes = NoteStore(port, whole)
+        self.passages = PassageStore(port, whole)
+        self.admin = AdminStore(port, whole)
 
     def __call__(self) -> "Graph":
         return self.admin.graph()

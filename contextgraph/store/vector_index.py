@@ -31,7 +31,7 @@ class IndexedNotes(NoteStore):
     """
 
     def __init__(self, notes: NoteStore, index: VectorIndex) -> None:
-        super().__init__(notes._port)
+        super().__init__(notes._port, notes._whole)
         self._index = index
         self._is_filled = False
 

@@ -13,20 +13,21 @@ from math import log
 from typing import TYPE_CHECKING, AnyStr, Generic
 from unicodedata import combining, name as unicode_name, normalize
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from typing import Literal
 
 
-class Regex(Generic[AnyStr]):
+class Regex(Struct, Generic[AnyStr], dict=True, eq=False):
     """A regular expression that is compiled at its first use; then its methods are those of `re`.
 
     A command uses a few of the five hundred of the modules that it imports. Compiling all of them
     takes four to six times as long as starting Python.
     """
 
-    def __init__(self, pattern: AnyStr, flags: int) -> None:
-        self.pattern: AnyStr = pattern
-        self.flags = flags
+    pattern: AnyStr
+    flags: int
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):  # such as `__deepcopy__`
