@@ -31,7 +31,7 @@ from contextgraph.model import (
     State,
     Why,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import RECOVERY_LEVELS, Store
 from contextgraph.text import clip, masked_name
 from contextgraph.trace import (
@@ -333,6 +333,7 @@ def can_escape(actions: Sequence[RemedyAction], error: ErrorSignature) -> bool:
 MAX_SUGGESTIONS = 3
 
 
+@checked
 class LoopDetector:
     """Detects repeated predicaments, and suggests what led out of such loops in other runs.
 

@@ -89,7 +89,7 @@ from contextgraph.model import (
     new_context_id,
     vouches,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.working_tree import WorkingTree
@@ -122,6 +122,7 @@ def _is_any_shown(cases: Iterable[SimilarCase]) -> bool:
     return any(case.is_shown for case in cases)
 
 
+@checked
 class MemoryRetriever:
     """Retrieves what a memory knows about a state."""
 

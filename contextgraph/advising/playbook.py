@@ -36,7 +36,7 @@ from contextgraph.model import (
     independent,
     vouches,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.text import mask_secrets, masked_name, regex
 from contextgraph.trace import (
@@ -82,6 +82,7 @@ def _has_runs(store: Store, agent: str) -> bool:
     return bool(store.runs.for_task(None, Scope(), 1, agent))
 
 
+@checked
 class Playbooks:
     """Makes playbooks of the facts of runs. *clock* gives the time."""
 

@@ -37,7 +37,7 @@ from contextgraph.model import (
     Step,
     new_context_id,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked, replace
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions
 from contextgraph.text.strings import joined_lines
@@ -230,14 +230,11 @@ def _omitted(count: int) -> str:
     return f"({count} earlier ones omitted)"
 
 
-def _action(given: object) -> Action:
-    if isinstance(given, Action):
-        return given
-    if isinstance(given, str):
-        return Action("bash", given, {"command": given})
-    raise TypeError(f"an action is a command line or an Action, not {type(given).__name__}")
+def _action(given: str | Action) -> Action:
+    return given if isinstance(given, Action) else Action("bash", given, {"command": given})
 
 
+@checked
 class LiveRun:
     """A run of an agent in progress; `AgentMemory.live` begins it.
 
@@ -357,8 +354,6 @@ class LiveRun:
         *action* is a command line or a call of another tool. *observation* is None if the action
         got no answer. Append the advice unchanged to the observation that the agent sees.
         """
-        if not isinstance(observation, str | None):
-            raise TypeError(f"observe takes the output as text, not {type(observation).__name__}")
         step = Step(len(self._steps), thought, _action(action), observation, exit_code=exit_code)
         return self.take(step)
 

@@ -72,7 +72,7 @@ from contextgraph.model import (
     Review,
     is_subagent,
 )
-from contextgraph.model.values import bounded, one_of, replace, several
+from contextgraph.model.values import bounded, checked, one_of, replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
@@ -138,6 +138,7 @@ class NewLesson(Struct, frozen=True):
     importance: float = 0.5
 
 
+@checked
 class Lessons:
     """The lessons of a memory."""
 
@@ -330,7 +331,7 @@ class Lessons:
         source that is distrusted.
         """
         repo = repo and self._named(repo)
-        wanted = {one_of("status", LessonStatus, one) for one in several("status", status)}
+        wanted = {one_of("status", LessonStatus, one) for one in status}
         is_every = not wanted <= {LessonStatus.ACTIVE, LessonStatus.PROPOSED}
         scope = replace(_scope(repo), live=None if is_every else True)
         listed = self._store.newest(scope, ALL)
@@ -458,7 +459,7 @@ class Lessons:
         archived_at: datetime | None = None,
     ) -> int:
         """Put the lessons *ids* into this state, and note *what* was done."""
-        ids, now = [*several("ids", ids)], self._now()
+        ids, now = [*ids], self._now()
 
         def reviewed(note: Note) -> Note:
             facts = note.lesson

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec import Struct
 
-from contextgraph.errors import EmbeddingError, InvalidArgumentError, InvalidNoteError, RemoteError
+from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
 from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.conflict import (
     CREDIBILITY_MARGIN,
@@ -62,7 +62,7 @@ from contextgraph.model import (
     Vector,
     WordCounts,
 )
-from contextgraph.model.values import bounded, one_of, replace, several, unknown_argument
+from contextgraph.model.values import bounded, checked, one_of, replace, unknown_argument
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import (
@@ -122,6 +122,7 @@ def _warn(message: str, error: Exception) -> None:
     logging.getLogger(__name__).warning(message, error)
 
 
+@checked
 class Notes:
     """The notes of a memory.
 
@@ -179,7 +180,7 @@ class Notes:
         """
         self.count_recalls()
         stated = note_of(content, repo or "", source, self._now(), credibility)
-        names = dict.fromkeys(masked_name(tag).casefold() for tag in several("tags", tags))
+        names = dict.fromkeys(masked_name(tag).casefold() for tag in tags)
         if _PINNING in names:
             properties.setdefault("pinned", True)
         note = with_properties(replace(stated, tags=tuple(names)), properties)
@@ -236,7 +237,7 @@ class Notes:
         if strategy not in [*Strategy]:
             one_of("strategy", Strategy, strategy)
         chosen = Strategy(strategy)
-        wanted = several("tags", tags) if tags else ()
+        wanted = tags
         scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, wanted)))
         ranked: Sequence[Recollection]
         if self.asked is None or tags or chosen in (Strategy.NOTES, Strategy.GRAPH):
@@ -362,18 +363,17 @@ class Notes:
 
     def pin(self, ids: Collection[str], *, pinned: bool = True) -> int:
         """Pin or unpin these notes; pinned ones are in every snapshot and are never pruned."""
-        named = [*several("ids", ids)]
-        return len(self._store.change(named, lambda note: replace(note, pinned=pinned)))
+        return len(self._store.change([*ids], lambda note: replace(note, pinned=pinned)))
 
     def archive(self, ids: Collection[str]) -> int:
         """Archive these notes, which are stored but not recalled; return how many were live."""
         now = self._now()
-        changed = self._store.change([*several("ids", ids)], partial(archived_at, now=now))
+        changed = self._store.change([*ids], partial(archived_at, now=now))
         return sum(note.archived_at == now for note in changed)
 
     def restore(self, ids: Collection[str]) -> int:
         """Restore archived notes, so that they are recalled; return how many were archived."""
-        known = self._store.get([*several("ids", ids)])
+        known = self._store.get([*ids])
         archived = [note.id for note in known.values() if note.archived_at]
         return len(self._store.change(archived, lambda note: replace(note, archived_at=None)))
 
@@ -394,7 +394,7 @@ class Notes:
             raise InvalidNoteError("prune needs a condition: repo, before, tags or max_recalls")
         if max_recalls is not None:
             bounded("max_recalls", max_recalls)
-        wanted = {*map(str.casefold, several("tags", tags))}
+        wanted = {*map(str.casefold, tags)}
         self.count_recalls()
         return self.archive(
             [
@@ -427,7 +427,7 @@ class Notes:
 
     def forget(self, ids: Collection[str]) -> int:
         """Delete these notes, also from recorded answers; return how many were known."""
-        named = [*several("ids", ids)]
+        named = [*ids]
         self.before_forgetting()
         return self._store.delete(named)
 
@@ -762,15 +762,13 @@ def with_properties(note: Note, properties: NoteProperties) -> Note:
         note,
         **given,
         security=one_of("security", Security, security),
-        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in several("caused_by", causes)),
+        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
     )
     if note.source.partition(":")[0] == "web" and not note.locator:
         raise InvalidNoteError("a note from the web needs its locator, such as the URL")
     for time in (note.valid_from, note.valid_until):
         if time is not None and time.tzinfo is None:
             raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
-    if not isinstance(note.pinned, bool):
-        raise InvalidArgumentError("pinned: Input should be a valid boolean")
     bounded("importance", note.importance, 1)
     bounded("credibility", note.credibility, 1)
     return note

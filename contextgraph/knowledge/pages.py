@@ -26,7 +26,7 @@ from contextgraph.knowledge.recall import (
     with_link,
 )
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
-from contextgraph.model.values import bounded, replace
+from contextgraph.model.values import bounded, checked, replace
 from contextgraph.store.memory_store import NoteStore, RunStore
 from contextgraph.text import (
     clean,
@@ -68,6 +68,7 @@ class PageFound(Struct, frozen=True):
     score: float
 
 
+@checked
 class Pages:
     """The pages of a memory; *clock* gives the time."""
 
@@ -265,6 +266,7 @@ class RelatedEntity(Struct, frozen=True):
         return 1 / (1 + self.distance)
 
 
+@checked
 class Entities:
     """The entities of a memory; *clock* gives the time, *runs* are what they are filled from."""
 

@@ -50,7 +50,7 @@ from contextgraph.model import (
     Usage,
     is_subagent,
 )
-from contextgraph.model.values import bounded, check_time, replace
+from contextgraph.model.values import bounded, checked, replace
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retry, remedy_key
@@ -463,6 +463,7 @@ class Interventions(Struct, frozen=True):
     total: int
 
 
+@checked
 class StatisticsEngine:
     """Error frequencies, transitions, common mistakes and failure patterns.
 
@@ -571,8 +572,6 @@ class StatisticsEngine:
         self, since: datetime | None = None, until: datetime | None = None
     ) -> AdviceFigures:
         """Return the figures of what was shown from *since* to before *until*."""
-        check_time("since", since)
-        check_time("until", until)
         return self.get_figures(self._store.exposures.tally(since, until))
 
     def get_figures(self, shown: ShownTally) -> AdviceFigures:

@@ -35,7 +35,7 @@ from contextgraph.model import (
     forgotten_name,
     is_subagent,
 )
-from contextgraph.model.values import batched, replace
+from contextgraph.model.values import batched, checked, replace
 from contextgraph.readers.format import SkippedError
 from contextgraph.store.memory_store import Store
 from contextgraph.store.protocols import EmbedderSource
@@ -77,6 +77,7 @@ class Prepared(Struct, frozen=True):
     source: str = ""
 
 
+@checked
 class MemoryWriter:
     """Learns runs into a store; *source* names who supplies them.
 

@@ -35,6 +35,7 @@ from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings, reason
 from contextgraph.errors import (
     ContextGraphError,
     DamagedRunError,
+    InvalidArgumentError,
     MemoryNotFoundError,
     NeverLearnedError,
     ReadError,
@@ -86,7 +87,7 @@ from contextgraph.model import (
     is_withheld,
     new_context_id,
 )
-from contextgraph.model.values import batched, bounded, check_time, one_of, replace, several
+from contextgraph.model.values import batched, bounded, checked, one_of, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
@@ -130,6 +131,7 @@ WORKING_TOKENS = 2_000
 _RUNS_AT_ONCE = 500
 
 
+@checked
 class AgentMemory:
     """The long-term memory of coding agents.
 
@@ -361,7 +363,6 @@ class AgentMemory:
         **properties: "Unpack[NoteProperties]",
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (empty: about anything): see `Notes.remember`."""
-        _expect(content, str, "remember takes a statement")
         return self.notes.remember(
             content, repo=repo, source=source, tags=tags, credibility=credibility, **properties
         )
@@ -373,7 +374,6 @@ class AgentMemory:
 
         See `Notes.recall`.
         """
-        _expect(question, str, "recall takes a question")
         return self.notes.recall(question, repo=repo, limit=limit)
 
     def last_session(self, repo: str | None = None) -> "LastSession | None":
@@ -537,7 +537,7 @@ class AgentMemory:
         instance_id = instance_id or f"{repo.replace('/', '__')}-{uuid4().hex[:12]}"
         repo = self._named(repo)
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        excluded = frozenset(several("exclude_instances", exclude_instances))
+        excluded = frozenset(exclude_instances)
         return LiveRun(self, raw, excluded, workdir, source, environment, session)
 
     def query(
@@ -567,14 +567,10 @@ class AgentMemory:
         state = current_state
         if isinstance(state, str):
             state = State(current_error=state)
-        if not isinstance(state, State):
-            raise TypeError(
-                f"query takes a State, or the text of an error, not {type(state).__name__}"
-            )
         if limit < 0:
             bounded("limit", limit)
         state = replace(state, repo=repo) if repo else state
-        excluded = frozenset(several("exclude_instances", exclude_instances))
+        excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(state, limit, exclude_instances=excluded, as_of=as_of)
         tree = None
@@ -619,18 +615,13 @@ class AgentMemory:
         from contextgraph.knowledge.asked import Period
         from contextgraph.knowledge.search import Within, answers
 
-        if not isinstance(question, str):  # a function less on the path of each search
-            raise TypeError(f"search takes a question, not {type(question).__name__}")
         if limit < 0:
             bounded("limit", limit)
         if strategy not in [*Strategy]:
             one_of("strategy", Strategy, strategy)
-        if since or until:
-            check_time("since", since)
-            check_time("until", until)
-            for time in filter(None, (since, until)):
-                if time.tzinfo is None:
-                    raise StoreError(f"time {time.isoformat()} has no time zone")
+        for time in filter(None, (since, until)):
+            if time.tzinfo is None:
+                raise StoreError(f"time {time.isoformat()} has no time zone")
         repo = self._named(repo) if repo else None
         return answers(
             self.store,
@@ -700,7 +691,7 @@ class AgentMemory:
         ]
         noted = notes_naming(names, repo, self.store.notes)
         notes = {one.note.id: one.note for one in (*found, *noted)}
-        excluded = frozenset(several("exclude_instances", exclude_instances))
+        excluded = frozenset(exclude_instances)
         seen = readable(notes.values(), self.store, excluded, as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
@@ -730,8 +721,7 @@ class AgentMemory:
         Reads at most 32 runs, solved ones first, then the newest. *exclude_instances*, *as_of* and
         *workdir* are as for `query`. `wording.render_playbook` makes prompt text of the result.
         """
-        _expect(repo, str, "playbook takes the name of a repository")
-        excluded = frozenset(several("exclude_instances", exclude_instances))
+        excluded = frozenset(exclude_instances)
         playbooks = self.retriever.playbooks
         playbook = playbooks.of(repo, task, excluded, as_of, agent, environment)
         if not workdir:
@@ -752,8 +742,7 @@ class AgentMemory:
 
         *agent* and *environment* are as for `playbook`.
         """
-        _expect(repo, str, "playbook takes the name of a repository")
-        excluded = frozenset(several("exclude_instances", exclude_instances))
+        excluded = frozenset(exclude_instances)
         playbooks = self.retriever.playbooks
         return playbooks.history(repo, command, excluded, as_of, agent, environment)
 
@@ -796,7 +785,7 @@ class AgentMemory:
         workdir: Path | str | None,
     ) -> CommandHistory:
         """Return how *command* went in earlier runs, without what *workdir* does not have."""
-        repo, excluded = state.repo, frozenset(several("exclude_instances", exclude_instances))
+        repo, excluded = state.repo, frozenset(exclude_instances)
         playbooks = self.retriever.playbooks
         history = playbooks.history(repo, command, excluded, as_of, state.agent, state.environment)
         if workdir and history.others:
@@ -820,8 +809,6 @@ class AgentMemory:
 
     def check_loop(self, state_history: Sequence[State]) -> LoopInfo | None:
         """Return the loop at the end of *state_history*, with escape suggestions, or None."""
-        for state in state_history:
-            _expect(state, State, "check_loop takes the states of a run (trace.states_of)")
         return self.loop_detector.detect(state_history)
 
     def render(
@@ -837,8 +824,6 @@ class AgentMemory:
         was not shown. *where* says where the text is shown; it is recorded, and limits what is
         shown there again.
         """
-        if not isinstance(context, MemoryContext):
-            raise TypeError(f"render takes a MemoryContext, not {type(context).__name__}")
         text, items = rendered(shown_by_chance(context), max_tokens)
         if not text:
             return ""
@@ -869,8 +854,6 @@ class AgentMemory:
         """
         from contextgraph.learning import checked_source
 
-        _expect(context_id, str, "report_outcome takes the id of a context")
-        _expect(helped, bool, "helped is True or False")
         bounded("item", item or 0)
         self.note_exposures()
         return self.store.exposures.report(
@@ -933,7 +916,6 @@ class AgentMemory:
             _expect_path(str(trajectory))
             trajectory = read(trajectory, on_skip=_leave_out, trusted=trusted_histories())
         if not isinstance(trajectory, RawTrajectory):
-            _expect(trajectory, Iterable, _TAKES)
             if isinstance(trajectory, GeneratorType) and trajectory.gi_frame is None:
                 raise ValueError("learn got a generator that is used up: make a new one")
             if isinstance(trajectory, Mapping) and not _is_of_splits(trajectory):
@@ -1039,8 +1021,6 @@ class AgentMemory:
         are several and neither *agent* nor *run* is given. Learning never overwrites an outcome set
         here.
         """
-        _expect(instance_id, str, "set_outcome takes the id of an instance")
-        _expect(solved, bool, "solved is True or False")
         return self.writer.set_outcome(instance_id, solved, agent=agent, run=run, only_of=only_of)
 
     def get_stats(self) -> "MemoryStats":
@@ -1261,10 +1241,6 @@ class AgentMemory:
         """
         from contextgraph.knowledge.lessons import said_in
 
-        for name, named in (("notes", notes), ("sessions", sessions), ("sources", sources)):
-            several(name, named)
-        several("repos", repos)
-        trajectory_ids = several("trajectory_ids", trajectory_ids)
         self.note_exposures()
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
@@ -1315,11 +1291,10 @@ class AgentMemory:
         """
         from contextgraph.inference.spaces import exclusive
 
-        named = several("methodology_ids", methodology_ids)
         with exclusive(self.store, self._now, lambda until: None):
             retired = [
                 replace(methodology, status=MethodologyStatus.RETIRED)
-                for methodology in self.store.methodologies.get([*named])
+                for methodology in self.store.methodologies.get([*methodology_ids])
                 if methodology.status is not MethodologyStatus.RETIRED
             ]
             self.store.methodologies.put(retired)
@@ -1583,9 +1558,6 @@ class AgentMemory:
         self.close()
 
 
-_TAKES = "learn takes a RawTrajectory or a dict, several of them, or the path of logs"
-
-
 def _readable(
     raws: Iterable[RawTrajectory | Mapping[str, Any]],
     admitted: Callable[[RawTrajectory], RawTrajectory],
@@ -1617,14 +1589,9 @@ def _runs_in(row: Mapping[str, Any], number: int) -> Iterator[RawTrajectory | Re
     from contextgraph.readers.format import Place
     from contextgraph.readers.formats import runs_in
 
-    _expect(row, Mapping, _TAKES)
+    if not isinstance(row, Mapping):
+        raise InvalidArgumentError(f"record {number}: Input should be RawTrajectory or Mapping")
     return runs_in(dict(row), Place("learn", number, "record"))
-
-
-def _expect(value: object, kind: type, message: str) -> None:
-    """Raise `TypeError` with *message* unless *value* is of this *kind*."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{message}, not {type(value).__name__}")
 
 
 def _expect_path(path: str) -> None:

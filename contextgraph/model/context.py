@@ -30,7 +30,7 @@ from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phas
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import ActionKind, Json, Time
 from contextgraph.model.trajectory import Condition, Outcome, PatchSummary, Trajectory
-from contextgraph.model.values import check_time, replace
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens
 
 
@@ -252,8 +252,6 @@ class Scope(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.repo is not None:
             force_setattr(self, "repo", self.repo.casefold())
-        if self.as_of is not None:
-            check_time("as_of", self.as_of)
 
 
 class RunOrder(StrEnum):

@@ -17,7 +17,7 @@ from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.step import Time
 from contextgraph.model.trajectory import NOTHING_SPENT, ChangeStatus, Ending, Outcome, Trajectory
-from contextgraph.model.values import check_time, one_of
+from contextgraph.model.values import one_of
 from contextgraph.text import number_of
 
 
@@ -40,8 +40,6 @@ class SessionFilter(Struct, frozen=True):
         if self.outcome is not None:
             force_setattr(self, "outcome", one_of("outcome", Outcome, self.outcome))
         force_setattr(self, "order", one_of("order", RunOrder, self.order))
-        check_time("since", self.since)
-        check_time("until", self.until)
 
 
 class Session(Struct, frozen=True):

@@ -4,12 +4,16 @@ And checks of arguments, which a service words in the same way.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from itertools import islice
+from functools import cache, wraps
+from itertools import chain, islice
 from math import inf
-from typing import Any, TypeVar
+from os import PathLike
+from pathlib import Path
+from types import FunctionType, NoneType, UnionType
+from typing import Any, NamedTuple, TypeVar, Unpack, get_args, get_origin
 
 from msgspec import Struct, structs
 
@@ -60,17 +64,81 @@ def one_of(name: str, kind: type[Choice], given: object) -> Choice:
         raise InvalidArgumentError(f"{name}: Input should be {known}") from error
 
 
-def check_time(name: str, given: object) -> None:
-    """Raise `InvalidArgumentError` if the argument *name* is neither a datetime nor None."""
-    if given is not None and not isinstance(given, datetime):
-        raise InvalidArgumentError(f"{name}: Input should be a valid datetime")
+class _Kind(NamedTuple):
+    """Types of an argument: those that it has, those that it has not, and those of its items."""
+
+    words: str
+    types: tuple[type, ...]
+    refused: tuple[type, ...] = ()
+    items: tuple[type, ...] = ()
 
 
-def several(name: str, given: Iterable[Value]) -> Iterable[Value]:
-    """Return the argument *name*; raises `InvalidArgumentError` for a text in place of several."""
-    if isinstance(given, str):
-        raise InvalidArgumentError(f"{name}: Input should be a list, not a text")
-    return given
+_ACCEPTED: Mapping[Any, tuple[type, ...]] = {float: (float, int), Path: (PathLike,)}
+_WORDS = {
+    str: "a valid string",
+    int: "a valid integer",
+    float: "a valid number",
+    bool: "a valid boolean",
+    datetime: "a valid datetime",
+    NoneType: "None",
+}
+
+
+@cache
+def _kind_of(annotation: Any) -> _Kind:
+    """Return the types that *annotation* names; any where only the type checker knows one."""
+    parts = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    words, types, refused, items = list[str](), list[type](), set[type](), tuple[type, ...]()
+    for part in (NoneType if part is None else part for part in parts):
+        kind = get_origin(part) or part
+        if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+            return _Kind("", (object,))
+        if kind in (Collection, Iterable, Sequence):
+            words.append("a list")
+            refused |= {str, bytes}
+            items = _kind_of(get_args(part)[0]).types
+        elif kind is not NoneType:
+            words.append(_WORDS.get(kind, kind.__name__))
+        if kind in (int, float):
+            refused.add(bool)
+        types += _ACCEPTED.get(kind, (str, kind) if issubclass(kind, Enum) else (kind,))
+    return _Kind(" or ".join(words), tuple(types), tuple(refused.difference(types)), items)
+
+
+def check_types(method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Raise `InvalidArgumentError` for an argument of another type than *method* declares.
+
+    A text is no list, and True no number; items are looked at where that uses none up.
+    """
+    kinds: dict[str, Any] = method.__annotations__
+    names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
+    for name, given in chain(zip(names, args[1:], strict=False), named.items()):
+        if name not in kinds:  # one of several options
+            for one in kinds.values():
+                if get_origin(one) is Unpack:
+                    kinds = get_args(one)[0].__annotations__ | kinds
+        kind = _kind_of(kinds.get(name, object))
+        if not isinstance(given, kind.types) or isinstance(given, kind.refused):
+            raise InvalidArgumentError(f"{name}: Input should be {kind.words}")
+        if kind.items and isinstance(given, list | tuple | set | frozenset):
+            for place, item in enumerate(given):
+                if not isinstance(item, kind.items):
+                    words = " or ".join(_WORDS.get(one, one.__name__) for one in kind.items)
+                    raise InvalidArgumentError(f"{name}.{place}: Input should be {words}")
+
+
+def checked(kind: type[Value]) -> type[Value]:
+    """Return the class *kind*, whose public methods begin with `check_types`."""
+    for name, method in [*vars(kind).items()]:
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+
+            @wraps(method)
+            def call(*args: Any, _method: FunctionType = method, **named: Any) -> Any:
+                check_types(_method, args, named)
+                return _method(*args, **named)
+
+            setattr(kind, name, call)
+    return kind
 
 
 def batched(values: Iterable[Value], size: int) -> Iterator[list[Value]]:

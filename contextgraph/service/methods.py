@@ -4,24 +4,14 @@
 `requested`, in the class of the client that has it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
-from inspect import signature
+from inspect import signature, unwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    NoReturn,
-    ParamSpec,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast, get_args
 
 import orjson
 
@@ -38,7 +28,7 @@ from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
 from contextgraph.model.codec import decoded, encoded
-from contextgraph.model.values import check_time, replace, several, unknown_argument
+from contextgraph.model.values import check_types, replace, unknown_argument
 from contextgraph.readers import to_record
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.operations import VALUE, Operation, TokenScope
@@ -106,8 +96,8 @@ _OF_TOKEN = "a service takes the source from the token; name none"
 def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, model.Json]:
     """Return the arguments of a call by name, but for defaults, functions and the object called.
 
-    Texts are cut after 200,000 characters. Raises TypeError as the call would, and
-    `InvalidArgumentError` for a text in the place of a time or of several.
+    Texts are cut after 200,000 characters. Raises TypeError and `InvalidArgumentError` as the call
+    would.
     """
     taken = signature(method)
     try:
@@ -116,6 +106,7 @@ def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[st
         for unknown in kwargs.keys() - taken.parameters.keys():
             raise unknown_argument(method.__qualname__, unknown, taken.parameters) from None
         raise TypeError(f"{method.__qualname__}() {error}") from None
+    check_types(unwrap(method), args, kwargs)
     content: dict[str, model.Json] = {}
     for name, value in given:
         one = taken.parameters[name]
@@ -125,10 +116,6 @@ def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[st
                 raise unknown_argument(method.__qualname__, unknown, options.__annotations__)
             content |= {key: json_of(each) for key, each in value.items()}
         elif not callable(value) and value is not one.default:
-            if datetime in (one.annotation, *get_args(one.annotation)):
-                check_time(name, value)
-            elif get_origin(one.annotation) in (Collection, Iterable, Sequence):
-                several(name, value)
             content[name] = json_of(value)
     return content
 

@@ -16,6 +16,7 @@ from contextgraph.agents.local_copy import copy_repository
 from contextgraph.config import Settings
 from contextgraph.errors import (
     ContextGraphError,
+    InvalidArgumentError,
     MemoryNotFoundError,
     ReadError,
     StoreError,
@@ -453,15 +454,28 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda memory: memory.query(None), "query takes a State, or the text of an error"),
-        (lambda memory: memory.query({"repo": "acme/shop"}), "not dict"),
-        (lambda memory: memory.learn([1]), "learn takes a RawTrajectory or a dict"),
-        (lambda memory: memory.learn(3), "or the path of logs"),
-        (lambda memory: memory.check_loop("python x.py"), "trace.states_of"),
+        (lambda memory: memory.query(None), "current_state: Input should be State or a valid str"),
+        (lambda memory: memory.query({"repo": "a/b"}), "current_state: Input should be State or "),
+        (
+            lambda memory: memory.query("", workdir=1),
+            "workdir: Input should be Path or a valid",
+        ),
+        (lambda memory: memory.learn(3), "trajectory: Input should be RawTrajectory or Path or "),
+        (lambda memory: memory.learn([1]), "trajectory.0: Input should be RawTrajectory or Mapp"),
+        (lambda memory: memory.learn(iter([1])), "record 1: Input should be RawTrajectory or Ma"),
+        (lambda memory: memory.check_loop("python x.py"), "state_history: Input should be a list"),
+        (lambda memory: memory.check_loop([1]), "state_history.0: Input should be State"),
+        (lambda memory: memory.render("text"), "context: Input should be MemoryContext"),
+        (lambda memory: memory.live(repo=None, task=""), "repo: Input should be a valid string"),
+        (
+            lambda memory: memory.live(repo="a/b", task="").observe(1, ""),
+            "action: Input should ",
+        ),
+        (lambda memory: memory.learn_many("a.jsonl"), "raws: Input should be a list"),
     ],
 )
-def test_misuse_names_what_a_method_takes(memory, call, message):
-    with pytest.raises(TypeError, match=message):
+def test_misuse_names_the_argument_and_what_it_takes(memory, call, message):
+    with pytest.raises(InvalidArgumentError, match=f"^{message}"):
         call(memory)
 
 
@@ -713,17 +727,17 @@ def test_misuse_is_a_typed_error_that_says_what_is_taken(tmp_path: Path) -> None
             (ReadError, "no such file or folder", lambda: memory.learn(tmp_path / "absent")),
             (ValueError, "used up", lambda: memory.learn(used)),
             (StoreError, "is a folder", lambda: AgentMemory.open(tmp_path)),
-            (TypeError, "id of a context", lambda: memory.report_outcome(context, True)),  # type: ignore[arg-type]
-            (TypeError, "True or False", lambda: memory.report_outcome(context.id, "yes")),  # type: ignore[arg-type]
-            (TypeError, "command line or an Action", lambda: live.observe(["ls"], "")),  # type: ignore[arg-type]
-            (TypeError, "command line or an Action", lambda: live.before(3)),  # type: ignore[arg-type]
-            (TypeError, "as text, not bytes", lambda: live.observe("ls", b"")),  # type: ignore[arg-type]
-            (TypeError, "statement, not NoneType", lambda: memory.remember(None)),  # type: ignore[arg-type]
-            (TypeError, "recall takes a question", lambda: memory.recall(3)),  # type: ignore[arg-type]
-            (TypeError, "search takes a question", lambda: memory.search(None)),  # type: ignore[arg-type]
-            (TypeError, "solved is True or", lambda: memory.set_outcome("acme__shop-1", "yes")),  # type: ignore[arg-type]
-            (TypeError, "takes a MemoryContext", lambda: memory.render(context.id)),  # type: ignore[arg-type]
-            (TypeError, "name of a repository", lambda: memory.playbook(None)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "context_id: ", lambda: memory.report_outcome(context, True)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "helped: ", lambda: memory.report_outcome(context.id, "yes")),  # type: ignore[arg-type]
+            (InvalidArgumentError, "action: ", lambda: live.observe(["ls"], "")),  # type: ignore[arg-type]
+            (InvalidArgumentError, "action: ", lambda: live.before(3)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "observation: ", lambda: live.observe("ls", b"")),  # type: ignore[arg-type]
+            (InvalidArgumentError, "content: ", lambda: memory.remember(None)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "question: ", lambda: memory.recall(3)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "question: ", lambda: memory.search(None)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "solved: ", lambda: memory.set_outcome("acme__shop-1", "yes")),  # type: ignore[arg-type]
+            (InvalidArgumentError, "context: ", lambda: memory.render(context.id)),  # type: ignore[arg-type]
+            (InvalidArgumentError, "repo: ", lambda: memory.playbook(None)),  # type: ignore[arg-type]
         ]
         for error, message, call in misuse:
             with pytest.raises(error, match=message):
