@@ -469,9 +469,11 @@ def test_a_session_begins_with_the_playbook(tested: Path, project: Path) -> None
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex-cli"])
 def test_a_session_anywhere_begins_with_what_fails_on_the_machine_of_its_agent(
-    tmp_path: Path, project: Path, agent: str
+    tmp_path: Path, project: Path, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "memory.db"
+    store, programs = tmp_path / "memory.db", tmp_path / "bin"
+    programs.mkdir()
+    (programs / "python3").symlink_to(sys.executable)  # in an environment, `python` is the same
     failed = ("python -c 'print(1)'", "bash: python: command not found", 127)
     worked, gone = ("python3 -c 'print(1)'", "1", 0), ("no-such-python -c 'print(1)'", "1", 0)
     runs = [
@@ -480,6 +482,7 @@ def test_a_session_anywhere_begins_with_what_fails_on_the_machine_of_its_agent(
     ]
     learn(store, runs)
     contextgraph("integrations", "install", "claude-code", "--store", store)
+    monkeypatch.setenv("PATH", str(programs))
 
     text = shown(started(project), store)
 
