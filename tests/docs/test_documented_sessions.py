@@ -3,12 +3,15 @@
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.acceptance.command_line import contextgraph
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -30,29 +33,39 @@ def test_the_sessions_of_python_run_as_printed(
     assert (failed, tried > 3) == (0, True)
 
 
-@pytest.mark.parametrize("document", ["keyed.md", "notes.md", "pages.md"])
-def test_the_sessions_of_the_shell_run_as_printed(document: str, tmp_path: Path) -> None:
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment of a shell in an empty folder, which finds ``contextgraph``."""
     program = tmp_path / "bin" / "contextgraph"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m contextgraph "$@"\n')
     program.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "XDG_DATA_HOME": str(tmp_path),
-    }
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    path = f"{program.parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+
+def printed(command: str, environment: dict[str, str]) -> str:
+    """What *command* prints; ``contextgraph`` at its start runs in this process."""
+    given = ""
+    if command.startswith("contextgraph ") and " > " not in command:
+        own, _, command = command.partition(" | ")
+        done = contextgraph(*shlex.split(own)[1:])
+        if not command:
+            return done.out + done.err
+        given = done.out
+    line = ["sh", "-c", f"{command} 2>&1"]
+    return subprocess.run(
+        line, env=environment, input=given, capture_output=True, text=True, check=False
+    ).stdout
+
+
+@pytest.mark.parametrize("document", ["keyed.md", "notes.md", "pages.md"])
+def test_the_sessions_of_the_shell_run_as_printed(document: str, shell: dict[str, str]) -> None:
     found = sessions(document)
     assert found
     for command, expected in found:
         if "jq " in command and not shutil.which("jq"):
             continue
-        done = subprocess.run(
-            ["sh", "-c", f"{command} 2>&1"],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (command, done.stdout) == (command, expected)
+        assert (command, printed(command, shell)) == (command, expected)
