@@ -18,7 +18,7 @@ from contextgraph.store.sqlite.connections import Connections
 from tests.builders import NOON, recovering_run
 from tests.made_bundles import store_content
 
-RUNS = [recovering_run(number, repo=f"acme/{number % 3}") for number in range(24)]
+RUNS = [recovering_run(number, repo=f"acme/{number % 3}") for number in range(18)]
 
 
 def done(path: Path, operation: Callable[[AgentMemory], object]) -> list[object]:
@@ -62,7 +62,6 @@ def learn(memory: AgentMemory) -> None:
 
 
 def learn_and_change(memory: AgentMemory) -> None:
-    """Make the memory that the operations begin with."""
     learn(memory)
     memory.notes.remember("Use ruff.", repo="acme/1")
 
@@ -81,26 +80,34 @@ def forget(memory: AgentMemory) -> None:
     memory.forget(run for run in memory.store.runs.ids(repo="acme/1"))
 
 
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The memory that the operations begin with; ``archive.jsonl`` beside it holds the same."""
+    path = tmp_path_factory.mktemp("learned") / "before.db"
+    done(path, learn_and_change)
+    with AgentMemory.open(str(path)) as memory:
+        memory.export(path.with_name("archive.jsonl"))
+    return path
+
+
 @pytest.mark.parametrize(
     ("operation", "has_runs", "least"),
     [(learn, False, 8), (import_into, False, 4), (rebuild, True, 4), (forget, True, 1)],
 )
 def test_killed_after_any_transaction_and_repeated(
     tmp_path: Path,
+    learned: Path,
     monkeypatch: pytest.MonkeyPatch,
     operation: Callable[[AgentMemory], None],
     has_runs: bool,
     least: int,
 ) -> None:
-    before = tmp_path / "before.db"
-    done(before, learn_and_change)
-    with AgentMemory.open(str(before)) as memory:
-        memory.export(tmp_path / "archive.jsonl")
+    shutil.copy(learned.with_name("archive.jsonl"), tmp_path)
 
     def copy(name: str) -> Path:
         path = tmp_path / name
         if has_runs:
-            shutil.copy(before, path)
+            shutil.copy(learned, path)
         return path
 
     undisturbed = done(copy("undisturbed.db"), operation)
@@ -121,12 +128,12 @@ def test_killed_after_any_transaction_and_repeated(
 def test_doctor_names_a_consolidation_that_was_interrupted(tmp_path: Path) -> None:
     settings = Settings(str(tmp_path / "memory.db"))
     with AgentMemory.of(build(settings, clock=lambda: NOON)) as memory:
-        interrupted = memory.learn_many(RUNS[:20])
-        for _ in range(20):
+        interrupted = memory.learn_many(RUNS)
+        for _ in RUNS:
             next(interrupted)
         with pytest.raises(KeyboardInterrupt):
             interrupted.throw(KeyboardInterrupt)
         (check,) = [check for check in memory.health() if check.name == "consolidation"]
-        assert (check.ok, check.detail) == (False, "20 runs not consolidated")
+        assert (check.ok, check.detail) == (False, "18 runs not consolidated")
         list(memory.learn_many(RUNS[:1]))
         assert all(check.ok for check in memory.health())
