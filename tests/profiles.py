@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 # No deadlines and no check of speed: the time of an example means little on a shared machine.
 EVER: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", **EVER, max_examples=25)
-settings.register_profile("local", **EVER, max_examples=50)
+settings.register_profile("local", **EVER, max_examples=30)
 settings.register_profile("ci", **EVER, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile("nightly", **EVER, max_examples=2000, print_blob=True)
 # 10,000 damaged inputs for each format; of use for tests/property/test_readers_damage.py only.
@@ -16,7 +16,7 @@ settings.register_profile("mutation", **EVER, max_examples=10_000, print_blob=Tr
 
 
 def load_default_profile() -> None:
-    """Load the profile of this environment: in CI the same examples are drawn every time."""
+    """Load the profile of this environment: in CI the same ones are drawn, and more of them."""
     settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 

@@ -10,7 +10,7 @@ from schemathesis.checks import not_a_server_error
 from tests.profiles import examples
 from tests.served import serving
 
-# Three requests of each operation; the nightly profile sends sixty.
+# Two requests of each operation; the nightly profile sends 120.
 bounded = settings(max_examples=examples(0.06), suppress_health_check=[*HealthCheck])
 
 
