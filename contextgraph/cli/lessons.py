@@ -84,6 +84,8 @@ def lessons(  # noqa: PLR0913  (one option for each kind of review)
         if bool(given) != bool(value):
             needed = "--text" if option_ == "--edit" else "--by"
             raise click.BadParameter(f"{option_} needs {needed}", param_hint=f"'{option_}'")
+    if supersede and supersede == by:
+        raise click.BadParameter(f"{by} cannot take its own place", param_hint="'--by'")
     if accept or reject or edit or supersede or undo:
         _review(common, accept or [], reject or [], (edit, text), (supersede, by), undo or [])
         return
@@ -253,7 +255,7 @@ def _review(
     if unknown := [id_ for id_ in named if id_ and id_ not in known]:
         warn(f"no lesson {', '.join(map(neutral, unknown))} in the memory")
     elif not any(done.values()):
-        warn("no lesson was changed")
+        warn("nothing to undo: a review is undone once" if undo else "no lesson was changed")
     common.answer({**done}, ", ".join(f"{count} {what}" for what, count in done.items() if count))
     if not any(done.values()):
         raise click.exceptions.Exit(FAILED)

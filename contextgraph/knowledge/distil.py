@@ -55,8 +55,11 @@ _DECODER = JSONDecoder()
 # The time of the first turn, where only the order of turns counts.
 _TURN_BEGINS = datetime.min.replace(tzinfo=UTC)
 _MAX_STARTS = 200
-# An empty list says that there is no lesson; beside words in a line it belongs to something else.
-_EMPTY_LIST = regex(r"""^[^\w"{}\[\],\n]*\[\s*\][^\w"{}\[\],\n]*$""", re.MULTILINE)
+# An empty list says that there is no lesson, also after one word and a colon; beside other words of
+# its line it belongs to something else.
+_EMPTY_LIST = regex(
+    r"""^[^\w"{}\[\],\n]*(?:\w+\W{0,2}:\W{0,3})?\[\s*\][^\w"{}\[\],\n]*$""", re.MULTILINE
+)
 
 # What a sentence may name only where the conversation does: code, paths, identifiers, numbers.
 _CODE = regex(r"`([^`]+)`")

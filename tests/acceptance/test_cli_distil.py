@@ -271,6 +271,7 @@ CUT = json.dumps([{**GOOD, "evidence": [], "about": {"files": []}}, GOOD])[:-60]
         "You have reached your limit; it resets at 3 am.",
         "I am afraid I cannot do that [sorry].",
         '{"errors": [{"code": 429, "message": "Too many requests"}]}',
+        "I have found: []",
         CUT,
     ],
 )
@@ -310,7 +311,13 @@ def test_a_session_without_a_usable_answer_comes_last_and_is_given_up(tmp_path: 
 
 @pytest.mark.parametrize(
     "answer",
-    ["Nothing [here].\n```json\n[]\n```", "**[]**", f"{json.dumps([GOOD])}\nNot so:\n\n[]"],
+    [
+        "Nothing [here].\n```json\n[]\n```",
+        "**[]**",
+        "Answer: []",
+        "**Lessons:** []",
+        f"{json.dumps([GOOD])}\nNot so:\n\n[]",
+    ],
 )
 def test_an_empty_list_is_an_answer_also_after_a_draft(store: Path, tmp_path: Path, answer: str):
     result = distil(store, "--by", program(tmp_path, answer))
