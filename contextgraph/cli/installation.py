@@ -22,6 +22,7 @@ from contextgraph.cli.commands import Common, Yes, argument, common_options, des
 from contextgraph.cli.output import (
     DONE,
     FAILED,
+    PARTLY_DONE,
     confirm,
     emit,
     fail,
@@ -32,7 +33,7 @@ from contextgraph.cli.output import (
     styled,
     warn,
 )
-from contextgraph.cli.team import learn_team, rules_written, taken_line
+from contextgraph.cli.team import forget_team, learn_team, rules_written, taken_line
 from contextgraph.config import (
     HISTORIES,
     LESSONS,
@@ -385,7 +386,7 @@ def trust(
     common: Common,
     folders: Annotated[
         list[Path] | None,
-        argument("[FOLDER]...", "The folder (default: this one).", exists=True, file_okay=False),
+        argument("[FOLDER]...", "The folder (default: this one).", file_okay=False),
     ] = None,
     *,
     histories: Annotated[
@@ -414,6 +415,9 @@ def trust(
       contextgraph trust . --revoke
       contextgraph trust --list
     """
+    for one in folders or ():
+        if not (revoke or one.is_dir()):
+            raise click.BadParameter(f"there is no folder {one}", param_hint="'[FOLDER]...'")
     if histories:
         _trust_histories(common, folders or [Path()], listed=listed, revoke=revoke, yes=yes)
         return
@@ -431,20 +435,31 @@ def trust(
 
 def _revoke(common: Common, folder: Path) -> None:
     """Trust *folder* and what is below no longer, and take back what came from lessons there."""
+    named = LESSONS.contents()
     with_settings, with_lessons = TRUSTED_SETTINGS.revoke(folder), LESSONS.revoke(folder)
-    forgotten, changed = 0, list[str]()
-    for place in filter(Path.is_dir, map(Path, with_lessons)):
+    forgotten, changed, failed = 0, list[str](), list[SettingsError]()
+    for place in map(Path, with_lessons):
+        if not place.is_dir():
+            # Another folder of the same repository may be trusted.
+            if named[str(place)] not in LESSONS.contents().values():
+                forgotten += forget_team(common, named[str(place)])
+            continue
         forgotten += learn_team(common, place).removed
-        changed += (str(place / file) for file in rules_written(str(place), Entries((), {})))
+        written = rules_written(str(place), Entries((), {}), on_error=failed.append)
+        changed += (str(place / file) for file in written)
     name = str(folder.resolve())
     text = f"{name}: {'no longer' if with_settings or with_lessons else 'was not'} trusted"
     if forgotten:
         text += f"; {number_of(forgotten, 'lesson')} forgotten"
     if changed:
         text += f"; its rules are no longer in {', '.join(changed)}"
+    for error in failed:
+        warn(f"its rules may stay: {error}")
     listed: list[Json] = [*changed]
     record: dict[str, Json] = {"folder": name, "trusted": False, "settings": []}
     common.answer({**record, "forgotten": forgotten, "changed": listed}, text)
+    if failed:
+        raise click.exceptions.Exit(PARTLY_DONE)
 
 
 def _trust(common: Common, folder: Path, *, yes: bool) -> None:

@@ -34,6 +34,7 @@ from contextgraph.cli.output import (
     warn,
 )
 from contextgraph.errors import ReadError
+from contextgraph.memory.wiring import has_keyed
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import replacing
 from contextgraph.text import masked_name, neutral, number_of
@@ -109,7 +110,8 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             "name what to forget: a trajectory id, --instance, --repo, --session, --source,"
             " --older-than, --all or --key"
         )
-    with common.open(create=False) as memory:
+    # Of who has only set entries there is no memory yet.
+    with common.open(create=bool(source) and has_keyed(common.settings())) as memory:
         runs = memory.store.runs
         # A run that is learned again gets another id.
         with nullcontext() if memory.is_service else memory.store.snapshot():
@@ -122,12 +124,13 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             selected, notes = [run for run in selected if run.seen_at < oldest], ()
-        elif not selected and not notes:
+        keys = {*memory.keyed.set_by(source)} if source and memory.has_keyed else set[str]()
+        if not (older_than or selected or notes or keys):
             _written_again(common, memory)  # what a call that was interrupted left
             of_them = "" if everything else f"of {', '.join(named)} "
             fail(f"no trajectory {of_them}in the memory")
-        if (selected or notes) and not yes:
-            _confirm(selected, len(notes))
+        if (selected or notes or keys) and not yes:
+            _confirm(selected, len(notes), len(keys))
         common.note_shown(memory, forgetting=True)
         # What else a session, a source or a repository has is of no age.
         whole = {
@@ -139,13 +142,14 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         _remove_beside(common, memory, gone, notes, whole["sources"])
         removed = memory.forget(gone, notes=notes, **whole)
         kept = _written_again(common, memory)
-    _report(common, selected, len(notes), removed, kept)
+    _report(common, selected, len(notes), len(keys), removed, kept)
 
 
 def _report(
     common: Common,
     selected: "Sequence[Trajectory]",
     notes: int,
+    keys: int,
     removed: int,
     kept: "Sequence[str]",
 ) -> None:
@@ -155,9 +159,11 @@ def _report(
     if selected and not removed:
         fail(f"{number_of(len(selected), 'run')} changed meanwhile, and stay: repeat the command")
     counted = [number_of(removed, "run"), *([number_of(notes, "note")] if notes else [])]
+    counted += [number_of(keys, "key")] if keys else []
     text = f"removed {' and '.join(counted)} and everything that only they support"
     forgotten: list[Json] = [record_of(run) for run in selected]
-    common.answer({"forgotten": removed, "notes": notes, "trajectories": forgotten}, text)
+    counts: dict[str, Json] = {"forgotten": removed, "notes": notes, "keys": keys}
+    common.answer({**counts, "trajectories": forgotten}, text)
     if removed and not common.as_json:
         others = sorted({run.repo for run in selected if run.repo and not run.session})
         warn(
@@ -257,12 +263,13 @@ def _written_again(common: Common, memory: "AgentMemory") -> "Sequence[str]":
     return [one.path for one in exports.there() if one.is_stale]
 
 
-def _confirm(runs: "Sequence[Trajectory]", notes: int) -> None:
+def _confirm(runs: "Sequence[Trajectory]", notes: int, keys: int) -> None:
     for run in runs[:_LISTED]:
         click.echo(f"  {run.id}  {run.seen_at:%Y-%m-%d}  {neutral(run.name)}", err=True)
     if len(runs) > _LISTED:
         click.echo(f"  and {len(runs) - _LISTED} more", err=True)
     noted = f" and {number_of(notes, 'note')}" if notes else ""
+    noted += f" and {number_of(keys, 'key')}" if keys else ""
     confirm(f"Forget {number_of(len(runs), 'run')}{noted}?", "nothing was removed")
 
 

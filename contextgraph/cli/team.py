@@ -1,6 +1,6 @@
 """``contextgraph team``: lessons in a repository, proposed, compared and read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +16,7 @@ from contextgraph.cli.commands import (
     option,
 )
 from contextgraph.cli.output import DONE, PARTLY_DONE, emit, fail, print_text, warn
+from contextgraph.errors import SettingsError
 from contextgraph.model import LESSONS_FOLDER, LessonStatus
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import replacing
@@ -90,6 +91,14 @@ def learn_team(common: Common, folder: Path) -> "Taken":
     """Take over the lessons of the repository around *folder* where it is trusted."""
     with common.open() as memory:
         return memory.learn_team(folder)
+
+
+def forget_team(common: Common, repository: str) -> int:
+    """Forget the lessons from trusted folders of *repository*; return how many there were."""
+    from contextgraph.knowledge.team import held_of
+
+    with common.open() as memory:
+        return memory.notes.forget(held_of(memory.store.notes, repository))
 
 
 def taken_line(taken: "Taken") -> str:
@@ -189,16 +198,33 @@ def _sync(common: Common, root: str, entries: "Entries", *, dry_run: bool) -> No
     print("".join(changes.values()), end="")
 
 
-def rules_written(root: str, entries: "Entries", *, dry_run: bool = False) -> dict[str, str]:
-    """Write the rules of *entries* for agents; return the changes by the name of the file."""
+def rules_written(
+    root: str,
+    entries: "Entries",
+    *,
+    dry_run: bool = False,
+    on_error: Callable[[SettingsError], None] | None = None,
+) -> dict[str, str]:
+    """Write the rules of *entries* for agents; return the changes by the name of the file.
+
+    One that cannot be read or written is left, and the others are written: then *on_error* gets
+    the `SettingsError`, or it is raised.
+    """
     from contextgraph.agents.agents_md import text_beside_rules, write_team_rules
     from contextgraph.knowledge.team import rules_for_agents
 
-    changes = dict[str, str]()
+    changes, failed = dict[str, str](), list[SettingsError]()
     for path in _instruction_files(Path(root)):
-        rules = rules_for_agents(entries, text_beside_rules(path).splitlines())
-        if change := write_team_rules(path, rules, dry_run=dry_run):
-            changes[path.name] = change
+        try:
+            rules = rules_for_agents(entries, text_beside_rules(path).splitlines())
+            if change := write_team_rules(path, rules, dry_run=dry_run):
+                changes[path.name] = change
+        except SettingsError as error:
+            failed.append(error)
+    for one in failed:
+        if on_error is None:
+            raise one
+        on_error(one)
     return changes
 
 
@@ -213,7 +239,10 @@ def _instruction_files(root: Path) -> list[Path]:
     from contextgraph.agents.agents_md import text_beside_rules
 
     first, second = paths
-    is_same = first.samefile(second) or f"@{_INSTRUCTIONS}" in text_beside_rules(second)
+    try:
+        is_same = first.samefile(second) or f"@{_INSTRUCTIONS}" in text_beside_rules(second)
+    except SettingsError:
+        is_same = False
     return [first] if is_same else paths
 
 

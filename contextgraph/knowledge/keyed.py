@@ -237,6 +237,7 @@ class KeyedFiles:
         self._new_log = root / "log.jsonl.new"
         self._part = root / "part"
         self.damaged = root / "log.damaged"
+        self._forgotten = root / "forgotten.jsonl"
 
     @contextmanager
     def writing(self, *, create: bool = False, adopt: bool = False) -> Iterator[Position]:
@@ -420,9 +421,14 @@ class KeyedFiles:
             _sync_folder(self.root)
         return self._rebuild(position, compacted=True)
 
-    def erase(self, position: Position, keys: Collection[str]) -> int:
-        """Remove *keys* from all files, the archive too; returns how many envelopes they had."""
+    def erase(self, position: Position, keys: Collection[str], now: datetime) -> int:
+        """Remove *keys* from all files, the archive too; returns how many envelopes they had.
+
+        That they were forgotten *now* is kept by their digests.
+        """
         removed = 0
+        records = ([digest(key), now.isoformat()] for key in sorted(keys))
+        append(self._forgotten, b"".join(orjson.dumps(one) + b"\n" for one in records), sync=True)
         for log in (*self.archive.glob("*.jsonl"), self.log):
             envelopes = [*_envelopes(log)]
             others = [envelope for envelope in envelopes if envelope.key not in keys]
@@ -439,6 +445,13 @@ class KeyedFiles:
                 path.unlink()
         self._rebuild(position, adopt=False)
         return removed
+
+    def was_forgotten(self, entry: Envelope) -> bool:
+        """Return whether the key of *entry* was forgotten after it was set."""
+        lines = self._forgotten.read_bytes().splitlines() if self._forgotten.exists() else ()
+        times: dict[str, str] = dict(map(orjson.loads, lines))
+        at = times.get(digest(entry.key))
+        return at is not None and entry.ts <= datetime.fromisoformat(at)
 
     def set_by(self, sources: Collection[str]) -> set[str]:
         """Return the keys that agents of *sources* have ever set."""
@@ -875,7 +888,8 @@ class KeyedMemory:
     def add(self, entries: Collection[Envelope]) -> int:
         """Set the *entries* of another memory of the owner, with their time and source.
 
-        A key that is set here, or was removed after its entry there was set, stays as it is.
+        A key that is set here, or was removed or forgotten after its entry there was set, stays as
+        it is.
         Returns how many were set. Raises `InvalidEntryError` before any is.
         """
         now = self._now()
@@ -895,7 +909,9 @@ class KeyedMemory:
             new = [
                 one
                 for one in given
-                if one.key not in live and (one.key not in last or last[one.key] < one.ts)
+                if one.key not in live
+                and (one.key not in last or last[one.key] < one.ts)
+                and not self._files.was_forgotten(one)
             ]
             after = position
             for one in new:
@@ -965,13 +981,13 @@ class KeyedMemory:
         Raises `MemoryNotFoundError` if nothing was set yet.
         """
         with self._files.writing() as position:
-            return self._files.erase(position, {normalised_key(key)})
+            return self._files.erase(position, {normalised_key(key)}, self._now())
 
     def forget_sources(self, sources: Collection[str]) -> int:
         """Erase the keys that agents of *sources* have set; returns how many calls had set them."""
         with self._files.writing() as position:
             keys = self._files.set_by(sources)
-            return self._files.erase(position, keys) if keys else 0
+            return self._files.erase(position, keys, self._now()) if keys else 0
 
     def check(self) -> list[str]:
         """Return the differences of index and state from the log, one line each.

@@ -122,6 +122,15 @@ def take_over(notes: Notes, store: NoteStore, root: str, repo: str, entries: Ent
     return Taken(len(fresh), len(changed), len(gone), len(entries.listed))
 
 
+def held_of(store: NoteStore, clone: str) -> list[str]:
+    """Return the ids of all lessons that a memory has from folders of the repository *clone*.
+
+    *clone* is its `clone_name`.
+    """
+    contributor = f"{CLONE}{clone}"
+    return [one.id for one in store.all() if one.is_of_team and one.contributor == contributor]
+
+
 def _note_of(entry: Entry, repo: str, contributor: str, own: Mapping[str, Note]) -> Note:
     evidence = entry.evidence or (
         Quotation(entry.text, "", entry.path, -1, entry.at, entry.by or entry.path),

@@ -69,6 +69,15 @@ def test_a_key_is_forgotten_with_its_history(store: Path) -> None:
     assert (again.code, "no entry of" in again.err) == (1, True)
 
 
+def test_a_source_that_has_only_set_entries_is_forgotten(store: Path) -> None:
+    call("set", store, key=KEY, json_content=1, source="agent:ci")
+    forget = ("forget", "--source", "ci", "--yes", "--json", "--store", store)
+    assert contextgraph(*forget).records[0]["keys"] == 1
+    with AgentMemory.open(str(store)) as memory:
+        assert memory.keyed.keys() == []
+    assert "no trajectory of ci" in contextgraph(*forget).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

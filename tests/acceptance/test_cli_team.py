@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -485,6 +486,32 @@ def test_what_came_from_a_folder_goes_when_it_is_trusted_no_longer(
     assert shown(store, "How many rows has an export batch?") == ""
     again = contextgraph("trust", second, "--revoke", "--store", store)
     assert again.out == f"{second}: was not trusted\n"
+
+
+def test_rules_go_from_one_file_where_another_cannot_be_read(second: Path, tmp_path: Path) -> None:
+    store = tmp_path / "second.db"
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        (second / name).write_text("# Shop\n")
+    assert contextgraph("trust", second, "--yes", "--store", store).code == 0
+    assert team(store, "sync").code == 0
+    (second / "AGENTS.md").write_bytes(b"\xff")
+    revoked = contextgraph("trust", second, "--revoke", "--store", store)
+    assert revoked.code == 3
+    assert "AGENTS.md cannot be read" in revoked.err
+    assert (second / "CLAUDE.md").read_text().rstrip() == "# Shop"
+
+
+def test_what_came_from_a_folder_that_is_gone_goes_when_trust_is_revoked(
+    second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "second.db"
+    monkeypatch.chdir(tmp_path)
+    assert contextgraph("trust", second, "--yes", "--store", store).code == 0
+    shutil.rmtree(second)
+    revoked = contextgraph("trust", second, "--revoke", "--store", store)
+    assert "2 lessons forgotten" in revoked.out
+    with AgentMemory.open(store) as memory:
+        assert memory.lessons.of(SHOP) == ()
 
 
 def test_rules_that_a_clone_came_with_stay_while_it_is_not_trusted(

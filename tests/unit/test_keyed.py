@@ -415,6 +415,25 @@ def test_forgetting_erases_every_trace(memory: KeyedMemory) -> None:
     assert memory.check() == []
 
 
+def test_what_was_forgotten_is_not_taken_over_unless_it_was_set_later(
+    memory: KeyedMemory, tmp_path: Path, clock: Clock
+) -> None:
+    other = KeyedMemory(tmp_path / "other", clock=clock)
+    other.set_memory("/user/name", "Ada", "user")
+    memory.set_memory("/user/name", "Ada", "user")
+    memory.forget("/user/name")
+    entry = other.get("/user/name")
+    assert entry
+    assert memory.add([entry]) == 0
+    assert memory.keys() == []
+    clock.now += timedelta(days=1)
+    other.set_memory("/user/name", "Grace", "user")
+    later = other.get("/user/name")
+    assert later
+    assert memory.add([later]) == 1
+    assert memory.keys() == ["/user/name"]
+
+
 STEPS = ["half a line", "the log", "the log and the state", "the log, the state and the index"]
 
 
