@@ -123,9 +123,10 @@ _AMENDS = regex(
     re.IGNORECASE,
 )
 _FILE = regex(
-    r"(?<![\w/:.])(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|ipynb|js|jsx|ts|tsx|mjs|vue|svelte|go|mod|sum|rs|java"
-    r"|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|bash|md|rst|txt|toml|ya?ml|json|jsonl|cfg|ini|sql"
-    r"|html|css|scss|proto|lock|xml|csv|env)\b(?![/:.]\w)"
+    r"(?<![\w/:.])(?:[\w.-]+/)*(?:(?<!-)go\.work|[\w-]+\.(?:py|pyi|ipynb|js|jsx|ts|tsx|mjs|vue|svelte"
+    r"|go|mod|sum|rs|java|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|bash|md|rst|txt|toml|ya?ml|json"
+    r"|jsonl|cfg|ini|sql|html|css|scss|proto|lock|xml|csv|env))(?:\.(?:example|sample|template|dist))?"
+    r"\b(?![/:.]\w)"
 )
 _SYMBOL = regex(
     r"`([A-Za-z_][\w.]{2,60})(?:\([^`]*\))?`|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+"

@@ -516,7 +516,12 @@ def test_an_answer_to_a_question_that_leads_elsewhere_waits_for_a_person(
 
 
 @pytest.mark.parametrize(
-    "here", ["`os.path` in app.py and http://localhost:8000/x", "npm install, then PYTHONPATH=src"]
+    "here",
+    [
+        "`os.path` in app.py and http://localhost:8000/x",
+        "npm install, then PYTHONPATH=src",
+        "go.work.example, never go.work or settings.py.sample",
+    ],
 )
 def test_a_lesson_that_names_what_is_here_waits_for_nobody(memory: AgentMemory, here: str) -> None:
     rule = f"Always use {here} in this project."
