@@ -80,6 +80,7 @@ def match(table: Table, where: Form, order: tuple[str, ...] = ()) -> str:
     terms = [_conditions(table, where)]
     if any(_is_expanded(table, column, how) for column, how in where):
         return f"MATCH {_pattern(table, where)} WHERE {terms[0]}"
+    hint = ""
     if not any(column == KEY and how in COMPARED for column, how in where):
         # An index serves where something is said of all its columns; all nodes are read else.
         index = serving(table, where, order)
@@ -87,7 +88,11 @@ def match(table: Table, where: Form, order: tuple[str, ...] = ()) -> str:
         columns = [column.removeprefix("-") for column in index.columns] if index else [KEY]
         others = [column for column in columns if column not in said]
         terms += [f"{own(column)} IS NOT NULL" for column in others]
-    return f"MATCH {_pattern(table)} WHERE {' AND '.join(terms)}"
+        if index:
+            # The planner prefers that of the keys where its counts are old.
+            named = ", ".join(PROPERTIES.get(one, one) for one in ("tenant", *columns))
+            hint = f" USING INDEX n:{table.label}({named})"
+    return f"MATCH {_pattern(table)}{hint} WHERE {' AND '.join(terms)}"
 
 
 def _conditions(table: Table, where: Form, is_expanded: bool = True) -> str:
