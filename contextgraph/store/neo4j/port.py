@@ -151,19 +151,16 @@ class _Reading:
 
     def _answers(
         self, texts: Sequence[str], parameters: Mapping[str, object]
-    ) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows of several texts, which take one round trip.
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """Yield the numbers and answers of several texts, which take one round trip.
 
         The last deletion is noted before they are read, and afterwards.
         """
-        for row in self._rows(
-            "\nUNION ALL\n".join((statements.REMOVED_AT, *texts, statements.REMOVED_AT)),
-            **parameters,
-        ):
-            if row["number"] < 0:
-                self._saw(row["found"][0])
+        for number, found in self._found(statements.together(texts), **parameters):
+            if number < 0:
+                self._saw(*found)
             else:
-                yield row
+                yield number, found
 
     def _saw(self, removed_at: int) -> None:
         """Note the revision of the last deletion before an answer."""
@@ -209,12 +206,12 @@ class _Reading:
                 parameters[f"limit{place}"] = limit
         if not texts:
             return answers
-        for row in self._answers(texts, parameters):
-            question = questions[row["number"]]
-            read = _read(question.table, question.wanted, row["found"])
+        for number, found in self._answers(texts, parameters):
+            question = questions[number]
+            read = _read(question.table, question.wanted, found)
             if read is None:
                 return None
-            answers[row["number"]] = read
+            answers[number] = read
         return answers
 
     def count(self, counts: Sequence[Count]) -> list[list[tuple[Any, ...]]]:
@@ -250,11 +247,11 @@ class _Reading:
             parameters[f"limit{place}"] = asked.limit
         if not texts:
             return answers
-        for row in self._answers(texts, parameters):
-            asked = counts[row["number"]]
-            found = _read(asked.table, asked.by, row["found"], is_checked=False) or []
-            is_none = not asked.by and found == [(0, *[0] * len(asked.sums))]
-            answers[row["number"]] = [] if is_none else found
+        for number, found in self._answers(texts, parameters):
+            asked = counts[number]
+            groups = _read(asked.table, asked.by, found, is_checked=False) or []
+            is_none = not asked.by and groups == [(0, *[0] * len(asked.sums))]
+            answers[number] = [] if is_none else groups
         return answers
 
     def search(
@@ -284,7 +281,7 @@ class _Reading:
         texts = [statements.counted(table, (), (), (), 0, is_limited=False)]
         texts += [statements.words_counted(table, 1)] if asked else []
         given: dict[str, object] = {"asked": [{}], "words": asked}
-        answers = {row["number"]: row["found"] for row in self._answers(texts, given)}
+        answers = dict(self._answers(texts, given))
         ((total,),), counted = answers[0], dict(answers.get(1, ()))
         return WordCounts(total, {word: counted[word] for word in words})
 
