@@ -1,6 +1,7 @@
 """``contextgraph check``: a change against what is known, for hooks of git and for CI."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from contextgraph.cli.commands import Common, common_options, described, flag, option
+from contextgraph.cli.commands import Common, common_options, described, flag, option, report_unread
 from contextgraph.cli.output import DONE, FAILED, emit, fail, print_text, warn
 from contextgraph.service.records import record_of
 from contextgraph.system.processes import replacing
@@ -123,6 +124,7 @@ def check(  # noqa: PLR0913  (the change, who judges it, and where to)
         emit(record_of(found))
     else:
         _print(found)
+    report_unread(Path(root))
     raise click.exceptions.Exit(FAILED if found.is_broken else DONE)
 
 
@@ -206,11 +208,15 @@ def _save(common: Common, root: str, checker: "Checker", asked: str) -> None:
 
 
 def _print(found: "Checked") -> None:
+    from contextgraph.knowledge.check import Level
+
     for one in found.findings:
         place = f"{one.file}:{one.line}: " if one.file else ""
         print(neutral(f"{place}{one.level}: {one.message}"))
-    count = number_of(len(found.findings), "finding") if found.findings else "no finding"
-    print_text((f"{count} by {number_of(found.lessons, 'lesson')} of this repository", "dim"))
+    levels = Counter(one.level for one in found.findings)
+    counts = [number_of(levels[level], level) for level in Level if levels[level]]
+    listed = ", ".join(counts) or "no finding"
+    print_text((f"{listed} by {number_of(found.lessons, 'lesson')} of this repository", "dim"))
 
 
 def _sarif(findings: "Sequence[Finding]") -> dict[str, Any]:

@@ -341,7 +341,7 @@ def common_options(
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 INTERRUPTED = 130
-UNREAD = "the lessons of {0} are not read before: contextgraph trust {0}"
+UNREAD = "the lessons of {0} are read only after: contextgraph trust {0}"
 _OF_PATHS = ("exists", "file_okay", "dir_okay")
 
 

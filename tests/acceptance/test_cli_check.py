@@ -463,6 +463,9 @@ def test_no_finding_is_said_with_what_was_compared(
     (checkout / "shop" / "export.py").write_text("print(1)\n")
     done = check(tmp_path / "none.db", "--diff")
     assert (done.code, done.out) == (0, "no finding by 0 lessons of this repository\n")
+    (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 9000\nRATE = 3\n")
+    last = check(store, "--diff").out.splitlines()[-1]
+    assert re.fullmatch(r"1 error(, \d+ \w+)* by 7 lessons of this repository", last)
 
 
 def test_a_hook_of_git_stops_a_change_that_breaks_a_decision(store: Path, checkout: Path) -> None:

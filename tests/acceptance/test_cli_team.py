@@ -308,12 +308,13 @@ def test_a_clone_finds_a_lesson_by_the_request_that_it_was_said_at(
         assert [one.note.content for one in found] == ([rule] if written else [])
 
 
-def test_a_search_says_why_the_lessons_of_a_clone_are_not_found(
+def test_a_search_and_a_check_say_why_the_lessons_of_a_clone_are_not_found(
     second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, why = tmp_path / "second.db", f"not read before: contextgraph trust {second}"
+    store, why = tmp_path / "second.db", f"read only after: contextgraph trust {second}"
     search = ("search", "How many rows has an export batch?", "--store", store)
     assert why in contextgraph(*search).err  # there is no memory
+    assert why in contextgraph("check", "--diff", "--store", store).err
     with AgentMemory.open(store) as memory:
         memory.learn(RawTrajectory("claude-code", "one", "acme/other", "Greet them", ()))
     found = contextgraph(*search, "--repo", SHOP)
@@ -324,7 +325,7 @@ def test_a_search_says_why_the_lessons_of_a_clone_are_not_found(
     contextgraph("trust", second, "--yes", "--store", store)
     found = contextgraph(*search)
     assert BATCH in found.out
-    assert "trust" not in found.err
+    assert "trust" not in found.err + contextgraph("check", "--diff", "--store", store).err
 
 
 def test_a_sentence_that_nobody_reviewed_is_not_said_at_every_start_of_a_clone(
