@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Regex(Struct, Generic[AnyStr], dict=True, eq=False):
     """A regular expression that is compiled at its first use; then its methods are those of `re`.
 
-    A command uses a few of the five hundred of the modules that it imports. Compiling all of them
-    takes four to six times as long as starting Python.
+    A command uses a few of the 650 of the modules that it imports. Were all compiled there, a hook
+    with nothing to say would take 11.9 times as long as starting Python in place of 7.6, a query
+    17.0 in place of 13.6. `re.search` keeps 512, and each call of it takes 2.8 times as long.
     """
 
     pattern: AnyStr
