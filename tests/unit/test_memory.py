@@ -474,7 +474,7 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
         (lambda memory: memory.learn_many("a.jsonl"), "raws: Input should be a list"),
     ],
 )
-def test_misuse_names_the_argument_and_what_it_takes(memory, call, message):
+def test_misuse_names_what_a_method_takes(memory, call, message):
     with pytest.raises(InvalidArgumentError, match=f"^{message}"):
         call(memory)
 
