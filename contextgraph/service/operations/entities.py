@@ -18,6 +18,7 @@ _Repository = Annotated[Name, Field(description="The repository of the entities,
 _Relation = Annotated[Name, Field(description="Such as depends_on.")]
 
 
+# Field by field, as `pages_put`; a client sends an `Entity` to `add_entity`.
 @operation(TokenScope.WRITE, creates=True)
 def entities_add(
     memory: AgentMemory,

@@ -25,6 +25,8 @@ from contextgraph.service.records import record_of
 _Page = Annotated[Name, Field(description="The id of the page.")]
 
 
+# For a shell and for agents, who give a page field by field; a client sends a `Page` to `add_page`
+# and `update_page`, which say whether there was one.
 @operation(TokenScope.WRITE, creates=True)
 def pages_put(  # noqa: PLR0913, PLR0917  (one parameter per property of a page)
     memory: AgentMemory,
