@@ -26,7 +26,7 @@ from contextgraph.cli.commands import (
     time_of,
 )
 from contextgraph.cli.output import FAILED, emit, line_width, print_command, print_text, warn
-from contextgraph.model import LIKELY, RunFilter, Strategy
+from contextgraph.model import LIKELY, RunFilter, SessionFilter, Strategy
 from contextgraph.model.values import replace
 from contextgraph.service.records import record_of
 from contextgraph.text import fence, gives_instructions, neutral, number_of, one_line
@@ -157,7 +157,7 @@ def meant_repository(memory: "AgentMemory", repo: str | None) -> str | None:
 
 def unknown_repository(memory: "AgentMemory", repo: str) -> str:
     """Return a line on *repo* where no session is of it, with the nearest; "" where one is."""
-    if memory.session_facets(repo, limit=0).total:
+    if memory.session_facets(SessionFilter(repo), limit=0).total:
         return ""
     repos = memory.session_facets(limit=_COMPARED).repos
     return f"no session of the repository {neutral(repo)}{_nearest(repo, repos)}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -24,7 +24,7 @@ from contextgraph.cli.notes import Opening, meant_repository, print_item, unknow
 from contextgraph.cli.output import FAILED, console, emit, fail, print_text, warn
 from contextgraph.cli.timeline import show_timeline
 from contextgraph.console.page import error_line
-from contextgraph.model import Outcome, is_subagent
+from contextgraph.model import Outcome, SessionFilter, is_subagent
 from contextgraph.model.values import batched
 from contextgraph.service.records import record_of
 from contextgraph.text import neutral, number_of, one_line, regex
@@ -263,15 +263,10 @@ def sessions(
     if since and until:
         check_period(since, until)
     with common.open(read_only=True) as memory:
-        wanted: dict[str, Any] = {
-            "repo": meant_repository(memory, repo),
-            "agent": agent,
-            "outcome": Outcome(outcome) if outcome else None,
-            "since": since,
-            "until": until,
-        }
-        shown = memory.sessions(**wanted, limit=limit)
-        total = memory.session_facets(**wanted, limit=0).total
+        known = Outcome(outcome) if outcome else None
+        wanted = SessionFilter(meant_repository(memory, repo), agent, known, since, until)
+        shown = memory.sessions(wanted, limit)
+        total = memory.session_facets(wanted, limit=0).total
         if repo and not total and (unknown := unknown_repository(memory, repo)):
             fail(unknown)
         if open_id is not None:

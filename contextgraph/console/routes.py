@@ -280,8 +280,9 @@ Tile = tuple[str, str, str]
 
 
 def _session_tiles(memory: AgentMemory, since: datetime) -> list[Tile]:
-    facets = memory.session_facets(since=since)
-    newest = memory.sessions(since=since, limit=_COUNTED)
+    wanted = model.SessionFilter(since=since)
+    facets = memory.session_facets(wanted)
+    newest = memory.sessions(wanted, _COUNTED)
     ended = [f"{count:,} {outcome}" for outcome, count in facets.outcomes.items()]
     of_all = f"of the newest {len(newest):,}" if len(newest) < facets.total else ""
     tokens = sum(one.tokens or 0 for one in newest)
@@ -344,8 +345,8 @@ class SessionQuestion(Struct, frozen=True):
         """Return the address of the list with other values."""
         return _address_with("/pages/runs", self, changed)
 
-    def filter(self) -> dict[str, Any]:
-        """Return the arguments of `AgentMemory.session_facets`.
+    def filter(self) -> model.SessionFilter:
+        """Return the sessions that are wanted, but for words of *text*.
 
         Raises HTTPException for what is no outcome or day.
         """
@@ -357,8 +358,8 @@ class SessionQuestion(Struct, frozen=True):
         if self.days:
             since = max(filter(None, (since, datetime.now(UTC) - timedelta(days=self.days))))
         end = until + timedelta(days=1) if until else None
-        place = {"repo": self.repo or None, "agent": self.agent}
-        return {**place, "outcome": outcome, "since": since, "until": end}
+        repo = self.repo or None
+        return model.SessionFilter(repo, self.agent, outcome, since, end, self.sort)
 
 
 def _day(text: str) -> datetime | None:
@@ -384,11 +385,11 @@ def sessions(visitor: Visitor, wanted: Annotated[SessionQuestion, Depends()]) ->
     skip = wanted.page * _ROWS
     found: Sequence[model.Session]
     if wanted.text:
-        about = _sessions_about(memory, wanted.text, **asked)
+        about = _sessions_about(memory, wanted.text, asked)
         found, facets = about[skip : skip + _ROWS + 1], _facets_of(about)
     else:
-        found = memory.sessions(**asked, order=wanted.sort, limit=_ROWS + 1, skip=skip)
-        facets = memory.session_facets(**asked)
+        found = memory.sessions(asked, _ROWS + 1, skip)
+        facets = memory.session_facets(asked)
     return {
         "title": "Sessions",
         "wanted": wanted,
@@ -403,23 +404,16 @@ def sessions(visitor: Visitor, wanted: Annotated[SessionQuestion, Depends()]) ->
 
 
 def _sessions_about(
-    memory: AgentMemory,
-    text: str,
-    *,
-    repo: str | None,
-    agent: str,
-    outcome: model.Outcome | None,
-    since: datetime | None,
-    until: datetime | None,
+    memory: AgentMemory, text: str, wanted: model.SessionFilter
 ) -> list[model.Session]:
-    """Return the sessions that a search for *text* finds, best first."""
-    runs = runs_among(memory.search(text, repo, limit=_ABOUT, agent=agent))
+    """Return the sessions *wanted* that a search for *text* finds, best first."""
+    runs = runs_among(memory.search(text, wanted.repo, limit=_ABOUT, agent=wanted.agent))
     return [
         one
         for one in filter(None, map(memory.session, runs))
-        if outcome in {None, one.outcome}
-        and (since is None or one.started_at >= since)
-        and (until is None or one.started_at < until)
+        if wanted.outcome in {None, one.outcome}
+        and (wanted.since is None or one.started_at >= wanted.since)
+        and (wanted.until is None or one.started_at < wanted.until)
     ]
 
 
@@ -598,7 +592,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "lessons": [one for one in memory.lessons.of(repo) if _is_shown(one)][:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW),
-        "sessions": memory.sessions(repo, limit=_FEW),
+        "sessions": memory.sessions(model.SessionFilter(repo), _FEW),
         **_methodologies(memory, store.get(store.ids(repo, limit=_FEW))),
     }
 

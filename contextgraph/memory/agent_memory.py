@@ -71,11 +71,9 @@ from contextgraph.model import (
     MethodologyStatus,
     Note,
     NoteReceipt,
-    Outcome,
     RawTrajectory,
     Recollection,
     RepositoryPlaybook,
-    RunOrder,
     Session,
     SessionFilter,
     ShownIn,
@@ -302,25 +300,12 @@ class AgentMemory:
         return self._parts.notes
 
     def sessions(
-        self,
-        repo: str | None = None,
-        *,
-        agent: str = "",
-        outcome: Outcome | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        order: RunOrder = RunOrder.NEWEST,
-        limit: int = 50,
-        skip: int = 0,
+        self, wanted: SessionFilter | None = None, limit: int = 50, skip: int = 0
     ) -> Sequence[Session]:
-        """Return the sessions of *repo* and *agent* from *since* to before *until*, after *skip*.
-
-        *outcome* is the known or guessed one.
-        """
+        """Return at most *limit* of the sessions *wanted* (None: of all), after *skip*."""
         bounded("limit", limit)
         bounded("skip", skip)
-        wanted = SessionFilter(repo or None, agent, outcome, since, until, order)
-        return self._here(self.store.runs.sessions(wanted, limit, skip))
+        return self._here(self.store.runs.sessions(wanted or SessionFilter(), limit, skip))
 
     def session(self, name: str) -> Session | None:
         """Return the session *name* (of its run or a sub-agent, or at its client), else None."""
@@ -337,20 +322,10 @@ class AgentMemory:
             for one in sessions
         ]
 
-    def session_facets(
-        self,
-        repo: str | None = None,
-        *,
-        agent: str = "",
-        outcome: Outcome | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 20,
-    ) -> Facets:
-        """Count the sessions that `sessions` returns by repository, agent and outcome."""
+    def session_facets(self, wanted: SessionFilter | None = None, limit: int = 20) -> Facets:
+        """Count the sessions *wanted* by repository, agent and outcome, at most *limit* of each."""
         bounded("limit", limit)
-        wanted = SessionFilter(repo or None, agent, outcome, since, until)
-        return self.store.runs.facets(wanted, limit)
+        return self.store.runs.facets(wanted or SessionFilter(), limit)
 
     def remember(
         self,

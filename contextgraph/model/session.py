@@ -10,14 +10,14 @@ the advice cost; the ceiling is what the same texts would have saved without any
 from collections.abc import Mapping
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import force_setattr
 
 from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.step import Time
 from contextgraph.model.trajectory import NOTHING_SPENT, ChangeStatus, Ending, Outcome, Trajectory
-from contextgraph.model.values import one_of
+from contextgraph.model.values import check_types, one_of
 from contextgraph.text import number_of
 
 
@@ -37,6 +37,8 @@ class SessionFilter(Struct, frozen=True):
     contributor: str | None = None
 
     def __post_init__(self) -> None:
+        check_types(type(self).__annotations__, structs.asdict(self).items())
+        force_setattr(self, "repo", self.repo or None)
         if self.outcome is not None:
             force_setattr(self, "outcome", one_of("outcome", Outcome, self.outcome))
         force_setattr(self, "order", one_of("order", RunOrder, self.order))

@@ -4,7 +4,7 @@ And checks of arguments, which a service words in the same way.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache, wraps
@@ -13,7 +13,7 @@ from math import inf
 from os import PathLike
 from pathlib import Path
 from types import FunctionType, NoneType, UnionType
-from typing import Any, NamedTuple, TypeVar, Unpack, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, Unpack, get_args, get_origin
 
 from msgspec import Struct, structs
 
@@ -87,10 +87,12 @@ _WORDS = {
 @cache
 def _kind_of(annotation: Any) -> _Kind:
     """Return the types that *annotation* names; any where only the type checker knows one."""
-    parts = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
     words, types, refused, items = list[str](), list[type](), set[type](), tuple[type, ...]()
     for part in (NoneType if part is None else part for part in parts):
         kind = get_origin(part) or part
+        if kind is Annotated:
+            kind = get_args(part)[0]
         if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
             return _Kind("", (object,))
         if kind in (Collection, Iterable, Sequence):
@@ -105,14 +107,12 @@ def _kind_of(annotation: Any) -> _Kind:
     return _Kind(" or ".join(words), tuple(types), tuple(refused.difference(types)), items)
 
 
-def check_types(method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Raise `InvalidArgumentError` for an argument of another type than *method* declares.
+def check_types(kinds: dict[str, Any], values: Iterable[tuple[str, Any]]) -> None:
+    """Raise `InvalidArgumentError` for one of the *values* by name that is not of its annotation.
 
     A text is no list, and True no number; items are looked at where that uses none up.
     """
-    kinds: dict[str, Any] = method.__annotations__
-    names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
-    for name, given in chain(zip(names, args[1:], strict=False), named.items()):
+    for name, given in values:
         if name not in kinds:  # one of several options
             for one in kinds.values():
                 if get_origin(one) is Unpack:
@@ -134,7 +134,9 @@ def checked(kind: type[Value]) -> type[Value]:
 
             @wraps(method)
             def call(*args: Any, _method: FunctionType = method, **named: Any) -> Any:
-                check_types(_method, args, named)
+                names = _method.__code__.co_varnames[1 : _method.__code__.co_argcount]
+                values = chain(zip(names, args[1:], strict=False), named.items())
+                check_types(_method.__annotations__, values)
                 return _method(*args, **named)
 
             setattr(kind, name, call)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
-from inspect import signature, unwrap
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast, get_args
@@ -106,7 +106,6 @@ def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[st
         for unknown in kwargs.keys() - taken.parameters.keys():
             raise unknown_argument(method.__qualname__, unknown, taken.parameters) from None
         raise TypeError(f"{method.__qualname__}() {error}") from None
-    check_types(unwrap(method), args, kwargs)
     content: dict[str, model.Json] = {}
     for name, value in given:
         one = taken.parameters[name]
@@ -114,8 +113,11 @@ def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[st
             (options,) = get_args(one.annotation)
             for unknown in value.keys() - options.__annotations__.keys():
                 raise unknown_argument(method.__qualname__, unknown, options.__annotations__)
+            check_types(options.__annotations__, value.items())
             content |= {key: json_of(each) for key, each in value.items()}
         elif not callable(value) and value is not one.default:
+            if one.kind is not one.VAR_POSITIONAL:
+                check_types({name: one.annotation}, [(name, value)])
             content[name] = json_of(value)
     return content
 
@@ -173,7 +175,7 @@ class OfService(OverHttp, AgentMemory):
     search = asked(AgentMemory.search, "POST /v1/search")
     session = requested(AgentMemory.session, "", READ)
     session_facets = requested(AgentMemory.session_facets, "", READ)
-    sessions = asked(AgentMemory.sessions, "GET /v1/sessions")
+    sessions = requested(AgentMemory.sessions, "", READ)
     sources = asked(AgentMemory.sources, "GET /v1/sources")
 
 
@@ -184,6 +186,8 @@ class RetrieverOfService(Part, MemoryRetriever):
     by_state = requested(MemoryRetriever.by_state, "retriever", READ)
     by_task = requested(MemoryRetriever.by_task, "retriever", READ)
     warnings_before = requested(MemoryRetriever.warnings_before, "retriever", READ)
+    # Not POST /v1/query, which is for a prompt: it has a text, counts as shown, and excludes at
+    # most 1,000 instances. A client decides what to show beside its agent, and may exclude more.
     _retrieve = requested(MemoryRetriever.retrieve, "retriever", READ)
 
     def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:
@@ -214,7 +218,10 @@ class _Playbooks(Part, Playbooks):
 
 
 class WriterOfService(Part, MemoryWriter):
-    """Learns by the service."""
+    """Learns by the service.
+
+    No operation: the request is a stream of runs, and the answer a job that goes on after it.
+    """
 
     set_outcome = asked(MemoryWriter.set_outcome, "POST /v1/outcomes")
 
@@ -411,4 +418,5 @@ class StatisticsOfService(Part, StatisticsEngine):
     _get_stats = asked(StatisticsEngine.get_stats, "GET /v1/stats")
 
     def get_stats(self) -> MemoryStats:
+        # No answer can carry a function.
         return replace(self._get_stats(), common_mistakes=self.get_common_mistakes)

@@ -10,7 +10,15 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import Exposure, LessonStatus, RawTrajectory, Scope, ShownItem, steps_text
+from contextgraph.model import (
+    Exposure,
+    LessonStatus,
+    RawTrajectory,
+    Scope,
+    SessionFilter,
+    ShownItem,
+    steps_text,
+)
 from contextgraph.model.values import replace
 from contextgraph.service.mcp_server import READING, server_of
 from contextgraph.service.operations import TokenScope
@@ -99,7 +107,7 @@ def test_every_surface_counts_the_same(service: Served, tmp_path: Path) -> None:
     store, since = tmp_path / "memory.db", NOW - timedelta(days=7)
     with AgentMemory.open(store, read_only=True) as memory:
         advice = memory.stats.get_advice(since)
-        sessions = memory.sessions(since=since)
+        sessions = memory.sessions(SessionFilter(since=since))
         everything = memory.stats.get_advice()
     assert (advice.shown, everything.shown, len(sessions)) == (3, 4, 3)
     assert 0 < advice.saved <= advice.ceiling == 6

@@ -18,6 +18,7 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     Scope,
+    SessionFilter,
     ShownItem,
     ShownTally,
     Spent,
@@ -96,10 +97,10 @@ def test_sessions_are_filtered_and_counted_by_repository_agent_and_outcome(
     assert facets.repos == {"acme/shop": 2, "acme/till": 1}
     assert facets.agents == {"claude-code": 2, "codex-cli": 1}
     assert facets.outcomes == {"failed": 2, "solved": 1}
-    failed = memory.sessions(outcome=Outcome.FAILED)
+    failed = memory.sessions(SessionFilter(outcome=Outcome.FAILED))
     assert [one.is_guess for one in failed] == [False, True]
-    assert memory.session_facets(outcome=Outcome.FAILED).total == 2
-    before = memory.sessions("Acme/Shop", until=NOON + timedelta(days=3))
+    assert memory.session_facets(SessionFilter(outcome=Outcome.FAILED)).total == 2
+    before = memory.sessions(SessionFilter("Acme/Shop", until=NOON + timedelta(days=3)))
     assert [one.agent for one in before] == ["claude-code"]
 
 

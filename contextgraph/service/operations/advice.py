@@ -15,6 +15,7 @@ from contextgraph.model import (
     Outcome,
     RunOrder,
     Session,
+    SessionFilter,
 )
 from contextgraph.service.operations import Record, TokenScope, operation
 from contextgraph.service.operations.arguments import (
@@ -56,8 +57,8 @@ def explain(
 
 
 def _with_total(found: Sequence[Session], given: Mapping[str, Any], memory: AgentMemory) -> Record:
-    wanted = {name: given[name] for name in given.keys() - {"order", "limit", "skip"}}
-    total = memory.session_facets(**wanted, limit=0).total
+    wanted = SessionFilter(**{name: given[name] for name in given.keys() - {"limit", "skip"}})
+    total = memory.session_facets(wanted, limit=0).total
     return {"sessions": [*map(record_of, found)], "total": total}
 
 
@@ -75,16 +76,8 @@ def sessions(  # noqa: PLR0913  (one parameter per property of a session)
     skip: Annotated[int, Field(ge=0, description="How many to leave out first.")] = 0,
 ) -> Sequence[Session]:
     """List sessions with their sub-agents, tokens, cost and outcome, the newest first."""
-    return memory.sessions(
-        repo,
-        agent=agent,
-        outcome=outcome,
-        since=since,
-        until=until,
-        order=order,
-        limit=limit,
-        skip=skip,
-    )
+    wanted = SessionFilter(repo, agent, outcome, since, until, order)
+    return memory.sessions(wanted, limit, skip)
 
 
 @operation(TokenScope.READ, "GET /v1/advice", form=lambda figures, *_: advice_record(figures))
