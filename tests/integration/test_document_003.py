@@ -72,8 +72,8 @@ def learned(request: pytest.FixtureRequest, folder: Path) -> Iterator[AgentMemor
     elif not address.endswith(":"):
         address = str(folder / address)
     with AgentMemory.open(address, auth=auth, tenant=tenant) as memory:
-        for number in range(1, 17):
-            memory.learn(replace(installing_run(number), agent="", outcome=Outcome.SOLVED))
+        runs = map(installing_run, range(1, 17))
+        list(memory.learn_many(replace(run, agent="", outcome=Outcome.SOLVED) for run in runs))
         yield memory
 
 

@@ -42,17 +42,15 @@ _READ_ALL = ("sort=", "text=", "search")
 _COUNTED = "/pages/runs"
 
 
-def filled(store: Path, count: int) -> None:
-    """A memory of *count* runs, to each of which advice was shown."""
+def fill(store: Path, numbers: range) -> None:
+    """Add runs with these *numbers* to a memory, and advice that was shown to each."""
     with AgentMemory.open(str(store)) as memory:
-        memory.store.runs.add([*islice(bundles(runs(None)[:4], 10**9), count)])
+        made = islice(bundles(runs(None)[:4], 10**9), numbers.start, numbers.stop)
+        memory.store.runs.add([*made])
         (tally,) = memory.store.recoveries.errors(Scope(), 1)
         now = datetime.now(UTC) - timedelta(days=30)
         memory.store.exposures.add(
-            [
-                Exposure.of(f"ctx_{n}", [ShownItem(f"adv_{n}")], now, tally.error.id)
-                for n in range(count)
-            ]
+            [Exposure.of(f"ctx_{n}", [ShownItem(f"adv_{n}")], now, tally.error.id) for n in numbers]
         )
         # Else the service would consolidate meanwhile.
         memory.store.admin.mark_consolidated(memory.store.admin.unconsolidated().revision)
@@ -69,8 +67,9 @@ class Stores(NamedTuple):
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
     folder = tmp_path_factory.mktemp("stores")
     made = Stores(folder / "small.db", folder / "large.db")
-    for store, count in zip(made, (_RUNS, 3 * _RUNS), strict=True):
-        filled(store, count)
+    fill(made.small, range(_RUNS))
+    copy(made.small, made.large)
+    fill(made.large, range(_RUNS, 3 * _RUNS))
     return made
 
 
