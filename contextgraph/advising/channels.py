@@ -487,7 +487,7 @@ def by_lessons(lessons: "Callable[[], Lessons]") -> Channel:
         try:
             known = lessons()
             about = known.for_request(task, repo=repo, as_of=as_of) if task.strip() else ()
-            found = (*about, *(known.standing(repo, as_of=as_of) if repo else ()))
+            found = (*about, *(known.standing(repo, task, as_of=as_of) if repo else ()))
             return Findings(lessons=_readable(found, query, store))
         except ContextGraphError as error:  # other channels still answer
             return Findings(degraded=str(error))

@@ -104,6 +104,10 @@ _STAYS = regex(
     re.IGNORECASE,
 )
 _CHANGES = 0.5
+# A request of at most so many words may name nothing ("go on"). From so probable on a sentence is a
+# lesson for other sessions, too.
+_NAMES_NOTHING, _LIKELY = 2, 0.5
+_COMMAND = regex(r"/[\w:-]+(?!\S)")
 # Two conversations are nearly as close to a request from this share of the score on.
 _NEARLY = 0.8
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
@@ -347,25 +351,34 @@ class Lessons:
     def _newest(self, repo: str | None) -> Sequence[Note]:
         return self._store.newest(_scope(repo), _LISTED)
 
-    def standing(self, repo: str, *, as_of: datetime | None = None) -> tuple[Recollection, ...]:
-        """Return what people had to say of *repo* in several sessions, as much as fits a few lines.
+    def standing(
+        self, repo: str, request: str = "", *, as_of: datetime | None = None
+    ) -> tuple[Recollection, ...]:
+        """Return lessons of *repo* that a *request* need not be about, in a few lines.
 
-        Most frequent first; not what agents read by themselves, nor what is said before a call.
+        First what people had to say in several sessions, the most frequent first; not what agents
+        read by themselves, nor what is said before a call. Then what the owner said where the same
+        request began a session, or in the last one at a slash command without arguments; then what
+        names no file, symbol or program and was said where the same command began a session.
         """
-        notes = {
-            note.id: note
-            for note in self._newest(repo)
-            if _is_seen(note, as_of) and _is_repeated(note)
-        }
-        superseded = superseded_in(self._store, notes, as_of)
-        general = [lesson_of(note) for id_, note in notes.items() if id_ not in superseded]
+        notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
+        repeated = {id_: note for id_, note in notes.items() if _is_repeated(note)}
+        such = islice(_of_such_sessions(notes.values(), request), PROPOSED) if request else ()
+        said = {note.id: note for note in such}
+        left = {*superseded_in(self._store, [*{**repeated, **said}], as_of)}
+        if said:
+            runs = {*map(_session_of, said.values())}
+            left |= _said_again([one for one in notes.values() if _session_of(one) in runs])
+        general = [lesson_of(note) for id_, note in repeated.items() if id_ not in left]
         general.sort(key=lambda one: (-one.sessions, len(one.about.names), -one.time.timestamp()))
-        room, rules = STANDING_TOKENS, list[Recollection]()
-        for one in general:
-            if line := quote_of(notes[one.id], sessions=one.sessions).whole(room):
-                rules.append(Recollection(notes[one.id], 1.0, {"sessions": float(one.sessions)}))
+        times = {one.id: one.sessions for one in general}
+        room, found = STANDING_TOKENS, list[Recollection]()
+        for id_ in dict.fromkeys((*times, *(one for one in said if one not in left))):
+            sessions = times.get(id_, 1)
+            if line := quote_of(notes[id_], sessions=sessions).whole(room):
+                found.append(Recollection(notes[id_], 1.0, {"sessions": float(sessions)}))
                 room -= count_tokens(line)
-        return tuple(rules)
+        return tuple(found)
 
     def subjects(
         self, repo: str, request: str = "", *, is_gone: Callable[[Note], bool] | None = None
@@ -1018,6 +1031,42 @@ def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
         if close.score >= _NEARLY * best.score and _is_said(note) and _is_said(first)
     ]
     return max(near, key=lambda pair: pair[0].created_at, default=listed[0])
+
+
+def _of_such_sessions(notes: Collection[Note], request: str) -> Iterator[Note]:
+    """Yield what the owner said in sessions like the one that *request* begins, likely ones first.
+
+    They began with the same request; of a slash command without arguments it is the last session.
+    Then what names nothing and was said where sessions began with the same command.
+    """
+    own = [note for note in notes if not (note.contributor or _is_counted(note))]
+    opening = folded(request)
+    command = _COMMAND.match(opening)
+    if own and command and command[0] == opening:
+        last = _session_of(max(own, key=_last_said))
+        same = [note for note in own if _session_of(note) == last]
+    elif len(request_words(request)) > _NAMES_NOTHING or _NUMBER.search(request):
+        same = [note for note in own if folded(note.title.partition("\n")[0]) == opening]
+    else:
+        same = []
+    yield from _most_wanted(same)
+    begins = command[0] if command else ""
+    likely = [note for note in own if begins and folded(note.title).split()[:1] == [begins]]
+    for note in _most_wanted(likely):
+        is_of_another = note.lesson is None or note.lesson.about.names or names_in(note.content)
+        if not is_of_another and _wanted(note) >= _LIKELY:
+            yield note
+
+
+def _most_wanted(notes: Collection[Note]) -> list[Note]:
+    """Those of *notes* that agents do not read by themselves, what is wanted most first."""
+    said = [
+        note
+        for note in notes
+        if note.lesson and note.is_live and not is_read_at_start(note.lesson.evidence[0].speaker)
+        if _may_be_quoted(note)
+    ]
+    return sorted(said, key=lambda note: (_wanted(note), _last_said(note)), reverse=True)
 
 
 def _is_repeated(note: Note) -> bool:

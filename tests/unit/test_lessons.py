@@ -1546,6 +1546,44 @@ def test_a_short_request_brings_the_lesson_that_says_all_of_it(request_: str, sa
     )
 
 
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("/review 12", ["src/cart.py", "table-driven"]),
+        ("  /review  12\n", ["src/cart.py", "table-driven"]),
+        ("/review 13", ["table-driven"]),
+        ("/rev 13", []),
+        ("/review", ["src/tax.py", "table-driven"]),
+        ("go on", []),
+        ("Look at the prices again, please", []),
+        ("", []),
+    ],
+)
+def test_a_start_has_what_was_said_in_sessions_that_began_so(
+    memory: AgentMemory, request_: str, said: list[str]
+) -> None:
+    turns = {
+        "a": ("/review 12", "We don't want a second module beside src/cart.py, put it in there."),
+        "b": ("/review 11", "We should always keep the tests table-driven."),
+        "c": ("Look at the tax", "Let's round only at the end in src/tax.py, not in each line."),
+    }
+    for number, (instance, messages) in enumerate(turns.items()):
+        task, message = messages
+        run = session(message, instance=instance)
+        memory.learn(replace(run, task=task, started_at=MONDAY + timedelta(days=number)))
+    found = [one.note.content for one in memory.lessons.standing(SHOP, request_)]
+    assert [next(word for word in said if word in text) for text in found] == said
+
+
+def test_a_start_has_nothing_that_another_or_a_file_for_agents_said_where_it_names_nothing(
+    memory: AgentMemory,
+) -> None:
+    rule = "We should always keep the tests table-driven."
+    memory.learn(session("Look at the tests", rule), source="clone:theirs")
+    assert memory.lessons.of(SHOP)
+    assert memory.lessons.standing(SHOP, "/review") == ()
+
+
 def test_what_always_holds_is_a_rule_and_other_words_of_people_are_decisions() -> None:
     said = ("Always add a line to CHANGELOG.md.", "No, not requests: use httpx in this project.")
     steps = (Step(n, "", Action("bash", "make"), "ok", user_message=x) for n, x in enumerate(said))
