@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 TASK_WORDS = 160
 _REMEMBERED_TASKS = 64
+_LONGEST_PRINTED, _ERRORS_READ = 300, 500
 
 
 def no_embedder() -> None:
@@ -137,7 +138,9 @@ def query_of(
 ) -> Query:
     """Return the query of *state*; *error* is its error where that is recognised already."""
     is_at_error = error is not None or bool(state.current_error.strip())
-    signature = error_of(state) if is_at_error and error is None else error
+    signature = error
+    if is_at_error and error is None:
+        signature = error_of(state) or _as_printed(store, state.current_error)
     weights, counts = {}, None
     if not signature:  # beside an error tasks are not compared
         task = state.task_description
@@ -164,6 +167,19 @@ def query_of(
         asked_at=asked_at or as_of,
         least_session=least_session,
     )
+
+
+def _as_printed(store: Store, text: str) -> ErrorSignature | None:
+    """Return the error of *store* whose printed form, which may be cut, is *text*."""
+    printed = " ".join(text.split())
+    if len(printed) > _LONGEST_PRINTED:
+        return None
+    start, is_cut = printed.removesuffix("…").rstrip(), printed.endswith("…")
+    for tally in store.recoveries.errors(Scope(), _ERRORS_READ):
+        known = " ".join(tally.error.text.split())
+        if known == printed or (is_cut and known.startswith(start)):
+            return tally.error.signature(tally.error.template)
+    return None
 
 
 def weights_of(terms: Mapping[str, int], counts: WordCounts) -> dict[str, float]:

@@ -65,6 +65,7 @@ from contextgraph.advising.wording import (
     unsaid,
 )
 from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.knowledge.counted import program_not_found
 from contextgraph.model import (
     Cause,
     CommandHistory,
@@ -363,10 +364,12 @@ class MemoryRetriever:
         error, state, scope = query.signature, query.state, query.scope
         if error is None or error.error_type not in MISSING_PROGRAM or not state.repo:
             return context
-        program = "python -m " if error.error_type.startswith("python -m") else ""
+        named = "".join(query.names.names[:1])
+        is_module = error.error_type.startswith("python -m")
+        program = f"python -m {named}" if is_module else program_not_found(error.message)
         history = self.playbooks.history(
             state.repo,
-            state.last_action or f"{program}{''.join(query.names.names[:1])}",
+            state.last_action or program,
             scope.exclude_instances,
             scope.as_of,
             state.agent,
@@ -375,7 +378,9 @@ class MemoryRetriever:
         # That it does not run is known by now: who did not ask does without.
         known = self.warnings_before(history) if history.others else ()
         asked = tuple(replace(one, is_sure=False) for one in known)
-        return replace(context, warnings=(*asked, *context.warnings))
+        # That it was never cleared, whose text is its own subject, is not said beside that.
+        others = [one for one in context.warnings if not asked or one.subject != one.text]
+        return replace(context, warnings=(*asked, *others))
 
     def warnings_before(self, history: CommandHistory) -> tuple[FailureWarning, ...]:
         """Return the warning before the command of *history*, unless a person turned it off."""

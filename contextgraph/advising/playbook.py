@@ -533,11 +533,16 @@ def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
             if is_other and not wanted.isdisjoint(_installed(record.command)):
                 yield record
     if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
-        for record in _records(runs, given.kind):
-            is_script = record.command.endswith(SCRIPT)
-            is_same = record.command.removesuffix(f" {TESTS}") == given.runner
-            if record.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
-                yield record
+        ran = [
+            record
+            for record in _records(runs, given.kind)
+            if record.worked
+            and record.command.removesuffix(f" {TESTS}") != given.runner
+            and record.command.endswith(SCRIPT) == given.form.endswith(SCRIPT)
+        ]
+        agreed = [record for record in ran if record.is_agreed]
+        # Of one task where no two agree: before a command that never runs it is better than none.
+        yield from agreed or ran[:1]
         yield from _made_to_run(given, runs)
 
 

@@ -31,7 +31,6 @@ _QUIET_STEPS = 4
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from contextgraph.learning.statistics import error_text
     from contextgraph.trace import describe_remedy
 
     environment = Environment(
@@ -51,7 +50,6 @@ def _environment() -> "Environment":
         minute=lambda time: f"{time:%Y-%m-%d %H:%M}",
         diff=_diff,
         remedy=describe_remedy,
-        error_text=error_text,
     )
     return environment
 

@@ -54,6 +54,12 @@ class Commit(NamedTuple):
     added: Sequence[str]
 
 
+def program_not_found(text: str) -> str:
+    """Return the program that a shell did not find, as *text* says; empty where it does not."""
+    missing = _NOT_FOUND.search(text)
+    return (missing["last"] or missing["first"]) if missing else ""
+
+
 def failing_programs(
     run: RawTrajectory, run_id: str, now: datetime
 ) -> Iterator[tuple[str, LessonFacts]]:
@@ -64,7 +70,7 @@ def failing_programs(
     """
     for place, step in enumerate(run.steps):
         missing = _NOT_FOUND.search((step.observation or "")[-_READ:])
-        name = (missing["last"] or missing["first"]) if missing else ""
+        name = program_not_found(missing[0]) if missing else ""
         programs = [command.program for command in commands_in(step.action.text)] if name else []
         # An alias fails by the name of what it stands for.
         program = next((one for one in programs if one and name.startswith(one)), "")

@@ -10,6 +10,7 @@ from contextgraph.model import (
     ActionKind,
     Lesson,
     LessonStatus,
+    Origin,
     Outcome,
     RawTrajectory,
     Session,
@@ -107,6 +108,7 @@ def summary_of(
         lesson
         for lesson in lessons
         if is_decided(lesson)
+        and lesson.origin is not Origin.COUNTED
         and run.id in {quote.run for quote in lesson.evidence}
         and not run.title.startswith(line_of(lesson.text))  # the task is said above
     ]

@@ -36,6 +36,7 @@ from contextgraph.model import (
     Note,
     NoteKind,
     NoteScope,
+    Origin,
     Outcome,
     Passage,
     PassageKind,
@@ -549,8 +550,10 @@ def _of_lesson(rating: Rated, note: Note) -> _Hit:
     step = note.locator.rpartition("#")[2]
     run = note.targets(LinkType.SAID_IN)[0]
     number = int(step) if step.isdecimal() else -1
-    at = note.created_at
-    return _Hit(note.id, rating, run, number, NoteKind.LESSON, note.speaker, at, note.content)
+    facts, at = note.lesson, note.created_at
+    is_counted = facts is not None and facts.origin is Origin.COUNTED
+    speaker = facts.evidence[0].speaker if facts and is_counted else note.speaker
+    return _Hit(note.id, rating, run, number, NoteKind.LESSON, speaker, at, note.content)
 
 
 def _sessions(

@@ -1,6 +1,5 @@
 """Statistics of a memory: errors in a situation, what recurs across tasks, and their plots."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -26,7 +25,6 @@ from contextgraph.model import (
     Effect,
     ErrorHistory,
     ErrorOccurrence,
-    ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
     ErrorSteps,
@@ -58,21 +56,6 @@ from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-def error_text(error: ErrorPattern) -> str:
-    """Return type and message of *error*, neither repeated."""
-    kind = error.error_type
-    if error.template in {"", kind} or not kind:
-        return kind or error.template or error.family
-    # Many messages begin as their type, with a version ("python3: can't open file …") or without,
-    # or with its last word: "SyntaxError: …" of E999 SyntaxError.
-    whole = r"[\d.]*: ".join(map(re.escape, kind.split(": ")))
-    said = re.match(rf"(?:{whole}|{re.escape(kind.split()[-1])}):? ", error.template)
-    program, _, what = kind.rpartition(": ")
-    if program and not said and what.casefold() in error.template.casefold():
-        return f"{program}: {error.template}"  # ls: <path>: No such file or directory
-    return f"{kind}: {error.template[said.end() :] if said else error.template}"
 
 
 RUNS_OF_A_KIND = 5_000
@@ -236,7 +219,7 @@ def _friction(tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Traje
     ]
     return Friction(
         error_id=history.error.id,
-        error=error_text(tally.error),
+        error=tally.error.text,
         tasks=tally.tasks,
         cleared=tally.cleared,
         steps_lost=median(clearance.steps for clearance in cleared) if cleared else None,
@@ -360,7 +343,7 @@ def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
     return tuple(
         FailurePattern(
             condition=f"while {phases[tally.error.id]}" if tally.error.id in phases else "at times",
-            what=error_text(tally.error),
+            what=tally.error.text,
             runs=tally.tasks,
             prevention=(_prevented(tally, store, scope),),
         )
@@ -525,7 +508,7 @@ class StatisticsEngine:
         runs whose tasks are about its words. "" is any situation.
         """
         return tuple(
-            MistakePattern(error_text(tally.error), tally.tasks, tally.cleared)
+            MistakePattern(tally.error.text, tally.tasks, tally.cleared)
             for tally in errors_in(situation, repo, self._store, COMMON)
         )
 

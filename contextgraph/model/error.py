@@ -147,6 +147,21 @@ class ErrorPattern(Struct, frozen=True, omit_defaults=True):
         exception = self.error_type.rpartition(" ")[2]
         return f"{message.removeprefix(f'{exception}: ')} ({self.error_type})"[:120]
 
+    @property
+    def text(self) -> str:
+        """Type and message, neither repeated: as it is printed."""
+        kind = self.error_type
+        if self.template in {"", kind} or not kind:
+            return kind or self.template or self.family
+        # Many messages begin as their type, with a version ("python3: can't open file …") or
+        # without, or with its last word: "SyntaxError: …" of E999 SyntaxError.
+        whole = r"[\d.]*: ".join(map(re.escape, kind.split(": ")))
+        said = re.match(rf"(?:{whole}|{re.escape(kind.split()[-1])}):? ", self.template)
+        program, _, what = kind.rpartition(": ")
+        if program and not said and what.casefold() in self.template.casefold():
+            return f"{program}: {self.template}"  # ls: <path>: No such file or directory
+        return f"{kind}: {self.template[said.end() :] if said else self.template}"
+
     def signature(self, message: str = "") -> ErrorSignature:
         """This error as a *message* of it shows it, or without one."""
         return ErrorSignature(self.family, self.error_type, message, self.template, self.keywords)

@@ -1082,6 +1082,13 @@ def test_a_program_that_fails_in_two_sessions_is_a_fact(memory: AgentMemory) -> 
     memory.learn(using("b", 1))
     (found,) = [one for one in memory.lessons.of(SHOP) if one.origin is Origin.COUNTED]
     assert (found.status, found.sessions) == (LessonStatus.ACTIVE, 2)
+    quoted = [
+        one for one in memory.search("does python3 run on this machine?") if one.id == found.id
+    ]
+    assert [one.speaker for one in quoted] == ["shell"]
+    last = memory.last_session(SHOP)
+    assert last
+    assert last.decided == ()
 
 
 def test_what_an_agent_says_to_have_recorded_is_proposed(memory: AgentMemory) -> None:

@@ -348,12 +348,11 @@ def test_an_error_of_a_missing_program_says_what_ran_in_its_place(
         ("python -m pytest tests/test_a.py", NO_PYTEST, 1),
         ("tests/runtests.py orders", PASSED, 0),
     )
-    warning, left_open = memory.query(State(repo="acme/shop", current_error=error)).warnings
-    assert "3 of 3 earlier tasks here that met such an error never cleared it" in left_open.text
+    (warning,) = memory.query(State(repo="acme/shop", current_error=error)).warnings
     assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in warning.text
     assert "`tests/runtests.py <tests>` (3 of 3) did" in warning.text
-    (elsewhere,) = memory.query(State(repo="acme/cart", current_error=error)).warnings
-    assert elsewhere.text == left_open.text.replace(" here", "")
+    (left_open,) = memory.query(State(repo="acme/cart", current_error=error)).warnings
+    assert "3 of 3 earlier tasks that met such an error never cleared it" in left_open.text
     no_helm, command = "bash: helm: command not found", "helm lint chart"
     learn(memory, (command, no_helm, 127))
     assert memory.before("acme/shop", command)
@@ -419,6 +418,24 @@ def test_the_form_that_a_record_names_is_looked_up_as_it_stands(memory: AgentMem
     assert found.form is not None
     assert (found.form.worked, found.exact, found.others) == (3, None, ())
     assert [way.command for way in found.ways] == ["pytest tests/test_totals.py"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "bash: pytest: command not found",
+        "zsh: command not found: pytest",
+        "/bin/sh: 1: pytest: not found",
+    ],
+)
+def test_the_program_that_a_shell_did_not_find_is_read_from_its_message(
+    memory: AgentMemory, error: str
+) -> None:
+    learn(memory, ("pytest tests/test_a.py", "bash: pytest: command not found", 127))
+    learn(memory, ("make test", PASSED, 0), runs=1)
+    (warning,) = memory.query(State(repo="acme/shop", current_error=error)).warnings
+    assert "`pytest` did not run at first in any of 3 earlier tasks here" in warning.text
+    assert "`make test` (1 of 1) did" in warning.text
 
 
 def test_a_live_run_is_warned_once_and_not_of_what_works_for_it(memory: AgentMemory) -> None:

@@ -9,7 +9,7 @@ from contextgraph import AgentMemory, State
 from contextgraph.advising.wording import agreement_of
 from contextgraph.errors import StoreError
 from contextgraph.learning import statistics as engine
-from contextgraph.learning.statistics import error_text, outcomes_over_time
+from contextgraph.learning.statistics import outcomes_over_time
 from contextgraph.model import (
     ErrorPattern,
     Exposure,
@@ -249,7 +249,19 @@ def test_the_name_of_an_error_says_nothing_twice(
     kind: str, template: str, said: str | None
 ) -> None:
     error = ErrorPattern("err_1", Family.SHELL, kind, template, (), "")
-    assert error_text(error) == (said or f"{kind.partition(':')[0]}: {template}")
+    assert error.text == (said or f"{kind.partition(':')[0]}: {template}")
+
+
+def test_an_error_is_recognised_as_it_is_printed(memory: AgentMemory) -> None:
+    missing = "python: can't open file '/shop/a.py': [Errno 2] No such file or directory"
+    for number in (1, 2):
+        memory.learn(run([("python a.py", missing, 2)], instance_id=f"acme__shop-{number}"))
+    (printed,) = [one.error for one in memory.stats.get_friction()]
+    assert "<" in printed  # which no program prints
+    asked = memory.query(State(current_error=printed.replace(" ", "\n", 1))).error
+    assert asked
+    assert asked.error_type == "python: can't open file"
+    assert memory.query(State(current_error="nothing of the kind")).error is None
 
 
 def test_no_runs_have_no_history() -> None:
