@@ -70,6 +70,7 @@ _EXIT_CODES = ("exit_code", "exit", "returncode")
 _FILE_KINDS = frozenset({ActionKind.VIEW, ActionKind.EDIT, ActionKind.CREATE})
 
 
+@checked
 class WorkingMemory:
     """The run of one agent in at most *max_tokens* of prompt, at constant cost per call.
 

@@ -22,7 +22,7 @@ from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadErro
 from contextgraph.knowledge.forgetting import age_weight
 from contextgraph.model import Envelope, Json
 from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked, replace
 from contextgraph.system.processes import append, locked, private
 from contextgraph.text import (
     clip,
@@ -799,6 +799,7 @@ class CompactionReport(Struct, frozen=True):
     expired: int
 
 
+@checked
 class KeyedMemory:
     """Values under keys in the folder *root*, which processes and threads may share.
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from contextgraph.errors import StoreError
 from contextgraph.knowledge.forgetting import Evictable, EvictionPolicy, RecallStats
 from contextgraph.model import Json
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked, replace
 from contextgraph.system.processes import create_private
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets, words
 
@@ -83,6 +83,7 @@ def _connected(path: Path | str) -> sqlite3.Connection:
     return connection
 
 
+@checked
 class Items:
     """The items of one *scope*; threads and processes may share them.
 
@@ -209,6 +210,7 @@ class Message(Struct, frozen=True):
     name: str = ""
 
 
+@checked
 class Conversation:
     """The messages of a conversation in *items*; a turn is a user message and what follows it.
 

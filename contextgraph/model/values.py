@@ -129,7 +129,8 @@ def check_types(kinds: dict[str, Any], values: Iterable[tuple[str, Any]]) -> Non
 
 def checked(kind: type[Value]) -> type[Value]:
     """Return the class *kind*, whose public methods begin with `check_types`."""
-    for name, method in [*vars(kind).items()]:
+    for name, member in [*vars(kind).items()]:
+        method = member.__func__ if isinstance(member, classmethod) else member
         if isinstance(method, FunctionType) and not name.startswith("_"):
 
             @wraps(method)
@@ -139,7 +140,7 @@ def checked(kind: type[Value]) -> type[Value]:
                 check_types(_method.__annotations__, values)
                 return _method(*args, **named)
 
-            setattr(kind, name, call)
+            setattr(kind, name, call if member is method else classmethod(call))
     return kind
 
 

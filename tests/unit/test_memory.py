@@ -471,6 +471,12 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
             lambda memory: memory.live(repo="a/b", task="").observe(1, ""),
             "action: Input should ",
         ),
+        (lambda memory: memory.working().add_llm_response(None), "content: Input should be a val"),
+        (
+            lambda memory: memory.conversation("a").add_message("user", 5),
+            "content: Input should be ",
+        ),
+        (lambda memory: memory.open(None), "address: Input should be a valid string or Path"),
         (lambda memory: memory.learn_many("a.jsonl"), "raws: Input should be a list"),
     ],
 )
