@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b, sha256
 from math import exp
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple, Self
 
 from msgspec import Struct, field
@@ -30,7 +30,7 @@ from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phas
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import ActionKind, Json, Time
 from contextgraph.model.trajectory import Condition, Outcome, PatchSummary, Trajectory
-from contextgraph.model.values import replace
+from contextgraph.model.values import check_types, replace
 from contextgraph.text import count_tokens
 
 
@@ -216,6 +216,11 @@ class State:
     conditions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
+        if {*map(type, _texts_of(self))} != {str}:
+            for name in _TEXTS:
+                if getattr(self, name) is None:  # not given, as null over HTTP
+                    object.__setattr__(self, name, "")
+            check_types(State.__annotations__, zip(_TEXTS, _texts_of(self), strict=True))
         if self.phase is not None and type(self.phase) is not Phase:
             object.__setattr__(self, "phase", Phase(self.phase))
         if self.action_type is not None and type(self.action_type) is not ActionKind:
@@ -236,6 +241,10 @@ class State:
             looped_steps=self.looped_steps,
             conditions=self.conditions,
         )
+
+
+_TEXTS = tuple(name for name, kind in State.__annotations__.items() if kind is str)
+_texts_of = attrgetter(*_TEXTS)
 
 
 class Scope(Struct, frozen=True):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,7 @@ from tests.marked import (
     remember_marked,
 )
 
+UNCHECKED: Any = State
 STATE = State(
     repo="acme/shop",
     task_description="Totals are wrong when a tariff is missing",
@@ -460,6 +462,8 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
             lambda memory: memory.query("", workdir=1),
             "workdir: Input should be Path or a valid",
         ),
+        (lambda memory: memory.query(UNCHECKED(repo=5)), "repo: Input should be a valid string"),
+        (lambda memory: memory.query(UNCHECKED(current_error=b"")), "current_error: Input should"),
         (lambda memory: memory.learn(3), "trajectory: Input should be RawTrajectory or Path or "),
         (lambda memory: memory.learn([1]), "trajectory.0: Input should be RawTrajectory or Mapp"),
         (lambda memory: memory.learn(iter([1])), "record 1: Input should be RawTrajectory or Ma"),
@@ -483,6 +487,12 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
 def test_misuse_names_what_a_method_takes(memory, call, message):
     with pytest.raises(InvalidArgumentError, match=f"^{message}"):
         call(memory)
+
+
+def test_no_text_of_a_state_is_one_that_is_not_given(memory):
+    state = UNCHECKED(repo=None, current_error=None, task_description=None, agent=None)
+    assert state == State()
+    assert not memory.query(state)
 
 
 def test_the_same_answer_is_equal_whatever_its_id():
