@@ -43,7 +43,7 @@ CREATE TABLE tenant (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, revisio
 CREATE TABLE vector (key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL,
     name TEXT NOT NULL, owner INTEGER NOT NULL, space TEXT NOT NULL, data BLOB,
     UNIQUE (name, owner, space));
-CREATE INDEX vector_of_space ON vector (tenant, name, space, key);
+CREATE INDEX vector_of_space ON vector (tenant, name, space, key) WHERE data IS NOT NULL;
 CREATE TABLE checksum (part TEXT NOT NULL, key TEXT NOT NULL, value INTEGER NOT NULL,
     PRIMARY KEY (part, key)) WITHOUT ROWID"""
 # Only which words occur is stored.
