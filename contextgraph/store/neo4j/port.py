@@ -7,7 +7,7 @@ memory.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import count
@@ -154,7 +154,7 @@ class _Reading:
     ) -> Iterator[tuple[int, list[Any]]]:
         """Yield the numbers and answers of several texts, which take one round trip.
 
-        The last deletion is noted before they are read, and afterwards.
+        The last deletion and change are noted before they are read, and afterwards.
         """
         for number, found in self._found(statements.together(texts), **parameters):
             if number < 0:
@@ -162,8 +162,8 @@ class _Reading:
             else:
                 yield number, found
 
-    def _saw(self, removed_at: int) -> None:
-        """Note the revision of the last deletion before an answer."""
+    def _saw(self, removed_at: int, revision: int) -> None:
+        """Note the revisions of the last deletion and change before an answer."""
 
     def _property(self, table: Table, space: str) -> str | None:
         """Return the property for vectors of *table* in *space*."""
@@ -577,9 +577,14 @@ def _texts(row: Row, column: str) -> Sequence[str]:
 
 
 class _Seen(threading.local):
-    """The revisions of the last deletion that a thread saw in a reading."""
+    """The revisions of the last deletion that a thread saw in a reading.
+
+    In nested snapshots, *depth* of them, also the *revision* that it saw last.
+    """
 
     removed_at: set[int] | None = None
+    depth = 0
+    revision: int | None = None
 
 
 class Neo4jPort(_Reading):
@@ -617,9 +622,16 @@ class Neo4jPort(_Reading):
             "try again",
         )
 
-    def _saw(self, removed_at: int) -> None:
+    def _saw(self, removed_at: int, revision: int) -> None:
         if self._seen.removed_at is not None:
             self._seen.removed_at.add(removed_at)
+        if self._seen.depth:
+            self._seen.revision = revision
+
+    def revision(self) -> int:
+        """Return the revision that the last answer of this snapshot had, which costs nothing."""
+        seen = self._seen.revision
+        return super().revision() if seen is None else seen
 
     def write(self, work: Callable[[_Writing], Result], *, erasing: bool = False) -> Result:
         def begun(transaction: Transaction) -> tuple[Result, int]:
@@ -638,8 +650,17 @@ class Neo4jPort(_Reading):
             self._connection.replan()
         return result
 
-    def snapshot(self) -> AbstractContextManager[object]:
-        return self._connection.snapshot()
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        seen = self._seen
+        with self._connection.snapshot():
+            seen.depth += 1
+            try:
+                yield
+            finally:
+                seen.depth -= 1
+                if not seen.depth:
+                    seen.revision = None
 
     def health(self, *, quick: bool = False) -> Sequence[HealthCheck]:
         return tuple(checks(self._connection, THOROUGH if quick else ()))

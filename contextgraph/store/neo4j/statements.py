@@ -415,13 +415,14 @@ def vectors_dropped(table: Table, is_of_all: bool) -> str:
 
 def together(texts: Sequence[str]) -> str:
     """Return the text that gives the answers of *texts* as one row: each costs the driver time."""
-    parts = "\nUNION ALL\n".join((REMOVED_AT, *texts, REMOVED_AT))
+    parts = "\nUNION ALL\n".join((CHANGED_AT, *texts, CHANGED_AT))
     return f"CALL () {{ {parts} }} RETURN collect([number, found]) AS found"
 
 
 # Goes with the questions of a call: answers of several calls fit where nothing was deleted between.
-REMOVED_AT = """
-MATCH (m:Memory {tenant: $tenant}) RETURN -1 AS number, [m.removed_at] AS found"""
+CHANGED_AT = """
+MATCH (m:Memory {tenant: $tenant})
+RETURN -1 AS number, [m.removed_at, m.revision] AS found"""
 REVISION = "MATCH (m:Memory {tenant: $tenant}) RETURN m.revision AS revision"
 COUNT_CHANGE = """
 MATCH (m:Memory {tenant: $tenant})
