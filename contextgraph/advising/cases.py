@@ -107,12 +107,7 @@ def cases_of(
     if not any(case.is_shown or case.probability >= gate.min_case_precision for case in cases):
         return ()
     here = [case.trajectory_id for case in cases if case.why.scope is ScopeLevel.REPO]
-    known = store.runs.facts(here)
-    cases = [
-        replace(case, changed=facts.patch) if (facts := known.get(case.trajectory_id)) else case
-        for case in cases
-    ]
-    return _without_quarantined(_with_fragments(cases, store), store)
+    return _without_quarantined(_with_parts(cases, here, store), store)
 
 
 class RankedRun(NamedTuple):
@@ -301,12 +296,9 @@ def session_of_task(
     harmless = (
         one.text for one in said if not (gives_instructions(one.text) or addresses_reader(one.text))
     )
-    facts = store.runs.facts([run.id]).get(run.id)
     case = _case_of(run, repo, best.probability, title)
     case = replace(case, score=best.score, cause=next(harmless, ""))
-    if facts:
-        case = replace(case, changed=facts.patch)
-    return _without_quarantined(_with_fragments([case], store), store)
+    return _without_quarantined(_with_parts([case], [run.id], store), store)
 
 
 def cases_at_error(
@@ -377,13 +369,18 @@ def _case_of(run: Trajectory, repo: str, probability: float, title: str) -> Simi
     )
 
 
-def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
+def _with_parts(
+    cases: Sequence[SimilarCase], ours: Sequence[str], store: Store
+) -> tuple[SimilarCase, ...]:
+    """Return *cases* with fragments, and those of the runs *ours* with what the run changed."""
     others = [case.trajectory_id for case in cases if not case.fragments]
-    fragments = store.runs.fragments(others, FRAGMENTS_SHOWN)
+    known, fragments = store.runs.facts_and_fragments(ours, others, FRAGMENTS_SHOWN)
     return tuple(
-        replace(case, fragments=tuple(fragments[case.trajectory_id]))
-        if case.trajectory_id in fragments
-        else case
+        replace(
+            case,
+            changed=facts.patch if (facts := known.get(case.trajectory_id)) else case.changed,
+            fragments=tuple(fragments.get(case.trajectory_id, case.fragments)),
+        )
         for case in cases
     )
 

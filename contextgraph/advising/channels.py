@@ -60,7 +60,7 @@ from contextgraph.text import (
     word_counts,
     words,
 )
-from contextgraph.trace import Names, error_of, names_in, states_of, task_type_of
+from contextgraph.trace import Names, error_id, error_of, names_in, states_of, task_type_of
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
@@ -211,7 +211,8 @@ class CaseHit(Struct, frozen=True):
 class Findings(Struct, frozen=True):
     """Findings of one channel; *degraded* says what it could not do, and why.
 
-    Recoveries are candidates in no order that counts; the rest is best first.
+    Recoveries are candidates in no order that counts; the rest is best first. *tasks* counts, for
+    each scope of the query, those that met its error, and those that cleared it.
     """
 
     recoveries: tuple[RecoveryCandidate, ...] = ()
@@ -220,6 +221,7 @@ class Findings(Struct, frozen=True):
     notes: tuple[Recollection, ...] = ()
     lessons: tuple[Recollection, ...] = ()
     sessions: tuple[Found, ...] = ()
+    tasks: tuple[tuple[int, int], ...] = ()
     degraded: str = ""
 
 
@@ -287,8 +289,9 @@ def by_error(query: Query, store: Store) -> Findings:
         ErrorQuestion(variant, level, scope)
         for scope, level, variant in product(query.scopes, _OF_TYPE, variants)
     ]
-    known, recoveries = store.methodologies.with_recoveries(
-        variants, query.scope, _METHODOLOGIES, questions, RECOVERIES
+    ids = [error_id(variant) for variant in variants]
+    known, recoveries, tasks = store.methodologies.with_recoveries(
+        variants, query.scopes, _METHODOLOGIES, questions, RECOVERIES, ids
     )
     if len(recoveries) < ENOUGH_OF_TYPE:
         of_family = [ErrorQuestion(signature, SignatureLevel.FAMILY, query.scopes[-1])]
@@ -307,6 +310,7 @@ def by_error(query: Query, store: Store) -> Findings:
     return Findings(
         recoveries=tuple(recoveries),
         methodologies=tuple(one for _, one in fitting),
+        tasks=tuple(tasks),
     )
 
 

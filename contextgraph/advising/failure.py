@@ -186,13 +186,18 @@ def _steps_with(condition: Condition, run: RunCourse) -> int:
 
 
 def failure_warnings(
-    state: State, store: Store, scope: Scope, error: ErrorSignature | None
+    state: State,
+    store: Store,
+    scope: Scope,
+    error: ErrorSignature | None,
+    tasks: Sequence[tuple[int, int]] = (),
 ) -> Iterator[FailureWarning]:
     """Yield the conditions that *state* shows, and with which earlier runs were solved less often.
 
     Then that its *error* is often never cleared, in the repository of *scope* where enough runs met
-    it there. Only runs that *scope* shows count. A condition is sure where hardly any run
-    with it was solved, or the run is about to submit.
+    it there: *tasks* counts who met and cleared it, there and everywhere, where that is known. Only
+    runs that *scope* shows count. A condition is sure where hardly any run with it was solved, or
+    the run is about to submit.
     """
     is_last = state.phase is Phase.SUBMITTING
     is_unedited = Condition.NO_EDIT in state.conditions
@@ -211,7 +216,9 @@ def failure_warnings(
                 why = Why((), ScopeLevel.GENERAL, rates.shown, ())
                 yield FailureWarning(text, rates.shown, why, condition.text, is_sure)
     if error is not None:
-        yield from _left_open(error, scope, store)
+        scopes = [*dict.fromkeys((scope, replace(scope, repo=None)))]
+        ids = [error_id(one) for one in error.variants()]
+        yield from _left_open(error, scopes, tasks or store.recoveries.tasks(scopes, ids))
 
 
 def is_often_open(runs: int, cleared: int) -> bool:
@@ -219,11 +226,10 @@ def is_often_open(runs: int, cleared: int) -> bool:
     return runs >= LEAST_RUNS and runs - cleared >= max(_LEAST_OPEN, runs / 3)
 
 
-def _left_open(error: ErrorSignature, scope: Scope, store: Store) -> Iterator[FailureWarning]:
-    """Yield that runs often never cleared *error*: those of *scope* where enough of them met it."""
-    ids = [error_id(one) for one in error.variants()]
-    scopes = [*dict.fromkeys((scope, replace(scope, repo=None)))]
-    counts = store.recoveries.tasks(scopes, ids)
+def _left_open(
+    error: ErrorSignature, scopes: Sequence[Scope], counts: Sequence[tuple[int, int]]
+) -> Iterator[FailureWarning]:
+    """Yield that runs often never cleared *error*: of the first of *scopes* where enough met it."""
     for where, (tasks, cleared) in zip(scopes, counts, strict=True):
         if tasks < LEAST_RUNS:
             continue

@@ -214,7 +214,10 @@ class MemoryRetriever:
                 if vouches(one.contributor, one.repo, state.repo)
             ]
             remedies, known = self._remedies(query, findings, candidates)
-            warnings = tuple(failure_warnings(state, self._store, query.scope, query.signature))
+            tasks = next((of.tasks for of in findings.values() if of.tasks), ())
+            warnings = tuple(
+                failure_warnings(state, self._store, query.scope, query.signature, tasks)
+            )
             # Past tasks and notes say nothing of what clears an error.
             answers = (
                 [

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial, wraps
-from itertools import chain
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from typing import (
@@ -689,7 +689,7 @@ class RunStore(_Part):
         )
         fragments: dict[str, int] = dict(counts[0])
         errors: dict[str, int] = dict(counts[1])
-        active = _active(self._port)
+        active = _space(_one(self._port, _ACTIVE))
         embedded: set[str] = set()
         if active is not None:
             terms = [_keyed(runs), Term(KEY, Is.EMBEDDED, active.name)]
@@ -792,6 +792,30 @@ class RunStore(_Part):
         return known
 
     @_of_one_state
+    def facts_and_fragments(
+        self, facts_of: Collection[str], fragments_of: Sequence[str], most: int | None = None
+    ) -> tuple[Mapping[str, model.RunFacts], Mapping[str, Sequence[model.Fragment]]]:
+        """Return `facts` of some runs and `fragments` of others, in one call."""
+        of_runs, wanted = [_keyed(fragments_of, "run")], ("run", "kind", VALUE)
+        facts, fragments = self._port.find(
+            [
+                Question(tables.FACTS, [_keyed(facts_of)], (KEY,), wanted=(KEY, VALUE)),
+                Question(tables.FRAGMENT, of_runs, ("run", "place"), wanted=wanted),
+            ]
+        )
+        known: Mapping[str, model.RunFacts] = {key: _facts(text) for key, text in facts}
+        if len(known) < len({*facts_of}):
+            known = self.facts(facts_of)
+        by_run: dict[str, list[tuple[str, str]]] = {one: [] for one in fragments_of}
+        for run, kind, text in fragments:
+            by_run[run].append((kind, text))
+        if most is not None:
+            for of_run in by_run.values():
+                of_run.sort(key=lambda one: _INFORMATIVE[one[0]])
+                del of_run[max(0, most) :]
+        return known, {run: [_fragment(text) for _, text in own] for run, own in by_run.items()}
+
+    @_of_one_state
     def losses(
         self, scope: model.Scope, limit: int, agent: str | None = None
     ) -> Sequence[model.RunLosses]:
@@ -839,17 +863,7 @@ class RunStore(_Part):
 
         With *most* only so many of each run: the most informative ones first.
         """
-        ids = [*trajectory_ids]
-        named, wanted = [_keyed(ids, "run")], ("run", "kind", VALUE)
-        found = _one(self._port, Question(tables.FRAGMENT, named, ("run", "place"), wanted=wanted))
-        by_run: dict[str, list[tuple[str, str]]] = {one: [] for one in ids}
-        for run, kind, text in found:
-            by_run[run].append((kind, text))
-        if most is not None:
-            for known in by_run.values():
-                known.sort(key=lambda one: _INFORMATIVE[one[0]])
-                del known[max(0, most) :]
-        return {run: [_fragment(text) for _, text in known] for run, known in by_run.items()}
+        return self.facts_and_fragments((), [*trajectory_ids], most)[1]
 
     def moments(
         self, trajectory_ids: Iterable[str], fragment_ids: Collection[str]
@@ -1048,7 +1062,7 @@ class RunStore(_Part):
         )
         order = {fragment.id: place for place, fragment in enumerate(parts)}
         edges = [tables.value_of(model.CausedError, text) for (text,) in caused]
-        active = _active(self._port)
+        active = _space(_one(self._port, _ACTIVE))
         vectors = self._port.vectors(tables.RUN, active.name, [trajectory_id]) if active else {}
         return model.Bundle(
             trajectory=_run(runs[0][0]),
@@ -1205,24 +1219,7 @@ class RecoveryStore(_Part):
 
         A task counts once for each error.
         """
-        found = self._port.find(
-            [
-                Question(
-                    tables.MET,
-                    [*terms, _keyed(error_ids, TARGET)],
-                    wanted=(TARGET, "instance_id", "cleared"),
-                )
-                if (terms := _within(scope))
-                else Question(tables.ERROR, [_keyed(error_ids)], wanted=("runs", "cleared"))
-                for scope in scopes
-            ]
-        )
-        return [
-            _tasks_of(rows)
-            if _within(scope)
-            else (sum(tasks for tasks, _ in rows), sum(cleared for _, cleared in rows))
-            for scope, rows in zip(scopes, found, strict=True)
-        ]
+        return [*map(_tasks_of, scopes, self._port.find(_of_tasks(scopes, error_ids)))]
 
     def _errors_in_phase(
         self, terms: list[Term], limit: int, phase: model.Phase, runs: Iterable[str] | None
@@ -1328,8 +1325,24 @@ def _resolved(signatures: Sequence[model.ErrorSignature]) -> list[Question]:
     ]
 
 
-def _tasks_of(met: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
-    """Return how many tasks *met* errors, each counted once for each, and how many cleared them."""
+def _of_tasks(scopes: Sequence[model.Scope], error_ids: Sequence[str]) -> list[Question]:
+    """Return what is asked for the tasks in each scope that met these errors."""
+    wanted = (TARGET, "instance_id", "cleared")
+    return [
+        Question(tables.MET, [*terms, _keyed(error_ids, TARGET)], wanted=wanted)
+        if (terms := _within(scope))
+        else Question(tables.ERROR, [_keyed(error_ids)], wanted=("runs", "cleared"))
+        for scope in scopes
+    ]
+
+
+def _tasks_of(scope: model.Scope, met: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
+    """Return how many tasks *met* errors, each counted once for each, and how many cleared them.
+
+    They are what `_of_tasks` found in *scope*.
+    """
+    if not _within(scope):
+        return sum(tasks for tasks, _ in met), sum(cleared for _, cleared in met)
     tasks = {(error, task) for error, task, _ in met}
     return len(tasks), len({(error, task) for error, task, cleared in met if cleared})
 
@@ -1392,9 +1405,11 @@ def _prune(port: Transaction, error: str, keep: int) -> int:
     return port.delete(tables.FRAGMENT, [one for one in fragments if one not in cleared][keep:])
 
 
-def _active(port: Reads) -> model.Space | None:
-    """Return the active space."""
-    found = _one(port, Question(tables.SPACE, [_equal("active", True)]))
+_ACTIVE = Question(tables.SPACE, [_equal("active", True)])
+
+
+def _space(found: Sequence[tuple[Any, ...]]) -> model.Space | None:
+    """Return the active space from what `_ACTIVE` found."""
     return tables.value_of(model.Space, found[0][0]) if found else None
 
 
@@ -1419,7 +1434,7 @@ class VectorStore(_Part):
 
     def active_space(self) -> model.Space | None:
         """Return the space in which queries are answered; None while there is none."""
-        return _active(self._port)
+        return _space(_one(self._port, _ACTIVE))
 
     def space_model(self, space: str) -> bytes | None:
         """Return the model that was stored with a space, by its name; None without one."""
@@ -1481,11 +1496,12 @@ class VectorStore(_Part):
 
         Raises `SpaceMismatchError` if the space of *vector* is not active.
         """
-        rules.check_space(self.active_space(), vector)
-        if limit < 1:
-            return []
-        (near,) = self._port.nearest(tables.RUN, [vector], _within(scope), limit)
-        runs = _runs(self._port, near)
+        (near,) = self._port.nearest(tables.RUN, [vector], _within(scope), max(0, limit))
+        spaces, found = self._port.find(
+            [_ACTIVE, Question(tables.RUN, [_keyed(near)], wanted=(KEY, VALUE))]
+        )
+        rules.check_space(_space(spaces), vector)
+        runs = {key: _run(text) for key, text in found}
         return [model.Near(runs[key], cosine) for key, cosine in near.items() if key in runs]
 
     def nodes_to_embed(self, limit: int, space: str) -> Mapping[str, str]:
@@ -1631,20 +1647,22 @@ class MethodologyStore(_Part):
     def with_recoveries(
         self,
         signatures: Sequence[model.ErrorSignature],
-        scope: model.Scope,
+        scopes: Sequence[model.Scope],
         limit: int,
         questions: Sequence[model.ErrorQuestion],
         most: int,
-    ) -> tuple[Sequence[model.Methodology], Sequence[model.RecoveryCandidate]]:
-        """Return `for_error`, and of the *questions* what `RecoveryStore.for_error` does.
-
-        At most *most* recoveries for each; both are asked for in one call.
+        error_ids: Sequence[str],
+    ) -> tuple[
+        Sequence[model.Methodology], Sequence[model.RecoveryCandidate], Sequence[tuple[int, int]]
+    ]:
+        """Return `for_error` in the first of *scopes*, what `RecoveryStore.for_error` does of the
+        *questions*, at most *most* for each, and `RecoveryStore.tasks`: all asked for in one call.
         """
-        resolved = _resolved(signatures)
-        found = self._port.find([*resolved, *_recovered(questions, most)])
-        count = len(resolved)
-        known = self._fitting(found[:count], scope, limit)
-        return known, _candidates(found[count:])
+        asked = (_resolved(signatures), _recovered(questions, most), _of_tasks(scopes, error_ids))
+        found = iter(self._port.find([*chain.from_iterable(asked)]))
+        resolved, recovered, met = ([*islice(found, len(one))] for one in asked)
+        known = self._fitting(resolved, scopes[0], limit)
+        return known, _candidates(recovered), [*map(_tasks_of, scopes, met)]
 
     def _hidden(self, methodologies: Iterable[str], scope: model.Scope) -> set[str]:
         """Return those that were derived from a run that *scope* hides."""
