@@ -715,7 +715,7 @@ _RUNS, _COMPARED = 32, 2_000
 def nearest_nodes(
     store: Store,
     source: EmbedderSource,
-    query: str | Sequence[float] | Vector,
+    query: str | Iterable[float] | Vector,
     node_type: str,
     limit: int,
 ) -> tuple[Node, ...]:

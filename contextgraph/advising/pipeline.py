@@ -447,7 +447,7 @@ class MemoryRetriever:
 
     def by_semantic(
         self,
-        query_embedding: str | Sequence[float] | Vector,
+        query_embedding: str | Iterable[float] | Vector,
         node_type: str = "Fragment",
         top_k: int = 5,
     ) -> tuple[Node, ...]:

@@ -10,6 +10,7 @@ from enum import Enum
 from functools import cache, wraps
 from itertools import chain, islice
 from math import inf
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from types import FunctionType, NoneType, UnionType
@@ -73,7 +74,7 @@ class _Kind(NamedTuple):
     items: tuple[type, ...] = ()
 
 
-_ACCEPTED: Mapping[Any, tuple[type, ...]] = {float: (float, int), Path: (PathLike,)}
+_ACCEPTED: Mapping[Any, tuple[type, ...]] = {float: (float, int, Real), Path: (PathLike,)}
 _WORDS = {
     str: "a valid string",
     int: "a valid integer",

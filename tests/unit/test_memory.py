@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from contextgraph import AgentMemory, Outcome, Phase, State
@@ -20,6 +21,7 @@ from contextgraph.errors import (
     InvalidArgumentError,
     MemoryNotFoundError,
     ReadError,
+    SpaceMismatchError,
     StoreError,
     StoreUnavailableError,
 )
@@ -487,6 +489,12 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
 def test_misuse_names_what_a_method_takes(memory, call, message):
     with pytest.raises(InvalidArgumentError, match=f"^{message}"):
         call(memory)
+
+
+@pytest.mark.parametrize("given", [np.zeros(3), [np.float32(0)] * 3])
+def test_a_vector_may_be_of_numpy(memory, given):
+    with pytest.raises(SpaceMismatchError, match="no embedding space yet"):
+        memory.retriever.by_semantic(given)
 
 
 def test_no_text_of_a_state_is_one_that_is_not_given(memory):
