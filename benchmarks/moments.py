@@ -174,7 +174,12 @@ def tuned_part(runs: Sequence[RawTrajectory], read: Collection[str]) -> set[str]
 def steps_of(run: RawTrajectory) -> list[int]:
     """Return the step before each turn of the person; -1 before the first request."""
     said = [step.index for step in run.steps if (step.user_message or "").strip()]
-    return [*([-1] * bool(run.task.strip())), *said]
+    return [*([-1] * _is_turn(run.task)), *said]
+
+
+def _is_turn(task: str) -> bool:
+    """Return whether *task* is a turn: readers were not given a command of the client alone."""
+    return bool(task.strip()) and not re.fullmatch(r"/[\w:-]+", task.strip())
 
 
 def replay(
@@ -211,14 +216,14 @@ def replay(
             notes = [note for note in said.values() if note.lesson]
             yield Shown(turn, moment, text, notes, about)
 
-    def prompted(text: str) -> Iterator[Shown]:
+    def prompted(text: str, is_turn: bool = True) -> Iterator[Shown]:
         nonlocal turn
-        turn += 1
+        turn += is_turn
         yield from shown("prompt", live.prompt(text), text)
         yield from lessons_opened()
 
     yield from shown("start", live.start(is_prompted=True), "")
-    yield from prompted(run.task) if run.task.strip() else ()
+    yield from prompted(run.task, _is_turn(run.task)) if run.task.strip() else ()
     for step in run.steps:
         yield from shown("before", live.before(step.action), step.action.text)
         live.resume([replace(step, user_message=None)])
@@ -237,8 +242,8 @@ def parted(text: str) -> tuple[str, str]:
 
 def prompts_of(run: RawTrajectory) -> list[str]:
     """Return the turns of the person."""
-    said = (run.task.strip(), *((step.user_message or "").strip() for step in run.steps))
-    return [*filter(None, said)]
+    said = filter(None, ((step.user_message or "").strip() for step in run.steps))
+    return [*([run.task] * _is_turn(run.task)), *said]
 
 
 def _is_first(

@@ -10,7 +10,7 @@ from msgspec import Struct
 from contextgraph.advising.freshness import notes_naming
 from contextgraph.model import Action, CommandUse, NoteKind, NoteScope, Scope
 from contextgraph.text import regex
-from contextgraph.trace.actions import command_use, new_text, read_action, shell_text
+from contextgraph.trace.actions import command_use, is_prose, new_text, read_action, shell_text
 
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons
@@ -31,12 +31,13 @@ class NextCall(Struct, frozen=True):
     """A call that an agent is about to make.
 
     *names* are the files that it changes, relative to the working tree, and symbols and modules in
-    what is *written* into them. Of any other call *command* is its line where it is one for a
-    shell, and *use* what it runs.
+    what is *written* into them. Prose, such as a plan, only mentions symbols: it is a *request*.
+    Of any other call *command* is its line where it is one for a shell, and *use* what it runs.
     """
 
     names: tuple[str, ...] = ()
     written: str = ""
+    request: str = ""
     command: str = ""
     use: CommandUse | None = None
 
@@ -46,9 +47,12 @@ class NextCall(Struct, frozen=True):
         reading = read_action(action, None, None)
         if reading.changed:
             written = "\n".join(new_text(action, reading))
+            files = tuple(_in_tree(path, tree) for path in reading.changed)
+            if all(map(is_prose, files)):
+                return cls(files, written, request=written.strip())
             modules = [one["module"] or one["quoted"] for one in _IMPORTED.finditer(written)]
             named = [*dict.fromkeys((*modules, *_SYMBOL.findall(written)))][:_MOST_SYMBOLS]
-            return cls((*(_in_tree(path, tree) for path in reading.changed), *named), written)
+            return cls((*files, *named), written)
         return cls(command=shell_text(action), use=command_use(action.text))
 
     def has_entry(self, repo: str, store: "Store", lessons: "Callable[[], Lessons]") -> bool:
@@ -62,7 +66,8 @@ class NextCall(Struct, frozen=True):
         known = lessons() if store.notes.newest(scope, 1) else None
         if self.names:
             about = known and known.naming(self.names, repo=repo or None, written=self.written)
-            return bool(about or notes_naming(self.names, repo, store.notes))
+            is_asked = known and self.request
+            return bool(about or is_asked or notes_naming(self.names, repo, store.notes))
         if known and self.command and known.for_command(self.command, repo=repo or None):
             return True
         return bool(repo and self.use and store.runs.for_task(None, Scope(repo), 1))

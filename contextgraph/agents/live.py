@@ -406,7 +406,11 @@ class LiveRun:
         if is_task:
             known = self._opening(text, self._memory.retriever.gate.close_case_precision)
         else:
-            known = self._decided("prompt", request=text, earlier=earlier)
+            known = self._decided(
+                "prompt",
+                request=text,
+                is_at_work=lambda: bool(self._steps) or any(True for _ in earlier()),
+            )
         return "\n".join(filter(None, (remedy, known, index))) or None
 
     def before(self, action: str | Action) -> str | None:
@@ -419,7 +423,9 @@ class LiveRun:
         action = _action(action)
         call = NextCall.of(action, self._tree)
         if call.names:
-            return self._decided("before", names=call.names, written=call.written) or None
+            text, request = call.written, call.request
+            known = self._decided("before", names=call.names, written=text, request=request)
+            return known or None
         decided = warning = ""
         if call.command:
             decided = self._decided("before", command=call.command)
@@ -601,8 +607,14 @@ class LiveRun:
         names: Sequence[str] = (),
         written: str | None = None,
         command: str = "",
-        earlier: Callable[[], Iterable[Step]] = tuple,
+        is_at_work: Callable[[], bool] | None = None,
     ) -> str:
+        """What people decided about these; *is_at_work* says whether the agent began before.
+
+        Without it the agent did: it is about to act. It is looked up only where there is something
+        to say.
+        """
+
         def search() -> MemoryContext:
             decided = partial(
                 self._memory.decided,
@@ -613,8 +625,8 @@ class LiveRun:
                 command=command,
                 exclude_instances={*self._excluded, self._raw.instance_id},
             )
-            context = decided()
-            is_reply = request and context.lessons and (self._steps or any(True for _ in earlier()))
+            context = decided(is_reply=is_at_work is None)
+            is_reply = request and context.lessons and is_at_work and is_at_work()
             return decided(is_reply=True) if is_reply else context
 
         return self._shown(search, STEP_TOKENS, moment)

@@ -17,14 +17,13 @@ from contextgraph.knowledge.sentences import speaks_of_absence
 from contextgraph.model import About, Lesson, LessonKind, Origin
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
-from contextgraph.trace.actions import ActionKind, shell_text
+from contextgraph.trace.actions import ActionKind, is_prose, shell_text
 from contextgraph.trace.checks import orders_in, unchecked
 from contextgraph.trace.ordered import forbids, left_alone, names_ruled_out, restricts
 from contextgraph.trace.shell import commands_in
 from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, is_edit, net_changes
 
 _FILES, _COMMAND = 3, 80
-_TEXTS = frozenset({".md", ".rst", ".txt", ".adoc"})
 _VALUE = regex(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.]*\w)")
 _SPAN = regex(r"`([^`]+)`")
 # How much of a line stays where only its value changes.
@@ -188,7 +187,7 @@ def _name(work: Work, lesson: Lesson) -> Broken | None:
     for name, is_plain in names_ruled_out(lesson.text, (*about.symbols, *about.programs)):
         pattern = _import_of(name) if is_plain else _pattern_of(name)
         for change in work.changes:
-            if os.path.splitext(change.file)[1] in _TEXTS or not _is_meant(change.file, lesson):
+            if is_prose(change.file) or not _is_meant(change.file, lesson):
                 continue
             added = [line for line in change.added if pattern.search(line)]
             if len(added) > sum(bool(pattern.search(line)) for line in change.removed):

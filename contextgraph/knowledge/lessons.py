@@ -35,10 +35,12 @@ from contextgraph.knowledge.notes import (
 from contextgraph.knowledge.ranking import (
     ABOUT,
     FEWEST_WRITTEN,
+    MOST_SECTIONS,
     NAMED,
     PROPOSED,
     REQUEST_WORDS,
     SAME_SUBJECT,
+    SECTION,
     Close,
     Worded,
     closeness,
@@ -108,6 +110,8 @@ _CHANGES = 0.5
 # lesson for other sessions, too.
 _NAMES_NOTHING, _LIKELY = 2, 0.5
 _COMMAND = regex(r"/[\w:-]+(?!\S)")
+# Lessons that are proposed for a section of a request at least.
+_FEWEST_PROPOSED = 30
 # Two conversations are nearly as close to a request from this share of the score on.
 _NEARLY = 0.8
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
@@ -513,14 +517,17 @@ class Lessons:
         its successor. Nothing newer than *as_of*, nothing that was superseded by then. *is_reply*:
         the agent works already, and is answered.
         """
-        words, is_asked = request_words(request), asks_what_is_known(request)
-        proposed = self._store.for_text(words, _scope(repo), PROPOSED)
-        notes = {note.id: note for note in proposed if _is_seen(note, as_of)}
+        is_asked = asks_what_is_known(request)
+        parts = SECTION.split(request, MOST_SECTIONS - 1)
+        sections = {part: request_words(part) for part in parts}
+        share = max(_FEWEST_PROPOSED, PROPOSED // len(sections))
+        propose = partial(self._store.for_text, scope=_scope(repo), limit=share)
+        proposed = map(propose, sections.values())
+        notes = {note.id: note for note in chain(*proposed) if _is_seen(note, as_of)}
         if not notes:
             return ()
-        waiting = {id_ for id_, note in notes.items() if waits(note)}
-        worded = {id_: Worded.of(note) for id_, note in notes.items()}
-        ranked = closest(words, worded, waiting, request)
+        words = request_words(request)
+        ranked = _closest_of(sections, notes, len(words))
         chosen = self._successors(ranked, notes, as_of)
         of_source: dict[str, list[tuple[Note, Close]]] = {}
         for id_, close in chosen.items():
@@ -997,6 +1004,25 @@ def bears_on(note: Note, name: str, written: Collection[str]) -> bool:
     beside = re.sub(re.escape(_last_part(name)), " ", note.content, flags=re.IGNORECASE)
     own = {*stems(beside)}.difference(stems(_last_part(name)))
     return is_rule_of(note, name) or len(own.intersection(written)) >= FEWEST_WRITTEN
+
+
+def _closest_of(
+    sections: Mapping[str, Collection[str]], notes: Mapping[str, Note], asked: int
+) -> list[Close]:
+    """Rank *notes* by the section that each is nearest to, of a request of *asked* words.
+
+    How long the request is counts as a whole: among many sections one is near by chance.
+    """
+    waiting = {id_ for id_, note in notes.items() if waits(note)}
+    worded = {id_: Worded.of(note) for id_, note in notes.items()}
+    nearest = dict[str, tuple[float, str, float, Close]]()
+    for section, words in sections.items():
+        for close in closest(words, worded, waiting, section):
+            one = close._replace(asked=asked)
+            near = fitted(ABOUT).probability(closeness(one, 1.0, is_reply=False))
+            if one.id not in nearest or near > nearest[one.id][2]:
+                nearest[one.id] = -one.score, one.id, near, one
+    return [*map(itemgetter(3), sorted(nearest.values()))]
 
 
 def _is_listed(note: Note) -> bool:

@@ -177,6 +177,8 @@ _FOLDERS = regex(r"(?<![\w.])~?/(?:[\w.@+-]+/)+")
 QUOTED_TOKENS, WHOLE_TOKENS, _REPEATED, _SHORT_QUOTE, _UNCLEAR = 125, 275, 0.7, 60, 100
 # A clause is the least that is quoted of a long statement.
 _CLAUSE = regex(r"(?<=[;.!?])\s+|(?<=,)\s+(?=and |but |except |then )|\s+[-–—]\s+")
+# Of a plan each section is about something else; of so many.
+SECTION, MOST_SECTIONS = regex(r"\n(?=#+ )"), 32
 # A word of a small collection is not rarer than in one of so many texts.
 _FEWEST_TEXTS = 50
 

@@ -372,6 +372,7 @@ _EDIT = regex(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \t]*(?
 _EDITOR_TEXT = regex(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
 
 NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
+_PROSE = (".md", ".rst", ".txt", ".adoc")
 _IMPORT = regex(r"\b(?:from\s+([\w.]{1,100})\s+)?import\s+([\w.]{1,100}(?:[ ,\w.]{0,300}))")
 _COMMON_MODULES = frozenset({"os", "re", "sys", "traceback", "warnings"})
 _HEREDOC = regex(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
@@ -537,6 +538,11 @@ def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
         body = action.text[opening.end() :].split(f"\n{opening[2]}", 1)[0]
         return tuple(body.splitlines())
     return ()
+
+
+def is_prose(path: str) -> bool:
+    """Return True where *path* has the ending of a text for people."""
+    return path.endswith(_PROSE)
 
 
 def imported_names(text: str) -> frozenset[str]:

@@ -1169,12 +1169,37 @@ def test_an_edit_is_shown_what_names_a_symbol_where_it_bears_on_the_lines_beside
     memory.learn(session("No, every export always puts the weight of a parcel into ParcelData."))
 
     def shown_for(text: str) -> str:
-        plan = {"file_path": "/home/me/plans/plan.md", "content": text}
+        code = {"file_path": "/home/me/shop/store.py", "content": text}
         with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
-            return run.before(Action("Write", "Write", plan)) or ""
+            return run.before(Action("Write", "Write", code)) or ""
 
-    assert "weight" in shown_for("Weights of a parcel are rounded\nin `ParcelData` from now on.")
-    assert not shown_for("The store keeps `ParcelData`.\n\nWeights of a parcel are rounded.")
+    assert "weight" in shown_for("# Weights of a parcel are rounded\nParcelData.round()")
+    assert not shown_for("store = ParcelData()\n\n# Weights of a parcel are rounded.")
+
+
+def test_a_plan_is_shown_what_was_decided_about_one_of_its_sections(memory: AgentMemory) -> None:
+    memory.learn(session("No, every export always puts the weight of a parcel into ParcelData."))
+    other = [
+        f"## Step {number}\n\n{text}"
+        for number, text in enumerate(
+            [
+                "Invoices of a customer are printed twice in the office, with `ParcelData` beside.",
+                "The map of the town gets a legend and a scale, and both languages of the council.",
+                "Accounts that nobody has opened for two years are archived by the nightly job.",
+            ]
+        )
+    ]
+    about = "## Export\n\nEvery export puts the weight of a parcel into `ParcelData`."
+
+    def shown_for(*sections: str) -> str:
+        text = "\n\n".join(["# Plan", *sections])
+        plan = Action("Write", "Write", {"file_path": "/home/me/plans/plan.md", "content": text})
+        with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+            return run.before(plan) or ""
+
+    assert "weight" in shown_for(*other, about)
+    assert not shown_for(*other)
+    assert "weight" in (memory.live(repo=SHOP, task="").prompt("\n\n".join([*other, about])) or "")
 
 
 @pytest.mark.parametrize(
