@@ -179,6 +179,8 @@ def test_the_same_kind_of_action_on_the_same_target_is_the_same(name: str) -> No
     one, other, names = SAME[name]
 
     assert does_the_same(one, other, names)
+    # Names of repositories are compared without case.
+    assert does_the_same(one, remedy_of(other.actions, other.repo.upper()), names)
 
 
 @pytest.mark.parametrize("name", OTHER)
@@ -186,13 +188,6 @@ def test_another_action_or_target_is_not(name: str) -> None:
     one, other, names = OTHER[name]
 
     assert not does_the_same(one, other, names)
-
-
-@pytest.mark.parametrize("name", SAME)
-def test_names_of_repositories_are_compared_without_case(name: str) -> None:
-    one, other, names = SAME[name]
-
-    assert does_the_same(one, remedy_of(other.actions, other.repo.upper()), names)
 
 
 def test_repeating_and_looking_around_are_not_remedies() -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from contextgraph.model import State
-from contextgraph.trace import is_same_predicament
+from contextgraph import LoopDetector, State
 from tests.sessions import traceback
+
+is_same_predicament = LoopDetector().is_same_predicament
 
 
 def failing(error: str, action: str = "python core.py") -> State:
