@@ -8,7 +8,8 @@ readers, checked as `contextgraph distil` does, are accepted after each session.
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
 reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
 ``judged/prompts.jsonl``: lessons near the prompts of the earlier part that help there, as a reader
-said. ``judged/openings.jsonl`` has the subjects that readers in place of the agent opened.
+said. ``--starts FILE`` writes each first request with what the agent is shown up to it, without the
+index. ``judged/openings.jsonl`` has the subjects that readers in place of the agent opened.
 
 ``--clone`` measures how much of that a colleague is shown instead: a memory of the earlier part
 proposes its lessons, git clones them, and a second memory has these alone; both replay the
@@ -49,7 +50,7 @@ _OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
 _READ = Path(__file__).parent / "judged" / "prompts.jsonl"
 REPO = "team/project"
 _TUNED, _RATED = 2 / 3, 6
-_START = -1
+_START, _REQUEST = -1, 1_500
 
 
 class Lesson(NamedTuple):
@@ -270,6 +271,8 @@ class Counts:
         self.lines, self.texts = Counter[str](), Counter[str]()
         self.prompts, self.controls = 0, 0
         self.sheet: list[str] = []
+        self.starts: list[str] = []
+        self.begun = 0
 
     def add(
         self, run: RawTrajectory, shown: Sequence[Shown], labelled: Sequence[Moment],
@@ -297,6 +300,11 @@ class Counts:
             )
             if _is_first(memory, run, moment, steps):
                 self.searched.append(is_right)
+        first = [one for one in shown if one.turn <= 0 and one.moment in ("start", "prompt")]
+        self.begun += any(one.lessons for one in first)
+        text = "\n\n".join(one.text for one in first) or "(nothing)"
+        request = "\n> ".join(run.task[:_REQUEST].splitlines())
+        self.starts.append(f"## {run.instance_id}\n> {request}\n\n{text}\n")
         wanted = {moment.turn for moment in labelled}
         spoken = {one.turn for one in shown if one.moment == "prompt"}
         others = {turn for turn in range(len(steps_of(run))) if turn not in wanted}
@@ -366,6 +374,7 @@ class Counts:
             f"before a correction: {sum(corrected)} of {len(corrected)}",
             f"first of a search: {len(self.searched)}, of these said: {sum(self.searched)}",
             f"turns without a label: {self.controls}, with a line: {without}, of 40: {share:.1f}",
+            f"starts with a lesson: {self.begun} of {len(self.starts)}",
             f"lines a prompt: {self.lines['prompt'] / max(1, self.prompts):.2f} of {self.prompts}",
         ]
         lines += [
@@ -452,6 +461,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--model", action="store_true", help="with the lessons of readers")
     parser.add_argument("--held", action="store_true", help="measure the last third alone")
     parser.add_argument("--sheet", type=Path)
+    parser.add_argument("--starts", type=Path)
     parser.add_argument("--fit", action="store_true", help="fit the probability of a lesson")
     parser.add_argument("--missed", action="store_true", help="list the moments that were missed")
     parser.add_argument("--clone", action="store_true", help="measure what a clone is shown")
@@ -516,6 +526,8 @@ def _print(counts: Counts, options: argparse.Namespace) -> None:
     """Print and write what was asked for beside the figures."""
     if options.sheet:
         options.sheet.write_text("\n".join(counts.sheet), "utf-8")
+    if options.starts:
+        options.starts.write_text("\n".join(counts.starts), "utf-8")
     if options.missed:
         for moment, is_right, is_known in counts.right:
             if not is_right:
