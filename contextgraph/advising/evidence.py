@@ -586,6 +586,7 @@ _OF_FOLDERS = frozenset(
     {"FileNotFoundError", "ImportError", "ModuleNotFoundError", "NotADirectoryError"}
 )
 _LOADED_BY_NAME = regex(r"\b(?:import_module|__import__|_gcd_import)\(")
+_IN_PYTHON_3 = regex(r"cannot import name '")
 _IMPORT = regex(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 # The places of a traceback, of Python and of pytest, from the outermost to the innermost.
 _PLACES = regex(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
@@ -616,7 +617,7 @@ def _has_evidence(query: Query, shown: _Shown, action: RemedyAction, is_same: bo
     state, pattern = query.state, action.pattern
     if any(posixpath.basename(file) not in shown.all for file in action.values_of("file")):
         return False
-    if not shows_cause(pattern, state) or not (is_same or _may_be_of_folder(query, pattern)):
+    if not shows_cause(pattern, state) or not (is_same or _may_be_its_cause(query, pattern)):
         return False
     if action.is_general and pattern.target in _NEVER_IN_GENERAL:
         return False
@@ -631,6 +632,22 @@ def _has_evidence(query: Query, shown: _Shown, action: RemedyAction, is_same: bo
         return not is_done and pattern.target.partition(".")[0] in shown.here
     timed_out = query.signature is not None and query.signature.family is Family.TIMEOUT
     return not (timed_out and pattern.kind is RemedyKind.OPEN)
+
+
+def _may_be_its_cause(query: Query, pattern: RemedyPattern) -> bool:
+    """False where the message shows that what *pattern* changes is not the cause of the error.
+
+    No source folder has a module that is not the project's. Python 2 does not quote the name that
+    cannot be imported: another interpreter is not what is missing.
+    """
+    error, state = query.signature, query.state
+    if pattern.kind is RemedyKind.USE and error is not None:
+        return not _IN_PYTHON_3.match(error.message)
+    is_of_modules = pattern.kind is RemedyKind.SET_ENV and pattern.target.startswith("PYTHONPATH=")
+    if is_of_modules and Term.MISSING_MODULE in query.names.roles:
+        module = query.names.fill(Term.MISSING_MODULE)
+        return is_own_module(module, state.repo, state.open_file)
+    return _may_be_of_folder(query, pattern)
 
 
 def _may_be_of_folder(query: Query, pattern: RemedyPattern) -> bool:

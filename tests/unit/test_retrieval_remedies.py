@@ -224,8 +224,27 @@ def test_an_edit_of_another_run_is_supported_where_its_file_is_named(store, show
     assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
+def test_no_source_folder_has_a_package_of_others(store):
+    found = [recovery(1), recovery(2)]
+    for repo, is_supported in (("ada/tariffs", True), ("ada/engine", False)):
+        state = State(repo=repo, current_error=NO_MODULE)
+        assert only_of(query_of(state, store), found).is_supported is is_supported
+
+
+@pytest.mark.parametrize(
+    ("said", "is_supported"),
+    [("No module named yaml", True), ("cannot import name 'Mapping' from 'collections'", False)],
+)
+def test_another_interpreter_is_no_cause_where_python_3_quotes_the_name(store, said, is_supported):
+    pattern = RemedyPattern(RemedyKind.USE, "python3", "python")
+    use = RemedyAction(RemedyKind.USE, "python3", pattern, "python")
+    state = State(repo="ada/engine", current_error=f"ImportError: {said}")
+    found = [recovery(number, actions=(use,), message=said) for number in range(3)]
+    assert only_of(query_of(state, store), found).is_supported is is_supported
+
+
 def test_what_one_instance_did_counts_less_than_what_two_agree_on(store):
-    state = State(repo="ada/engine", current_error=NO_MODULE)
+    state = State(repo="ada/tariffs", current_error=NO_MODULE)
     (alone,) = remedies_of(query_of(state, store), [recovery(1)])
     (agreed,) = remedies_of(query_of(state, store), [recovery(1), recovery(2)])
     assert share_of(alone, Likeness.TEMPLATE) == pytest.approx(1 / 2)
