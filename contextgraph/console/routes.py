@@ -37,7 +37,7 @@ from contextgraph.trace import describe_remedy
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
-_ROWS, _LESSONS, _ANSWERS, _FEW, _RECOVERIES, _RELATIONS = 50, 25, 25, 10, 100, 500
+_ROWS, _LESSONS, _ANSWERS, _FEW, _RECOVERIES, _RELATIONS = 50, 10, 25, 10, 100, 500
 _DAYS = 7
 _NOTICE_WIDTH = 160
 _RECENT = timedelta(days=30)
@@ -709,7 +709,7 @@ class LessonQuestion(Struct, frozen=True):
 
 @_page("/lessons", "lessons", "lessons.html")
 def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> Values:
-    """List lessons by subject, active and likely proposed ones unless a status is chosen."""
+    """List lessons by subject, ten to a page: active and likely proposed ones, or of a status."""
     named = {*words(wanted.text)}
     listed = visitor.memory.lessons.of(status=[*model.LessonStatus])
     if wanted.status == model.LessonStatus.PROPOSED:
@@ -727,6 +727,7 @@ def lessons(visitor: Visitor, wanted: Annotated[LessonQuestion, Depends()]) -> V
             for name in ("status", "kind", "repo")
         },
         "lessons": found[skip : skip + _LESSONS],
+        "headings": {one.id: heading for heading, ones in groups.items() for one in ones},
         "listed": len(found),
         "known": len(known),
         "first": wanted.address() if wanted.page else None,

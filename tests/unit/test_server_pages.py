@@ -487,6 +487,30 @@ def test_a_lesson_takes_the_place_of_another_by_a_person_on_the_page(service: Se
     assert f'<li id="{former}">' in page(administrator, "/pages/lessons")
 
 
+def test_ten_lessons_are_listed_at_a_time_by_subject(service: Served) -> None:
+    names = ("gen/out.py", "lib/ledger.py", "docs/api.md")
+    steps = tuple(
+        Step(
+            at,
+            "",
+            Action("bash", f"ls {at}"),
+            "lib",
+            user_message=f"Always run check number{at} before you change {names[at % 3]}.",
+        )
+        for at in range(12)
+    )
+    raw = RawTrajectory("claude-code", "acme__shop-7", "acme/shop", "Totals", steps)
+    learn(service.client(TokenScope.ADMIN), raw)
+    reader = signed_in(service, TokenScope.READ)
+    place = "/pages/lessons?repo=acme/shop"
+    first, second = page(reader, place), page(reader, f"{place}&page=1")
+    assert first.count('<li id="') == 10
+    assert 0 < second.count('<li id="') < 10
+    headings = re.findall(r'<li class="heading"><h2>([^<]+)</h2>', first)
+    assert len(headings) == len({*headings})
+    assert {*names} & {*headings}
+
+
 def test_lessons_are_counted_by_what_they_are(service: Served) -> None:
     messages = ("Always run the linter first.", "We never want generated files in a commit.")
     steps = (
