@@ -381,7 +381,12 @@ def _loaded(
     """The settings in force, and where those are set that are not defaults."""
     environment = os.environ if environment is None else environment
     user, folder = user_settings_file(), folder or os.getcwd()
-    general, configurations = _from_user(user)
+    text = _content(user)
+    general, configurations = _parsed(os.path.basename(user), text) if text else ({}, {})
+    for key in ("store", "keyed_root"):  # relative to the file
+        value = str(general.get(key, ""))
+        if value and "://" not in value and value not in IN_MEMORY:
+            general[key] = os.path.join(os.path.dirname(user), os.path.expanduser(value))
     table, own_configurations = _from_project(folder)
     configurations |= own_configurations
     variables = {
@@ -434,17 +439,6 @@ def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
         raise SettingsError(f"no configuration {name!r} in {SETTINGS_FILE}; known: {known}")
     # Only the one in use is checked: a mistake in another one must not stop this process.
     return _configuration(name, configurations[name]) if name in configurations else Configuration()
-
-
-def _from_user(path: str) -> "tuple[dict[str, str | float], dict[str, Any]]":
-    """The settings of the user's file and its configurations; paths are relative to it."""
-    text = _content(path)
-    table, configurations = _parsed(os.path.basename(path), text) if text else ({}, {})
-    for key in ("store", "keyed_root"):
-        value = str(table.get(key, ""))
-        if value and "://" not in value and value not in IN_MEMORY:
-            table[key] = os.path.join(os.path.dirname(path), os.path.expanduser(value))
-    return table, configurations
 
 
 def _from_project(folder: "Path | str") -> "tuple[dict[str, str | float], dict[str, Any]]":

@@ -489,7 +489,9 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         (run, use)
         for run in runs
         for use in run.facts.commands
-        if use.kind is kind and not use.folder.startswith(OUTSIDE) and _is_harmless(use.form)
+        if use.kind is kind and not use.folder.startswith(OUTSIDE)
+        # The form is all that a record says.
+        if not is_hazardous_command(_PLACEHOLDER.sub("name.py", use.form))
     ]
     forms = {use.form for _, use in uses}
 
@@ -498,11 +500,6 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
-
-
-def _is_harmless(form: str) -> bool:
-    """Return whether the *form* of a command, which is all that a record says, may be advised."""
-    return not is_hazardous_command(_PLACEHOLDER.sub("name.py", form))
 
 
 def _as_typed(use: CommandUse) -> str:

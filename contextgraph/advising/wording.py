@@ -309,7 +309,8 @@ def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
         failed = PlaybookPart(f"{_record(record).text}{did}")
         yield PlaybookLine("never installed:", (failed,))
     if not broken:
-        worked = tuple(_news(others, often))[:_INSTALLS]
+        new = [one for one in others if one.is_news and one.tried >= often]
+        worked = tuple(map(_record, new[:_INSTALLS]))
         yield from [PlaybookLine("set-up that worked:", worked)] if worked else ()
 
 
@@ -323,11 +324,6 @@ def _needed(
         is_other_program = not programs.isdisjoint(best.command.split())
         if is_other_program or failed >= max(_AGREEING, playbook.tasks / 5):
             yield best
-
-
-def _news(records: Sequence[CommandRecord], least: float) -> Iterator[PlaybookPart]:
-    """Return the *records* that enough tasks needed, but did not begin with."""
-    return (_record(record) for record in records if record.is_news and record.tried >= least)
 
 
 def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
