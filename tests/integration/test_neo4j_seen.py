@@ -82,6 +82,25 @@ def test_a_memory_recreated_in_its_place_is_seen(
     assert answers(store) == answers(other) != before
 
 
+def test_a_snapshot_has_the_revision_of_its_last_answer(
+    neo4j_with_indexes: Neo4jServer, store: Neo4jStore
+) -> None:
+    schema, uri, auth = Schema(TABLES), neo4j_with_indexes.uri, neo4j_with_indexes.auth
+    port = Neo4jPort(Connection(uri, auth, store.tenant, schema, read_only=True))
+    with port.snapshot():
+        before = port.revision()
+        store.runs.add([made_bundle(4)])
+        assert port.revision() == before + 1
+        port.find([Question(RUN)])
+        store.runs.add([made_bundle(5)])
+        assert port.revision() == before + 1
+        port.find([Question(RUN)])
+        assert port.revision() == before + 2
+    store.runs.add([made_bundle(6)])
+    assert port.revision() == before + 3
+    port.close()
+
+
 def test_bookmarks_request_a_server_that_has_the_last_write(
     neo4j_server: Neo4jServer,
 ) -> None:

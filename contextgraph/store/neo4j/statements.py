@@ -198,14 +198,18 @@ def words_counted(table: Table, place: int) -> str:
 _SLOT = "MATCH (s:VectorSlot {tenant: $tenant, table: $table, space: $space})"
 
 
-def _near(property_: str) -> str:
-    """Return how the nearest are chosen; with the vector where its cosine is undecided."""
+def _near(vector: str) -> str:
+    """Return how the nearest are chosen; with the *vector* where its cosine is undecided.
+
+    A vector is read once: the server decodes it at each use of the property.
+    """
     scale = 10**COSINE_DECIMALS
     return (
-        f"WITH n, 2 * vector.similarity.cosine({property_}, $vectors[number]) - 1 AS cosine "
+        f"WITH n, {vector} AS numbers WHERE numbers IS NOT NULL "
+        "WITH n, numbers, 2 * vector.similarity.cosine(numbers, $vectors[number]) - 1 AS cosine "
         f"ORDER BY round(cosine, {COSINE_DECIMALS}) DESC, n.id LIMIT $limit "
         f"RETURN collect([n.id, cosine, CASE WHEN abs(cosine * {scale} - floor(cosine * {scale}) "
-        f"- 0.5) < {UNDECIDED} THEN {property_} END]) AS found }} RETURN number, found "
+        f"- 0.5) < {UNDECIDED} THEN numbers END]) AS found }} RETURN number, found "
         "ORDER BY number"
     )
 
@@ -227,7 +231,7 @@ def nearest(table: Table, where: Form) -> str:
         f"{match(table, where)} WITH n LIMIT $most + 1 RETURN count(n) AS rows }} "
         "WITH q, s, rows WHERE rows <= $most "
         "UNWIND range(0, size($vectors) - 1) AS number CALL (q, s, number) { "
-        f"{match(table, where)} AND n[s.property] IS NOT NULL {_near('n[s.property]')}"
+        f"{match(table, where)} {_near('n[s.property]')}"
     )
 
 
