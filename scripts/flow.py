@@ -37,6 +37,8 @@ ERROR = (
     "ModuleNotFoundError: No module named 'tariffs'\n"
 )
 QUESTION = "How are the tests run?"
+# Of another repository, called as its module: a folder is advised for no module of others.
+CHECKOUT = "tariffs"
 
 Flow = Mapping[str, Sequence[str]]
 """File, relative to the package -> the functions in it that were entered."""
@@ -96,7 +98,7 @@ def flow_of(name: str, path: Path) -> tuple[Flow, str]:
     command, *arguments = COMMANDS[name]
     sys.argv = ["contextgraph", command, "--store", f"{path}", *arguments]
     if command == "hook":
-        sys.stdin = io.TextIOWrapper(io.BytesIO(_event(path.with_name("checkout")).encode()))
+        sys.stdin = io.TextIOWrapper(io.BytesIO(_event(path.with_name(CHECKOUT)).encode()))
     os.chdir(path.parent)
     printed = io.StringIO()
     with entered() as functions, redirect_stdout(printed), suppress(SystemExit):
@@ -118,10 +120,7 @@ def prepare(path: Path) -> None:
         memory.notes.remember("The tests are run with pytest", repo=REPO)
         memory.consolidate()
     path.with_name("run.jsonl").write_text(json.dumps(to_record(run(5))), encoding="utf-8")
-    folder = path.with_name("checkout") / ".git"
-    folder.mkdir(parents=True)
-    remote = f'[remote "origin"]\n\turl = https://github.com/{REPO}.git\n'
-    (folder / "config").write_text(remote, encoding="utf-8")
+    path.with_name(CHECKOUT).mkdir()
 
 
 def _event(checkout: Path) -> str:
