@@ -361,9 +361,9 @@ class Lessons:
         """Return lessons of *repo* that a *request* need not be about, in a few lines.
 
         First what people had to say in several sessions, the most frequent first; not what agents
-        read by themselves, nor what is said before a call. Then what the owner said where the same
-        request began a session, or in the last one at a slash command without arguments; then what
-        names no file, symbol or program and was said where the same command began a session.
+        read by themselves, nor what is said before a call. Then what the owner or team said where
+        the same request began a session, or in the last one at a slash command without arguments;
+        then what names no file, symbol or program and was said where the same command began one.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         repeated = {id_: note for id_, note in notes.items() if _is_repeated(note)}
@@ -371,8 +371,8 @@ class Lessons:
         said = {note.id: note for note in such}
         left = {*superseded_in(self._store, [*{**repeated, **said}], as_of)}
         if said:
-            runs = {*map(_session_of, said.values())}
-            left |= _said_again([one for one in notes.values() if _session_of(one) in runs])
+            runs = {*map(_begun_in, said.values())}
+            left |= _said_again([one for one in notes.values() if _begun_in(one) in runs])
         general = [lesson_of(note) for id_, note in repeated.items() if id_ not in left]
         general.sort(key=lambda one: (-one.sessions, len(one.about.names), -one.time.timestamp()))
         times = {one.id: one.sessions for one in general}
@@ -1041,6 +1041,13 @@ def _session_of(note: Note) -> str:
     return next(iter(note.targets(LinkType.SAID_IN)), note.id)
 
 
+def _begun_in(note: Note) -> str:
+    """Return the session of *note*: by its name where a file of the repository has it."""
+    if note.contributor and note.is_of_team and note.lesson and note.lesson.evidence:
+        return note.lesson.evidence[0].session or _session_of(note)
+    return _session_of(note)
+
+
 def _last_part(name: str) -> str:
     return re.split(r"[/\\]", name.rstrip("/()"))[-1].casefold()
 
@@ -1060,17 +1067,22 @@ def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
 
 
 def _of_such_sessions(notes: Collection[Note], request: str) -> Iterator[Note]:
-    """Yield what the owner said in sessions like the one that *request* begins, likely ones first.
+    """Yield what was said in sessions like the one that *request* begins, likely ones first.
 
-    They began with the same request; of a slash command without arguments it is the last session.
-    Then what names nothing and was said where sessions began with the same command.
+    By the owner, or the team whose folder is trusted. They began with the same request; of a slash
+    command without arguments it is the last session. Then what names nothing and was said where
+    sessions began with the same command.
     """
-    own = [note for note in notes if not (note.contributor or _is_counted(note))]
+    own = [
+        note
+        for note in notes
+        if (not note.contributor or note.is_of_team) and not _is_counted(note)
+    ]
     opening = folded(request)
     command = _COMMAND.match(opening)
     if own and command and command[0] == opening:
-        last = _session_of(max(own, key=_last_said))
-        same = [note for note in own if _session_of(note) == last]
+        last = _begun_in(max(own, key=_last_said))
+        same = [note for note in own if _begun_in(note) == last]
     elif len(request_words(request)) > _NAMES_NOTHING or _NUMBER.search(request):
         same = [note for note in own if folded(note.title.partition("\n")[0]) == opening]
     else:

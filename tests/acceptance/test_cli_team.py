@@ -268,6 +268,8 @@ def test_a_clone_is_read_only_where_it_is_trusted(second: Path, tmp_path: Path) 
     assert SOURCE not in text
     with AgentMemory.open(store) as memory:
         assert RULE in (memory.live(repo=SHOP, task="").prompt(CHOICE) or "")
+        last = memory.lessons.standing(SHOP, "/review")
+        assert {one.note.content for one in last} == {BATCH, RULE}
         assert memory.live(repo="acme/other", task="").prompt(asked) is None
     contextgraph("trust", second, "--revoke", "--store", store)
     assert shown(store, asked) == ""
