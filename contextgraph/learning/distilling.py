@@ -164,15 +164,21 @@ class Distiller:
         last = next(of_others, None)
         return bool(last and _is_end(last) and last.at > datetime.now(UTC) - _PAUSE)
 
-    def waiting(self, repo: str | None = None, since: datetime | None = None) -> Iterator[Session]:
+    def waiting(
+        self,
+        repo: str | None = None,
+        since: datetime | None = None,
+        only_of: str | None = None,
+    ) -> Iterator[Session]:
         """Yield the sessions that were not asked about, the newest first, after a failure last.
 
-        Those in which nobody spoke are noted, so that they are read once.
+        Those in which nobody spoke are noted, so that they are read once. Only those that the
+        source *only_of* supplied, if it is given.
         """
         asked, failed = self._asked(), list[Session]()
         before = {one.run for one in self._known if one.status == "failed"}
         for run in self._runs.listed(RunFilter(repo=repo, since=since), _NEWEST):
-            if run.id in asked and not asked[run.id]:
+            if only_of not in (None, run.contributor) or (run.id in asked and not asked[run.id]):
                 continue
             session = self._session(run)
             if session is None:
@@ -433,26 +439,31 @@ class Distiller:
 class DistilQueue:
     """The requests that wait for the running agent, where *chosen* says that it answers them.
 
-    One process at a time: others get `StoreUnavailableError`.
+    One process at a time: others get `StoreUnavailableError`. A lesson counts as said by the source
+    of its session: with *only_of* only the sessions of this source are asked about and answered.
     """
 
     def __init__(self, log: DistilLog, distiller: Callable[[], Distiller], chosen: str) -> None:
         self._log, self._distiller, self._chosen = log, distiller, chosen
 
-    def next_request(self, repo: str | None = None) -> DistilRequest | None:
+    def next_request(
+        self, repo: str | None = None, *, only_of: str | None = None
+    ) -> DistilRequest | None:
         """Return the request about the newest session (of *repo*) that waits; None without any.
 
         Raises `RemoteError` where it needs more tokens than are left today, and `SettingsError`
         unless the setting *distil* is ``agent``.
         """
         with self._alone() as distiller:
-            for session in distiller.waiting(repo):
+            for session in distiller.waiting(repo, only_of=only_of):
                 request = distiller.request(session, next(distiller.parts(session)))
                 distiller.check_bound(request.text)
                 return DistilRequest(id_of(request), request.text)
         return None
 
-    def answer(self, request: str, answer: str, *, is_last: bool = False) -> Distilled:
+    def answer(
+        self, request: str, answer: str, *, is_last: bool = False, only_of: str | None = None
+    ) -> Distilled:
         """Check the *answer* to the *request* of an id, keep its lessons, and return the receipt.
 
         Where parts of it are refused, its status is "returned": then nothing is kept, and the
@@ -460,7 +471,7 @@ class DistilQueue:
         """
         with self._alone() as distiller:
             found = distiller.named(request)
-            if found is None:
+            if found is None or only_of not in (None, found.session.contributor):
                 raise InvalidArgumentError(
                     f"{request} waits no more, or its session or lessons have changed: "
                     "ask for the next request"

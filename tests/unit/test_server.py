@@ -26,7 +26,7 @@ from contextgraph.console.routes import add_pages
 from contextgraph.knowledge import MaintenancePolicy
 from contextgraph.learning.writer import Spool
 from contextgraph.memory.exported import Exports
-from contextgraph.model import MemoryContext, RawTrajectory
+from contextgraph.model import Action, MemoryContext, RawTrajectory, Step
 from contextgraph.model.codec import decoded
 from contextgraph.model.values import replace
 from contextgraph.readers import to_record
@@ -153,6 +153,25 @@ def test_a_token_that_only_reads_records_nothing(service: Served) -> None:
         notes = writer.get("/v1/notes").json()["notes"]
         recalls = next(one["recalls"] for one in notes if one["id"] == note)
         assert recalls == is_counted
+
+
+def test_lessons_of_a_session_are_distilled_by_its_source_alone(tmp_path: Path) -> None:
+    said = Step(0, "", Action("bash", "ls"), "boil.py", user_message="No: describe each kettle.")
+    quoted = {"turn": 1, "quote": "describe each kettle"}
+    lesson = {"kind": "rule", "lesson": "Each kettle is described.", "evidence": [quoted]}
+    answer = {"answer": orjson.dumps([lesson]).decode(), "is_last": True}
+    with served(tmp_path, distil="agent") as service:
+        ann, eve = (service.client(source=name) for name in ("ann", "eve"))
+        learn(ann, RawTrajectory("claude-code", "s", "teapot/kettle", "Add one.", (said,)))
+        request = ann.post("/v1/distil/next", json={}).json()
+        assert eve.post("/v1/distil/next", json={}).json() == {"id": "", "text": ""}
+        given = answer | {"request": request["id"]}
+        refused = eve.post("/v1/distil/answer", json=given)
+        assert (refused.status_code, "waits no more" in refused.text) == (422, True)
+        root = service.client(TokenScope.ADMIN, source="root")
+        assert root.post("/v1/distil/next", json={}).json() == request
+        receipt = ann.post("/v1/distil/answer", json=given).json()
+        assert (receipt["status"], receipt["kept"]) == ("done", 1)
 
 
 def test_the_same_content_is_learned_once(client: TestClient) -> None:

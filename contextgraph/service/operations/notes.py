@@ -231,12 +231,14 @@ def lessons_about(
     "POST /v1/distil/next",
     form=lambda found, *_: record_of(found) if found else {"id": "", "text": ""},
 )
-def distil_next(memory: AgentMemory, repo: OnlyRepository | None = None) -> DistilRequest | None:
+def distil_next(
+    memory: AgentMemory, repo: OnlyRepository | None = None, *, only_of: str | None = None
+) -> DistilRequest | None:
     """Return a request to write down the lessons of a session, for the agent that asks.
 
     Answer it with distil_answer. "text" is empty where none waits.
     """
-    return memory.distil_queue.next_request(repo)
+    return memory.distil_queue.next_request(repo, only_of=only_of)
 
 
 @operation(TokenScope.WRITE, "POST /v1/distil/answer", example={"request": "…", "answer": "[]"})
@@ -247,12 +249,14 @@ def distil_answer(
     is_last: Annotated[
         bool, Field(description="Keep what counts of it; without, refused parts return it.")
     ] = False,
+    *,
+    only_of: str | None = None,
 ) -> Distilled:
     """Give the answer to a request of distil_next; it is checked against the session.
 
     Where its status is "returned", correct what was refused, and give all again with is_last.
     """
-    return memory.distil_queue.answer(request, answer, is_last=is_last)
+    return memory.distil_queue.answer(request, answer, is_last=is_last, only_of=only_of)
 
 
 @operation(
