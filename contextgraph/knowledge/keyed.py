@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
 from contextgraph.knowledge.forgetting import age_weight
-from contextgraph.model import Envelope, Json
+from contextgraph.model import NEVER, Envelope, Json
 from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.model.values import checked, replace
 from contextgraph.system.processes import append, locked, private
@@ -427,8 +427,9 @@ class KeyedFiles:
         That they were forgotten *now* is kept by their digests.
         """
         removed = 0
-        records = ([digest(key), now.isoformat()] for key in sorted(keys))
-        append(self._forgotten, b"".join(orjson.dumps(one) + b"\n" for one in records), sync=True)
+        times = self.forgotten() | dict.fromkeys(map(digest, sorted(keys)), now)
+        records = [orjson.dumps([name, at.isoformat()]) + b"\n" for name, at in times.items()]
+        self._replace(self._forgotten, b"".join(records), sync=True)
         for log in (*self.archive.glob("*.jsonl"), self.log):
             envelopes = [*_envelopes(log)]
             others = [envelope for envelope in envelopes if envelope.key not in keys]
@@ -446,12 +447,14 @@ class KeyedFiles:
         self._rebuild(position, adopt=False)
         return removed
 
-    def was_forgotten(self, entry: Envelope) -> bool:
-        """Return whether the key of *entry* was forgotten after it was set."""
-        lines = self._forgotten.read_bytes().splitlines() if self._forgotten.exists() else ()
-        times: dict[str, str] = dict(map(orjson.loads, lines))
-        at = times.get(digest(entry.key))
-        return at is not None and entry.ts <= datetime.fromisoformat(at)
+    def forgotten(self) -> dict[str, datetime]:
+        """Return when keys were forgotten last, by their digests; a damaged line is left out."""
+        times = dict[str, datetime]()
+        for line in self._forgotten.read_bytes().splitlines() if self._forgotten.exists() else ():
+            with suppress(ValueError):
+                name, at = orjson.loads(line)
+                times[name] = datetime.fromisoformat(at)
+        return times
 
     def set_by(self, sources: Collection[str]) -> set[str]:
         """Return the keys that agents of *sources* have ever set."""
@@ -907,12 +910,13 @@ class KeyedMemory:
         with self._files.writing(create=True, adopt=True) as position:
             live = {one.key for one in self._files.logged_live()}
             last = {one.key: one.ts for one in sorted(self._files.calls(), key=lambda one: one.ts)}
+            forgotten = self._files.forgotten()
             new = [
                 one
                 for one in given
                 if one.key not in live
                 and (one.key not in last or last[one.key] < one.ts)
-                and not self._files.was_forgotten(one)
+                and one.ts > forgotten.get(digest(one.key), NEVER)
             ]
             after = position
             for one in new:

@@ -422,6 +422,10 @@ def test_what_was_forgotten_is_not_taken_over_unless_it_was_set_later(
     other.set_memory("/user/name", "Ada", "user")
     memory.set_memory("/user/name", "Ada", "user")
     memory.forget("/user/name")
+    with (memory.root / "forgotten.jsonl").open("a") as file:
+        file.write('["half a li')
+    memory.set_memory("/user/other", "Ada", "user")
+    memory.forget("/user/other")
     entry = other.get("/user/name")
     assert entry
     assert memory.add([entry]) == 0
