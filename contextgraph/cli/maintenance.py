@@ -211,11 +211,9 @@ def _remove_beside(
     Names those that were exported and are not there: they may have been moved.
     """
     from contextgraph.knowledge.keyed import is_by
-    from contextgraph.learning.distilling import DistilLog
     from contextgraph.memory.exported import Exports
     from contextgraph.model import Holdings
 
-    DistilLog(common.settings()).forget(runs)
     exports = Exports(common.settings())
     if moved := exports.missing():
         warn(f"exported before, and not there now: {', '.join(map(neutral, moved))}")

@@ -133,8 +133,8 @@ class DistilLog:
 
     def forget(self, runs: Collection[str]) -> None:
         """Remove the receipts of *runs*: they quote what was refused."""
-        kept = [one for one in self.entries() if one.run not in runs]
-        if self._path.exists():
+        if runs and self._path.exists():
+            kept = [one for one in self.entries() if one.run not in runs]
             with replacing(self._path) as part:
                 part.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in kept))
 

@@ -1209,14 +1209,16 @@ class AgentMemory:
         """Remove runs and notes, and all that only they taught, said or showed.
 
         Theirs are those with these ids, and those that `holdings` returns. They go from texts that
-        were shown, from the model of words, and from the files that were exported on this machine;
+        were shown, the model of words, receipts of `distil`, and files exported on this machine;
         with *sessions* go conversations of that id, with *sources* keyed entries. What another
         process learns of them meanwhile goes, too, and their logs are not learned again, except by
         `learn_again`. Returns how many runs were known.
         """
         from contextgraph.knowledge.lessons import said_in
+        from contextgraph.learning.distilling import DistilLog
 
         self.note_exposures()
+        log = DistilLog(self._parts.settings)
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:
@@ -1230,6 +1232,7 @@ class AgentMemory:
             held = Holdings((*given.runs, *found.runs), (*{*given.notes, *found.notes},))
             # By the runs, which go last, an interrupted call that is repeated finds what is left.
             self._exports.remove(held, said_in(self.store.notes, held.runs))
+            log.forget(held.runs)
             one = held.runs[0] if len(held.runs) == 1 else ""
             with operation("delete_memory", self.store_id, one):
                 removed += self._parts.forgetting.forget(held, sessions)

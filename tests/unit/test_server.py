@@ -172,6 +172,11 @@ def test_lessons_of_a_session_are_distilled_by_its_source_alone(tmp_path: Path) 
         assert root.post("/v1/distil/next", json={}).json() == request
         receipt = ann.post("/v1/distil/answer", json=given).json()
         assert (receipt["status"], receipt["kept"]) == ("done", 1)
+        log = tmp_path / "memory.distil" / "log.jsonl"
+        run = request["id"].partition(".")[0]
+        assert run in log.read_text()
+        root.post("/v1/forget", json={"trajectory_ids": [run]})
+        assert run not in log.read_text()  # it may quote what was refused
 
 
 def test_the_same_content_is_learned_once(client: TestClient) -> None:
