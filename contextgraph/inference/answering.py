@@ -129,7 +129,9 @@ class ProgramAnswerer(Struct, frozen=True):
         with (
             TemporaryDirectory(prefix="contextgraph-") as folder,
             # gemini reads no settings below a folder that others may write, such as /tmp.
-            TemporaryDirectory(prefix="contextgraph-", dir=_own_folder()) as private,
+            TemporaryDirectory(
+                prefix="contextgraph-", dir=_own_folder() if program.settings else None
+            ) as private,
             TemporaryFile() as errors,
         ):
             settings = os.path.join(private, "settings.json")
@@ -198,8 +200,13 @@ class ProgramAnswerer(Struct, frozen=True):
 
 def _own_folder() -> str:
     """Return the user's data folder; make it where there is none."""
-    os.makedirs(data_folder(), 0o700, exist_ok=True)
-    return data_folder()
+    folder = data_folder()
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    except OSError as error:
+        reason = f"{folder} cannot be made ({error.strerror})"
+        raise RemoteError(f"{reason}; set XDG_DATA_HOME to a folder that can") from error
+    return folder
 
 
 def answerer_of(chosen: str, chat_of: Callable[[str], Chat | None]) -> Answerer:

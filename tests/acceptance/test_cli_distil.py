@@ -372,6 +372,17 @@ class _Stdin:
         return content
 
 
+def test_a_command_needs_no_folder_of_data(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file" / "data"))
+    refused = distil(store, "--by", "gemini")
+    assert "cannot be made (Not a directory); set XDG_DATA_HOME" in refused.out
+    (receipt, _) = distil(store, "--by", program(tmp_path, [GOOD])).records
+    assert receipt["kept"] == 1
+
+
 @pytest.mark.parametrize("name", ["gemini", "opencode"])
 def test_a_program_chosen_by_name_has_no_tools(
     name: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
