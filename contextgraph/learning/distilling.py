@@ -19,8 +19,8 @@ from msgspec import Struct
 from contextgraph.config import RUNNING_AGENT, Settings
 from contextgraph.errors import (
     InvalidArgumentError,
+    NotFoundError,
     RemoteError,
-    SettingsError,
     StoreUnavailableError,
 )
 from contextgraph.inference.answering import Answered, Answerer
@@ -51,7 +51,7 @@ from contextgraph.model import (
     Trajectory,
     Words,
 )
-from contextgraph.model.values import replace
+from contextgraph.model.values import checked as checks_types, replace
 from contextgraph.store.memory_store import RunStore
 from contextgraph.system.processes import append, locked, replacing
 from contextgraph.text import clean, count_tokens, digest, mask_secrets, one_line
@@ -436,6 +436,7 @@ class Distiller:
         self._known = (*self._known, receipt)
 
 
+@checks_types
 class DistilQueue:
     """The requests that wait for the running agent, where *chosen* says that it answers them.
 
@@ -451,7 +452,7 @@ class DistilQueue:
     ) -> DistilRequest | None:
         """Return the request about the newest session (of *repo*) that waits; None without any.
 
-        Raises `RemoteError` where it needs more tokens than are left today, and `SettingsError`
+        Raises `RemoteError` where it needs more tokens than are left today, and `NotFoundError`
         unless the setting *distil* is ``agent``.
         """
         with self._alone() as distiller:
@@ -481,8 +482,8 @@ class DistilQueue:
     @contextmanager
     def _alone(self) -> Iterator[Distiller]:
         if self._chosen != RUNNING_AGENT:
-            raise SettingsError(
-                f'the running agent is not chosen to write lessons: set distil = "{RUNNING_AGENT}" '
+            raise NotFoundError(
+                f'no request waits for the running agent: set distil = "{RUNNING_AGENT}" '
                 "in contextgraph.toml"
             )
         with self._log.alone() as is_alone:

@@ -14,7 +14,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.agents.hook import main as hook
 from contextgraph.config import load_settings
-from contextgraph.errors import NeverLearnedError, RemoteError
+from contextgraph.errors import InvalidArgumentError, NeverLearnedError, RemoteError
 from contextgraph.inference.answering import ProgramAnswerer
 from contextgraph.knowledge.distil import MAX_TOKENS
 from contextgraph.knowledge.lessons import NewLesson
@@ -482,6 +482,9 @@ def test_the_running_agent_writes_no_lessons_until_it_is_chosen(store: Path):
     result = call("distil_next", store)
     assert result.code != 0
     assert 'set distil = "agent"' in result.err
+    message = "repo: Input should be a valid string"
+    with AgentMemory.open(store) as memory, pytest.raises(InvalidArgumentError, match=message):
+        memory.distil_queue.next_request(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("chosen")
