@@ -13,6 +13,7 @@ from datetime import datetime
 from msgspec import Struct, structs
 from msgspec.structs import force_setattr
 
+from contextgraph.errors import InvalidArgumentError
 from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.step import Time
@@ -42,6 +43,9 @@ class SessionFilter(Struct, frozen=True):
         if self.outcome is not None:
             force_setattr(self, "outcome", one_of("outcome", Outcome, self.outcome))
         force_setattr(self, "order", one_of("order", RunOrder, self.order))
+        for name, time in (("since", self.since), ("until", self.until)):
+            if time is not None and time.tzinfo is None:
+                raise InvalidArgumentError(f"{name}: {time.isoformat()} has no time zone")
 
 
 class Session(Struct, frozen=True):

@@ -66,12 +66,12 @@ def one_of(name: str, kind: type[Choice], given: object) -> Choice:
 
 
 class _Kind(NamedTuple):
-    """Types of an argument: those that it has, those that it has not, and those of its items."""
+    """Types of an argument: those that it has, those that it has not, and the kind of its items."""
 
     words: str
     types: tuple[type, ...]
     refused: tuple[type, ...] = ()
-    items: tuple[type, ...] = ()
+    items: "_Kind | None" = None
 
 
 _ACCEPTED: Mapping[Any, tuple[type, ...]] = {float: (float, int, Real), Path: (PathLike,)}
@@ -89,7 +89,7 @@ _WORDS = {
 def _kind_of(annotation: Any) -> _Kind:
     """Return the types that *annotation* names; any where only the type checker knows one."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
-    words, types, refused, items = list[str](), list[type](), set[type](), tuple[type, ...]()
+    words, types, refused, items = list[str](), list[type](), set[type](), None
     for part in (NoneType if part is None else part for part in parts):
         kind = get_origin(part) or part
         if kind is Annotated:
@@ -99,7 +99,7 @@ def _kind_of(annotation: Any) -> _Kind:
         if kind in (Collection, Iterable, Sequence):
             words.append("a list")
             refused |= {str, bytes}
-            items = _kind_of(get_args(part)[0]).types
+            items = _kind_of(get_args(part)[0])
         elif kind is not NoneType:
             words.append(_WORDS.get(kind, kind.__name__))
         if kind in (int, float):
@@ -123,9 +123,10 @@ def check_types(kinds: dict[str, Any], values: Iterable[tuple[str, Any]]) -> Non
             raise InvalidArgumentError(f"{name}: Input should be {kind.words}")
         if kind.items and isinstance(given, list | tuple | set | frozenset):
             for place, item in enumerate(given):
-                if not isinstance(item, kind.items):
-                    words = " or ".join(_WORDS.get(one, one.__name__) for one in kind.items)
-                    raise InvalidArgumentError(f"{name}.{place}: Input should be {words}")
+                if not isinstance(item, kind.items.types) or isinstance(item, kind.items.refused):
+                    raise InvalidArgumentError(
+                        f"{name}.{place}: Input should be {kind.items.words}"
+                    )
 
 
 def checked(kind: type[Value]) -> type[Value]:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from contextgraph.errors import (
 )
 from contextgraph.knowledge.pages import Entity, Page
 from contextgraph.memory.wiring import build
-from contextgraph.model import Action, LearnStatus, LoopKind, ScopeLevel, Step
+from contextgraph.model import Action, LearnStatus, LoopKind, ScopeLevel, SessionFilter, Step
 from contextgraph.model.values import replace
 from contextgraph.readers import SkippedError, read, write_jsonl
 from contextgraph.text import strip_fenced, without_private
@@ -484,6 +484,14 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
         ),
         (lambda memory: memory.open(None), "address: Input should be a valid string or Path"),
         (lambda memory: memory.learn_many("a.jsonl"), "raws: Input should be a list"),
+        (
+            lambda memory: memory.retriever.by_semantic(["a"]),
+            "query_embedding.0: Input should be a valid number$",
+        ),
+        (
+            lambda memory: memory.session_facets(SessionFilter(until=datetime(2026, 1, 1))),  # noqa: DTZ001
+            "until: 2026-01-01T00:00:00 has no time zone",
+        ),
     ],
 )
 def test_misuse_names_what_a_method_takes(memory, call, message):
