@@ -124,7 +124,9 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             selected, notes = [run for run in selected if run.seen_at < oldest], ()
-        keys = {*memory.keyed.set_by(source)} if source and memory.has_keyed else set[str]()
+        # A key that is set again is not older for it: they go with all of a source alone.
+        has_keys = source and not older_than and memory.has_keyed
+        keys = {*memory.keyed.set_by(source or ())} if has_keys else set[str]()
         if not (older_than or selected or notes or keys):
             _written_again(common, memory)  # what a call that was interrupted left
             of_them = "" if everything else f"of {', '.join(named)} "

@@ -72,6 +72,7 @@ def test_a_key_is_forgotten_with_its_history(store: Path) -> None:
 def test_a_source_that_has_only_set_entries_is_forgotten(store: Path) -> None:
     call("set", store, key=KEY, json_content=1, source="agent:ci")
     forget = ("forget", "--source", "ci", "--yes", "--json", "--store", store)
+    assert contextgraph(*forget, "--older-than", "1").records[0]["keys"] == 0
     assert contextgraph(*forget).records[0]["keys"] == 1
     with AgentMemory.open(str(store)) as memory:
         assert memory.keyed.keys() == []
