@@ -289,7 +289,9 @@ class _Relating(NamedTuple):
         if not (silence or weight):
             silence = "it helped another tool"
         is_idle = done.error_type in MISSING_PROGRAM and not done.verified
-        names = names_in(done.error_type, done.message).names if is_near else ()
+        # Who names no repository may be in any, and in that one.
+        is_asked = is_near or not query.state.repo
+        names = names_in(done.error_type, done.message).names if is_asked else ()
         is_same = bool(names) and names[:1] == query.names.names[:1]
         likenesses = likenesses_of(query, done, level, self.ours)
         is_fitting = self.is_supported(wording, is_same)
@@ -608,7 +610,8 @@ class _Shown(NamedTuple):
 def is_supported(query: Query, shown: _Shown, wording: Wording, is_same: bool) -> bool:
     """Return False if an action of *wording* needs evidence that the state of *query* lacks.
 
-    *is_same*: in the same repository it cleared an error about the same thing.
+    *is_same*: in the same repository, or one that is not named, it cleared an error about the same
+    thing.
     """
     return all(_has_evidence(query, shown, action, is_same) for action in wording.actions)
 

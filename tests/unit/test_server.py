@@ -713,6 +713,8 @@ def test_the_published_query_of_agents(client: TestClient) -> None:
 
     assert answer.keys() == {"playbook"}
     assert "PYTHONPATH" in answer["playbook"]
+    question["error_message"] = NO_MODULE.replace("tariffs", "numpy")
+    assert "PYTHONPATH" not in client.post("/query_memory", json=question).json()["playbook"]
 
 
 def test_repeated_steps_are_a_loop(client: TestClient) -> None:
