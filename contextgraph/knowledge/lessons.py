@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from contextgraph.errors import InvalidNoteError
+from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge.asked import asks_what_is_known
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, refused_calls
@@ -447,19 +447,46 @@ class Lessons:
         return self._review(ids, f"rejected{_by(by)}", is_active=False, archived_at=now)
 
     def supersede(self, id_: str, successor: str, by: str = "") -> bool:
-        """Replace the lesson *id_* by the lesson *successor*; return False if one is unknown."""
+        """Replace the lesson *id_* by the lesson *successor*; return False if one is unknown.
+
+        Raises `InvalidArgumentError` where *successor* was itself superseded by *id_*.
+        """
         if id_ == successor or len(self._lessons([id_, successor])) < 2:
             return False
+        self._refuse_circle({id_: successor})
         what = f"superseded by {successor}{_by(by)}"
         return self._review([id_], what, is_active=False, superseded_by=successor) > 0
 
     def undo(self, ids: Collection[str]) -> int:
-        """Undo the last review of these lessons; return how many had one."""
-        reviewed = [
-            note.id for note in self._lessons(ids).values() if note.lesson and note.lesson.before
-        ]
+        """Undo the last review of these lessons; return how many had one.
+
+        Raises `InvalidArgumentError` where one would again be superseded by what it superseded.
+        """
+        reviewed = {
+            note.id: note.lesson.before.superseded_by
+            for note in self._lessons(ids).values()
+            if note.lesson and note.lesson.before
+        }
+        self._refuse_circle(reviewed)
         now = self._now()
-        return len(self._store.change(reviewed, partial(_undone, now=now)))
+        return len(self._store.change([*reviewed], partial(_undone, now=now)))
+
+    def _refuse_circle(self, successors: Mapping[str, str | None]) -> None:
+        """Raise `InvalidArgumentError` where a lesson with these *successors* superseded itself."""
+
+        def successor(id_: str) -> str | None:
+            if id_ in successors:
+                return successors[id_]
+            return next((note.superseded_by for note in self._store.get([id_]).values()), None)
+
+        for first in successors:
+            circle, by = [first], successor(first)
+            while by and by not in circle:
+                circle.append(by)
+                by = successor(by)
+            if by == first:
+                said = ", which is superseded by ".join((*circle[1:], first))
+                raise InvalidArgumentError(f"{first} cannot be superseded by {said}")
 
     def _lessons(self, ids: Collection[str]) -> dict[str, Note]:
         """Id -> the lesson, of those of *ids* that are known."""

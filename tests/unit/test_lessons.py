@@ -12,7 +12,7 @@ import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.agents.before import NextCall
-from contextgraph.errors import InvalidNoteError
+from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading, keywords
@@ -857,6 +857,25 @@ def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentM
     assert [one.id for one in memory.lessons.of(SHOP)] == [generated.id]
     assert memory.lessons.undo([squash.id]) == 1
     assert len(memory.lessons.of(SHOP)) == 2
+
+
+def test_a_lesson_does_not_supersede_what_superseded_it(memory: AgentMemory) -> None:
+    memory.learn(session(RULE, SQUASH))
+    memory.learn(session("Never log the token of a customer.", instance="b"))
+    first, second, third = (one.id for one in memory.lessons.of(SHOP))
+    assert memory.lessons.supersede(first, second)
+    with pytest.raises(InvalidArgumentError, match=f"{second} cannot be superseded by {first}"):
+        memory.lessons.supersede(second, first)
+    assert memory.lessons.supersede(second, third)
+    with pytest.raises(InvalidArgumentError, match="which is superseded by"):
+        memory.lessons.supersede(third, first)
+    assert [one.id for one in memory.lessons.of(SHOP)] == [third]
+    memory.lessons.accept([first])
+    assert memory.lessons.supersede(third, first)
+    with pytest.raises(InvalidArgumentError, match=f"{first} cannot be superseded by {second}"):
+        memory.lessons.undo([first])
+    assert memory.lessons.undo([third, first]) == 2
+    assert [one.id for one in memory.lessons.of(SHOP)] == [third]
 
 
 def test_a_lesson_stays_with_what_was_said_in_other_sessions(memory: AgentMemory) -> None:
