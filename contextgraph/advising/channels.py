@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 TASK_WORDS = 160
 _REMEMBERED_TASKS = 64
-_LONGEST_PRINTED, _ERRORS_READ = 300, 500
+_LEAST_PRINTED, _LONGEST_PRINTED, _ERRORS_READ = 20, 300, 500
 
 
 def no_embedder() -> None:
@@ -174,7 +174,8 @@ def _as_printed(store: Store, text: str) -> ErrorSignature | None:
     printed = " ".join(text.split())
     if len(printed) > _LONGEST_PRINTED:
         return None
-    start, is_cut = printed.removesuffix("…").rstrip(), printed.endswith("…")
+    start = printed.removesuffix("…").rstrip()
+    is_cut = printed.endswith("…") and len(start) >= _LEAST_PRINTED
     for tally in store.recoveries.errors(Scope(), _ERRORS_READ):
         known = " ".join(tally.error.text.split())
         if known == printed or (is_cut and known.startswith(start)):

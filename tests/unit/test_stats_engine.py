@@ -258,6 +258,8 @@ def test_an_error_is_recognised_as_it_is_printed(memory: AgentMemory) -> None:
         memory.learn(run([("python a.py", missing, 2)], instance_id=f"acme__shop-{number}"))
     (printed,) = [one.error for one in memory.stats.get_friction()]
     assert "<" in printed  # which no program prints
+    for given, is_known in ((f"{printed[:30]}…", True), (f"{printed[:3]}…", False), ("…", False)):
+        assert bool(memory.query(given).error) == is_known
     asked = memory.query(State(current_error=printed.replace(" ", "\n", 1))).error
     assert asked
     assert asked.error_type == "python: can't open file"
