@@ -106,9 +106,8 @@ _STAYS = regex(
     re.IGNORECASE,
 )
 _CHANGES = 0.5
-# A request of at most so many words may name nothing ("go on"). From so probable on a sentence is a
-# lesson for other sessions, too.
-_NAMES_NOTHING, _LIKELY = 2, 0.5
+# A request of at most so many words may name nothing ("go on").
+_NAMES_NOTHING = 2
 _COMMAND = regex(r"/[\w:-]+(?!\S)")
 # Lessons that are proposed for a section of a request at least.
 _FEWEST_PROPOSED = 30
@@ -362,12 +361,11 @@ class Lessons:
 
         First what people had to say in several sessions, the most frequent first; not what agents
         read by themselves, nor what is said before a call. Then what the owner or team said where
-        the same request began a session, or in the last one at a slash command without arguments;
-        then what names no file, symbol or program and was said where the same command began one.
+        the same request began a session, or in the last one at a slash command without arguments.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         repeated = {id_: note for id_, note in notes.items() if _is_repeated(note)}
-        such = islice(_of_such_sessions(notes.values(), request), PROPOSED) if request else ()
+        such = _of_such_sessions(notes.values(), request)[:PROPOSED] if request else ()
         said = {note.id: note for note in such}
         left = {*superseded_in(self._store, [*{**repeated, **said}], as_of)}
         if said:
@@ -1093,12 +1091,11 @@ def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
     return max(near, key=lambda pair: pair[0].created_at, default=listed[0])
 
 
-def _of_such_sessions(notes: Collection[Note], request: str) -> Iterator[Note]:
-    """Yield what was said in sessions like the one that *request* begins, likely ones first.
+def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
+    """Return what was said in sessions like the one that *request* begins, most wanted first.
 
-    By the owner, or the team whose folder is trusted. They began with the same request; of a slash
-    command without arguments it is the last session. Then what names nothing and was said where
-    sessions began with the same command.
+    By the owner, or the team whose folder is trusted; not what agents read by themselves. The
+    sessions began with the same request; of a slash command without arguments it is the last one.
     """
     own = [
         note
@@ -1114,20 +1111,9 @@ def _of_such_sessions(notes: Collection[Note], request: str) -> Iterator[Note]:
         same = [note for note in own if folded(note.title.partition("\n")[0]) == opening]
     else:
         same = []
-    yield from _most_wanted(same)
-    begins = command[0] if command else ""
-    likely = [note for note in own if begins and folded(note.title).split()[:1] == [begins]]
-    for note in _most_wanted(likely):
-        is_of_another = note.lesson is None or note.lesson.about.names or names_in(note.content)
-        if not is_of_another and _wanted(note) >= _LIKELY:
-            yield note
-
-
-def _most_wanted(notes: Collection[Note]) -> list[Note]:
-    """Those of *notes* that agents do not read by themselves, what is wanted most first."""
     said = [
         note
-        for note in notes
+        for note in same
         if note.lesson and note.is_live and not is_read_at_start(note.lesson.evidence[0].speaker)
         if _may_be_quoted(note)
     ]

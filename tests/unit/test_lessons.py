@@ -1600,11 +1600,10 @@ def test_a_short_request_brings_the_lesson_that_says_all_of_it(request_: str, sa
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ("/review 12", ["src/cart.py", "table-driven"]),
-        ("  /review  12\n", ["src/cart.py", "table-driven"]),
-        ("/review 13", ["table-driven"]),
-        ("/rev 13", []),
-        ("/review", ["src/tax.py", "table-driven"]),
+        ("/review 12", ["src/cart.py"]),
+        ("  /review  12\n", ["src/cart.py"]),
+        ("/review 13", []),
+        ("/review", ["src/tax.py"]),
         ("go on", []),
         ("Look at the prices again, please", []),
         ("", []),
