@@ -63,6 +63,7 @@ from contextgraph.trace import (
     names_in,
     remedy_key,
     shows_cause,
+    template_of,
 )
 from contextgraph.trace.advice import INSTEAD, Term
 from contextgraph.trace.applicability import detour
@@ -294,7 +295,10 @@ class _Relating(NamedTuple):
         names = names_in(done.error_type, done.message).names if is_asked else ()
         is_same = bool(names) and names[:1] == query.names.names[:1]
         likenesses = likenesses_of(query, done, level, self.ours)
-        is_fitting = self.is_supported(wording, is_same)
+        is_by_another = RemedyKind.USE in map(attrgetter("kind"), wording.actions)
+        is_fitting = self.is_supported(wording, is_same) and not (
+            is_by_another and _is_of_another_program(self.signature, done, level)
+        )
         order = (
             not is_fitting,
             not done.trajectory_id,  # it came with the package
@@ -588,7 +592,6 @@ _OF_FOLDERS = frozenset(
     {"FileNotFoundError", "ImportError", "ModuleNotFoundError", "NotADirectoryError"}
 )
 _LOADED_BY_NAME = regex(r"\b(?:import_module|__import__|_gcd_import)\(")
-_IN_PYTHON_3 = regex(r"cannot import name '")
 _IMPORT = regex(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 # The places of a traceback, of Python and of pytest, from the outermost to the innermost.
 _PLACES = regex(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
@@ -640,25 +643,33 @@ def _has_evidence(query: Query, shown: _Shown, action: RemedyAction, is_same: bo
 def _may_be_its_cause(query: Query, pattern: RemedyPattern) -> bool:
     """False where the message shows that what *pattern* changes is not the cause of the error.
 
-    No source folder has a module that is not the project's. Python 2 does not quote the name that
-    cannot be imported: another interpreter is not what is missing.
+    No source folder has a module that is not the project's; most exceptions do not come of the
+    folder.
     """
     error, state = query.signature, query.state
-    if pattern.kind is RemedyKind.USE and error is not None:
-        return not _IN_PYTHON_3.match(error.message)
     is_of_modules = pattern.kind is RemedyKind.SET_ENV and pattern.target.startswith("PYTHONPATH=")
     if is_of_modules and Term.MISSING_MODULE in query.names.roles:
         module = query.names.fill(Term.MISSING_MODULE)
         return is_own_module(module, state.repo, state.open_file)
-    return _may_be_of_folder(query, pattern)
-
-
-def _may_be_of_folder(query: Query, pattern: RemedyPattern) -> bool:
-    """False for another folder at an exception that does not come of the folder."""
-    error = query.signature
     if pattern.kind is not RemedyKind.CWD or error is None:
         return True
     return error.family not in EXCEPTIONS or error.error_type in _OF_FOLDERS
+
+
+def _is_of_another_program(
+    error: ErrorSignature, done: RecoveryCandidate, level: SignatureLevel
+) -> bool:
+    """True where *error*, like that of *done* at *level*, is worded in another way.
+
+    Other languages, and other versions of a program, have errors of the same type. A program that
+    is missing is named.
+    """
+    if error.error_type in MISSING_PROGRAM:
+        return False
+    if error.message == done.message:
+        return level is SignatureLevel.FAMILY
+    ours, theirs = template_of(error.message, ()), template_of(done.message, ())
+    return level not in SAME_TEMPLATE or ours != theirs
 
 
 def was_tried(query: Query, action: RemedyAction) -> bool:

@@ -4,6 +4,7 @@ Reports of tests are looked at first, then messages.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -478,13 +479,13 @@ _BOILERPLATE = frozenset(
 )
 
 
-def template_of(message: str) -> str:
+def template_of(message: str, variants: Iterable[tuple[re.Pattern[str], str]] = _VARIANTS) -> str:
     """Return *message* with paths, numbers, ids, quoted names, addresses and times masked.
 
-    At most 200 characters; the template of a template is itself.
+    At most 200 characters; the template of a template is itself. *variants* are replaced first.
     """
     text = message[:_READ]
-    for pattern, replacement in _VARIANTS:
+    for pattern, replacement in variants:
         text = pattern.sub(replacement, text)
     text, before = " ".join(text.split()), None
     # Masking may bring two halves of a name together; a few rounds reach the form that stays.

@@ -25,6 +25,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import replace
 from contextgraph.store.sqlite import SqliteStore
+from contextgraph.trace import signature_of
 from contextgraph.trace.advice import Term
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
@@ -232,14 +233,30 @@ def test_no_source_folder_has_a_package_of_others(store):
 
 
 @pytest.mark.parametrize(
-    ("said", "is_supported"),
-    [("No module named yaml", True), ("cannot import name 'Mapping' from 'collections'", False)],
+    ("cleared", "error", "is_supported"),
+    [
+        ("ImportError: No module named rates", "ImportError: No module named yaml", True),
+        ("ImportError: No module named rates", "ImportError: cannot import name 'Mapping'", False),
+        ("SyntaxError: invalid syntax", "SyntaxError: invalid syntax", True),
+        ("SyntaxError: invalid syntax", "SyntaxError: invalid syntax. Perhaps a comma?", False),
+        ("SyntaxError: invalid syntax", "SyntaxError: Unexpected token ;", False),
+        ("rates: command not found", "python: command not found", True),
+    ],
 )
-def test_another_interpreter_is_no_cause_where_python_3_quotes_the_name(store, said, is_supported):
+def test_another_interpreter_is_a_remedy_only_of_errors_in_the_same_words(
+    store, cleared, error, is_supported
+):
     pattern = RemedyPattern(RemedyKind.USE, "python3", "python")
     use = RemedyAction(RemedyKind.USE, "python3", pattern, "python")
-    state = State(repo="ada/engine", current_error=f"ImportError: {said}")
-    found = [recovery(number, actions=(use,), message=said) for number in range(3)]
+    past = signature_of(cleared)
+    assert past
+    found = [
+        recovery(number, actions=(use,), message=past.message)._replace(
+            family=past.family, error_type=past.error_type, template=past.template
+        )
+        for number in range(3)
+    ]
+    state = State(repo="ada/engine", current_error=error)
     assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
