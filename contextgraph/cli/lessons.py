@@ -1,7 +1,9 @@
 """Review of lessons: what colleagues would pass on, and what of it belongs into CLAUDE.md."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -242,6 +244,9 @@ def _review(
     undo: Sequence[str],
 ) -> None:
     named = [*accept, *reject, edit[0], *supersede, *undo]
+    decided = Counter(chain({*accept}, {*reject}, {*undo}, [edit[0], supersede[0]]))
+    if several := [neutral(id_) for id_, count in decided.items() if id_ and count > 1]:
+        raise click.BadParameter(f"{', '.join(several)}: one decision at a time for a lesson")
     with common.open(create=False) as memory:
         common.note_shown(memory, forgetting=True)
         known = {id_ for id_, note in memory.store.notes.get(named).items() if note.lesson}

@@ -500,28 +500,33 @@ class Lessons:
         superseded_by: str | None = None,
         archived_at: datetime | None = None,
     ) -> int:
-        """Put the lessons *ids* into this state, and note *what* was done."""
+        """Put the lessons *ids* into this state, and note *what* was done.
+
+        `undo` goes back over a review that leaves a lesson as the last one did.
+        """
         ids, now = [*ids], self._now()
 
         def reviewed(note: Note) -> Note:
             facts = note.lesson
             assert facts is not None
             before = Review(note.content, facts.is_active, note.superseded_by, note.archived_at)
+            since = archived_at and (note.archived_at or archived_at)
+            after = Review(content or note.content, is_active, superseded_by, since)
             was = f"; before: {note.content}" if content else ""
             return replace(
                 note,
-                content=content or note.content,
+                content=after.content,
                 lesson=replace(
                     facts,
                     about=_about(facts.about, content) if content else facts.about,
                     is_active=is_active,
-                    before=before,
+                    before=(facts.before if after == before else None) or before,
                     gone=(),
                 ),
                 credibility=REVIEWED,
                 importance=1.0,
                 superseded_by=superseded_by,
-                archived_at=archived_at,
+                archived_at=since,
                 updated_at=now,
                 history=(*note.history, f"{now:%Y-%m-%d %H:%M} {what}{was}"),
             )

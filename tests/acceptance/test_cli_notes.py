@@ -314,6 +314,20 @@ def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     assert contextgraph("lessons", "--edit", one["id"], *at).code == 2
 
 
+def test_decisions_that_contradict_each_other_are_refused(store: Path) -> None:
+    at = ("--store", store)
+    said = "We want to squash before merging. We never want generated files in a commit."
+    step = replace(TURN, user_message=said)
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("generic", "a", SHOP, "Totals are wrong", (step,)))
+        one, other = (lesson.id for lesson in memory.lessons.of(SHOP))
+    assert contextgraph("lessons", "--supersede", one, "--by", other, *at).code == 0
+    circle = contextgraph("lessons", "--supersede", other, "--by", one, *at)
+    assert (circle.code, f"cannot be superseded by {one}" in circle.err) == (1, True)
+    twice = contextgraph("lessons", "--accept", one, "--reject", one, *at)
+    assert (twice.code, f"{one}: one decision at a time" in twice.err) == (2, True)
+
+
 def test_properties_of_a_note_are_kept(store: Path) -> None:
     given = {"pinned": True, "security": "restricted", "locator": "msg 9"}
     until = {"valid_until": "2999-01-31T02:00:00+02:00"}

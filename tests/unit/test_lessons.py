@@ -859,6 +859,22 @@ def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentM
     assert len(memory.lessons.of(SHOP)) == 2
 
 
+def test_undo_goes_back_over_reviews_that_changed_nothing(memory: AgentMemory) -> None:
+    memory.learn(session("Why is the cache of the exporter so small?", RULE))
+    (lesson,) = memory.lessons.of(SHOP)
+    assert memory.lessons.reject([lesson.id], "ann") == 1
+    assert memory.lessons.reject([lesson.id], "bob") == 1
+    (rejected,) = memory.lessons.of(SHOP, status=[LessonStatus.REJECTED])
+    assert [line.split(" ", 2)[2] for line in rejected.history] == [
+        "rejected by ann",
+        "rejected by bob",
+    ]
+    assert memory.lessons.undo([lesson.id]) == 1
+    (left,) = memory.lessons.of(SHOP)
+    assert left.status is lesson.status
+    assert memory.lessons.undo([lesson.id]) == 0
+
+
 def test_a_lesson_does_not_supersede_what_superseded_it(memory: AgentMemory) -> None:
     memory.learn(session(RULE, SQUASH))
     memory.learn(session("Never log the token of a customer.", instance="b"))
