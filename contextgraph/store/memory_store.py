@@ -1657,11 +1657,12 @@ class MethodologyStore(_Part):
     ]:
         """Return `for_error` in the first of *scopes*, what `RecoveryStore.for_error` does of the
         *questions*, at most *most* for each, and `RecoveryStore.tasks`: all asked for in one call.
+        Without a scope there are no methodologies.
         """
         asked = (_resolved(signatures), _recovered(questions, most), _of_tasks(scopes, error_ids))
         found = iter(self._port.find([*chain.from_iterable(asked)]))
         resolved, recovered, met = ([*islice(found, len(one))] for one in asked)
-        known = self._fitting(resolved, scopes[0], limit)
+        known = self._fitting(resolved, scopes[0], limit) if scopes else []
         return known, _candidates(recovered), [*map(_tasks_of, scopes, met)]
 
     def _hidden(self, methodologies: Iterable[str], scope: model.Scope) -> set[str]:
