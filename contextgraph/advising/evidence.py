@@ -530,15 +530,16 @@ def _near_wording(
 ) -> Wording:
     """The wording of *about* in the repository of *candidate*, at an error of *signature*.
 
-    Where the message names no path, the action that failed decides. One action that may not be said
+    Where the message names no path, the actions that failed decide. One action that may not be said
     as it was done is worded in general terms, but for a package, which these name, too.
     """
     ours, theirs = quoted_names(signature.message), quoted_names(candidate.message)
     if ours and theirs:
         is_about_others = frozenset(ours).isdisjoint(theirs)
     else:
-        replaced = about.near.actions[0].replaced if about.near.actions else ""
-        is_about_others = bool(replaced) and replaced not in query.state.last_action
+        replaced = {*map(attrgetter("replaced"), about.near.actions), ""} - {""}
+        in_attempt = query.state.last_action.__contains__
+        is_about_others = bool(replaced) and not any(map(in_attempt, replaced))
     wording = about.near_about_others if is_about_others else about.near
     if len(wording.actions) != 1 or wording.actions[0].kind is RemedyKind.INSTALL:
         return wording

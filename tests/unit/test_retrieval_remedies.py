@@ -260,6 +260,26 @@ def test_another_interpreter_is_a_remedy_only_of_errors_in_the_same_words(
     assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
+@pytest.mark.parametrize(
+    ("attempt", "target"),
+    [("", Term.ELSEWHERE), ("Read a/rates.yaml", "Read rates.yaml")],
+)
+def test_a_path_of_another_task_is_named_only_at_the_command_that_it_replaced(
+    store, attempt, target
+):
+    look = RemedyAction(RemedyKind.SEARCH, "ls -la", RemedyPattern(RemedyKind.SEARCH, "ls"))
+    pattern = RemedyPattern(RemedyKind.RUN, Term.ELSEWHERE, parameters=("Read",))
+    read = RemedyAction(RemedyKind.RUN, "Read rates.yaml", pattern, "Read a/rates.yaml")
+    error = "File does not exist."
+    query = query_of(State(repo="acme/shop", current_error=error, last_action=attempt), store)
+    past = query.signature
+    assert past
+    found = recovery(1, actions=(look, read), message=past.message)._replace(
+        family=past.family, error_type=past.error_type, template=past.template
+    )
+    assert target in [action.target for action in only_of(query, [found]).actions]
+
+
 def test_what_one_instance_did_counts_less_than_what_two_agree_on(store):
     state = State(repo="ada/tariffs", current_error=NO_MODULE)
     (alone,) = remedies_of(query_of(state, store), [recovery(1)])
