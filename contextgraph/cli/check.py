@@ -114,7 +114,7 @@ def check(  # noqa: PLR0913  (the change, who judges it, and where to)
                 findings += checker.change(patch, ran or (), judge)
             found = Checked(tuple(findings), len(checker.active), len(questions))
     except MemoryNotFoundError:
-        if ask:
+        if ask or common.store:
             raise
     if sarif:
         with replacing(sarif) as part:  # it quotes what people said: for its owner alone
@@ -131,9 +131,13 @@ def check(  # noqa: PLR0913  (the change, who judges it, and where to)
 def _patch(base: str, root: str, *, staged: bool) -> str:
     """Return the unified diff to check."""
     from contextgraph.readers.repository import GitFolder
+    from contextgraph.trace.steps import files_changed
 
     if base == _STDIN:
-        return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
+        patch = sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
+        if patch.strip() and not files_changed(patch):
+            fail("standard input: line 1: no unified diff, it names no file")
+        return patch
     git = GitFolder.around(root)
     if git is None:
         fail(f"{root} is no git repository; --diff - reads a unified diff")

@@ -92,6 +92,24 @@ def test_a_change_that_git_cannot_tell_is_an_error(store: Path, checkout: Path) 
     assert "git diff-index failed" in done.err
 
 
+def test_a_memory_that_is_named_exists(store: Path, checkout: Path, tmp_path: Path) -> None:
+    done = check(tmp_path / "other.db", "--diff")
+    assert (done.code, done.out) == (1, "")
+    assert "no memory at" in done.err
+    assert contextgraph("check", "--diff").code == 0
+
+
+def test_a_text_that_is_no_diff_is_an_error(store: Path, checkout: Path) -> None:
+    at = ("check", "--diff", "-", "--store", store)
+    done = contextgraph(*at, stdin=b"RATE = 4\n")
+    assert (done.code, done.out) == (1, "")
+    assert "standard input: line 1: no unified diff" in done.err
+    assert contextgraph(*at, stdin=b"").code == 0
+    head = "--- a/shop/export.py\n+++ b/shop/export.py\n@@ -1 +1 @@\n"
+    diff = f"{head}-BATCH_ROWS = 640\n+BATCH_ROWS = 900\n"
+    assert "no longer has 640" in contextgraph(*at, stdin=diff.encode()).out
+
+
 @pytest.mark.parametrize("first", ["", "."])
 def test_a_program_in_the_checkout_is_not_run_in_place_of_git(
     store: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch, first: str
@@ -461,7 +479,10 @@ def test_no_finding_is_said_with_what_was_compared(
 ) -> None:
     assert check(store, "--diff").out == "no finding by 7 lessons of this repository\n"
     (checkout / "shop" / "export.py").write_text("print(1)\n")
-    done = check(tmp_path / "none.db", "--diff")
+    step = Step(0, "", Action("bash", "ls"), "ok")
+    with AgentMemory.open(tmp_path / "other.db") as memory:
+        memory.learn(RawTrajectory("generic", "a", "acme/other", "List it.", (step,)))
+    done = check(tmp_path / "other.db", "--diff")
     assert (done.code, done.out) == (0, "no finding by 0 lessons of this repository\n")
     (checkout / "shop" / "export.py").write_text("import log\n\nBATCH_ROWS = 9000\nRATE = 3\n")
     last = check(store, "--diff").out.splitlines()[-1]
