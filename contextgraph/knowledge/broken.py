@@ -185,7 +185,9 @@ def _check(work: Work, lesson: Lesson) -> Broken | None:
 def _name(work: Work, lesson: Lesson) -> Broken | None:
     about = lesson.about
     for name, is_plain in names_ruled_out(lesson.text, (*about.symbols, *about.programs)):
-        pattern = _import_of(name) if is_plain else _pattern_of(name)
+        pattern = _pattern_of(name)
+        if is_plain:
+            pattern = _beginning_with(name) if _names_files(about) else _import_of(name)
         for change in work.changes:
             if is_prose(change.file) or not _is_meant(change.file, lesson):
                 continue
@@ -209,6 +211,16 @@ def _import_of(name: str) -> re.Pattern[str]:
         rf"^\s*(?:import|from|use|using|extern\s+crate)\s+(?:[\w.]+\s*,\s*)*{module}(?![\w-])"
         rf"|(?:\b(?:from|import|require)|#\s*include)\s*\(?\s*[\"'<]{module}[/\"'>.]"
     )
+
+
+def _beginning_with(name: str) -> re.Pattern[str]:
+    """The pattern of a line that imports *name*, or is a statement that begins with it."""
+    statement = rf"^\s*{re.escape(name)}\s+[\w\"'(./@]"
+    return re.compile(rf"{statement}|{_import_of(name).pattern}")
+
+
+def _names_files(about: About) -> bool:
+    return bool(about.paths) and all(os.path.splitext(path)[1] for path in about.paths)
 
 
 def _is_meant(file: str, lesson: Lesson) -> bool:

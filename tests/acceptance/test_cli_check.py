@@ -92,6 +92,29 @@ def test_a_change_that_git_cannot_tell_is_an_error(store: Path, checkout: Path) 
     assert "git diff-index failed" in done.err
 
 
+@pytest.mark.parametrize(
+    ("line", "is_broken"),
+    [
+        ("replace example.org/log => ../log", True),
+        ("replace (", True),
+        ("replace = 3", False),
+        ("require example.org/replace v1", False),
+        ("// replace is not used", False),
+    ],
+)
+def test_a_word_that_is_ruled_out_in_a_file_begins_no_line_of_it(
+    store: Path, checkout: Path, line: str, *, is_broken: bool
+) -> None:
+    with AgentMemory.open(store) as memory:
+        keep(memory, "Never use the replace directive anywhere.", paths=("go.mod",))
+    for name in ("go.mod", "other.mod"):
+        (checkout / name).write_text(f"module shop\n{line}\n")
+    git(checkout, "add", ".")
+    assert [(one["rule"], one["file"], one["line"]) for one in findings(store)] == (
+        [("name", "go.mod", 2)] if is_broken else []
+    )
+
+
 def test_a_memory_that_is_named_exists(store: Path, checkout: Path, tmp_path: Path) -> None:
     done = check(tmp_path / "other.db", "--diff")
     assert (done.code, done.out) == (1, "")
