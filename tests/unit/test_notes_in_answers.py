@@ -96,7 +96,7 @@ def test_a_live_run_is_shown_a_note_once(memory: AgentMemory) -> None:
 def test_while_notes_are_away_the_rest_is_answered(
     memory: AgentMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(*_: object) -> object:
+    def away(*_: object, **__: object) -> object:
         raise StoreUnavailableError("notes are away")
 
     memory.learn(run([("ls", "a", 0)], task=TASK.task_description, instance_id="acme__shop-1"))
