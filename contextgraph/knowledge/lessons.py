@@ -95,7 +95,8 @@ _LISTED = 10_000
 _INDEXED = 250
 # From here on two lessons say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
-STANDING_TOKENS = 110
+# What is said of these takes at most so many tokens, without who said it and when.
+STANDING_TOKENS = 85
 _RUNNING = ("run", "use", "never")
 _NUMBER, _VALUE = regex(r"\d+"), regex(r"\d\d+")
 # What a later session leaves as it was, and how much of the two must be about the same.
@@ -377,9 +378,11 @@ class Lessons:
         room, found = STANDING_TOKENS, list[Recollection]()
         for id_ in dict.fromkeys((*times, *(one for one in said if one not in left))):
             sessions = times.get(id_, 1)
-            if line := quote_of(notes[id_], sessions=sessions).whole(room):
+            # Who said it takes no room: a clone, which names the team, says the same.
+            size = count_tokens(quote_of(notes[id_], sessions=sessions).content)
+            if size <= room:
                 found.append(Recollection(notes[id_], 1.0, {"sessions": float(sessions)}))
-                room -= count_tokens(line)
+                room -= size
         return tuple(found)
 
     def subjects(
