@@ -377,11 +377,11 @@ class Lessons:
         times = {one.id: one.sessions for one in general}
         room, found = STANDING_TOKENS, list[Recollection]()
         for id_ in dict.fromkeys((*times, *(one for one in said if one not in left))):
-            sessions = times.get(id_, 1)
             # Who said it takes no room: a clone, which names the team, says the same.
-            size = count_tokens(quote_of(notes[id_], sessions=sessions).content)
+            size = count_tokens(quote_of(notes[id_]).content)
             if size <= room:
-                found.append(Recollection(notes[id_], 1.0, {"sessions": float(sessions)}))
+                sessions = {"sessions": float(times.get(id_, 1))}
+                found.append(Recollection(notes[id_], 1.0, sessions))
                 room -= size
         return tuple(found)
 
