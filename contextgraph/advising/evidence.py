@@ -295,7 +295,7 @@ class _Relating(NamedTuple):
         names = names_in(done.error_type, done.message).names if is_asked else ()
         is_same = bool(names) and names[:1] == query.names.names[:1]
         likenesses = likenesses_of(query, done, level, self.ours)
-        is_by_another = RemedyKind.USE in map(attrgetter("kind"), wording.actions)
+        is_by_another = any(one.kind is RemedyKind.USE for one in wording.actions)
         is_fitting = self.is_supported(wording, is_same) and not (
             is_by_another and _is_of_another_program(self.signature, done, level)
         )
@@ -537,9 +537,9 @@ def _near_wording(
     if ours and theirs:
         is_about_others = frozenset(ours).isdisjoint(theirs)
     else:
-        replaced = {*map(attrgetter("replaced"), about.near.actions), ""} - {""}
-        in_attempt = query.state.last_action.__contains__
-        is_about_others = bool(replaced) and not any(map(in_attempt, replaced))
+        replaced = [one.replaced for one in about.near.actions if one.replaced]
+        last = query.state.last_action
+        is_about_others = bool(replaced) and not any(one in last for one in replaced)
     wording = about.near_about_others if is_about_others else about.near
     if len(wording.actions) != 1 or wording.actions[0].kind is RemedyKind.INSTALL:
         return wording

@@ -61,6 +61,18 @@ def conversation(number: int = 1, said: str = f"No: {SAID}, please.") -> RawTraj
     )
 
 
+def memory_of_long_session(folder: Path) -> Path:
+    """Return a memory in *folder* that learned a session of several requests."""
+    store = folder / "memory.db"
+    steps = tuple(
+        replace(step(at, "ls"), user_message=f"Part {at}: {SAID}. " + f"Reason {at}. " * 300)
+        for at in range(12)
+    )
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(conversation(), steps=steps))
+    return store
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "memory.db"
@@ -516,13 +528,7 @@ def test_what_the_running_agent_invents_is_returned_once(store: Path):
 
 @pytest.mark.usefixtures("chosen")
 def test_the_running_agent_answers_a_long_session_in_parts(tmp_path: Path):
-    store = tmp_path / "memory.db"
-    long = tuple(
-        replace(step(at, "ls"), user_message=f"Part {at}: {SAID}. " + f"Reason {at}. " * 300)
-        for at in range(12)
-    )
-    with AgentMemory.open(store) as memory:
-        memory.learn(replace(conversation(), steps=long))
+    store = memory_of_long_session(tmp_path)
     texts = []
     while (request := call("distil_next", store).records[0])["text"]:
         texts.append(request["text"])
@@ -587,13 +593,7 @@ def test_a_server_may_be_asked(store: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_long_session_is_asked_about_in_parts(tmp_path: Path):
-    store = tmp_path / "memory.db"
-    long = tuple(
-        replace(step(at, "ls"), user_message=f"Part {at}: {SAID}. " + f"Reason {at}. " * 300)
-        for at in range(12)
-    )
-    with AgentMemory.open(store) as memory:
-        memory.learn(replace(conversation(), steps=long))
+    store = memory_of_long_session(tmp_path)
     (receipt, _) = distil(store, "--by", program(tmp_path, [GOOD])).records
     parts = asked(tmp_path)
     assert receipt["requests"] == len(parts) >= 2
