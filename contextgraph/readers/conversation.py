@@ -82,6 +82,7 @@ class Result(Struct, frozen=True):
     """Result of a tool. A call that the user *denied* is not an error.
 
     One that *continues* another adds its text and exit code, as of a command in the background.
+    A *cancelled* call was never made: the client wrote its result.
     """
 
     text: str
@@ -92,6 +93,7 @@ class Result(Struct, frozen=True):
     denied: bool = False
     interrupted: bool = False
     continues: bool = False
+    cancelled: bool = False
 
 
 class UserMessage(Struct, frozen=True):
@@ -573,9 +575,18 @@ class _Builder:
             draft = self._draft(Action("", ""), None)
         if result.id:
             self._answered[result.id] = draft
+        if result.cancelled:
+            self._without(draft)
+            return
         draft.result = result
         answers = answers_in(draft.action, result.text)
         draft.messages += [words] if (words := "\n".join(one.words for one in answers)) else []
+
+    def _without(self, cancelled: _Draft) -> None:
+        """Take out a step that did not happen; what was thought before it stays."""
+        self._drafts = [draft for draft in self._drafts if draft is not cancelled]
+        if cancelled.thought:
+            self._thoughts.append(Thought(cancelled.thought, cancelled.time))
 
     def _message(self, message: UserMessage) -> None:
         self._end_reply()

@@ -68,6 +68,9 @@ _REFERENCED = regex(r"^--- (?:Content from referenced files|Context from: .*) --
 _REFERENCES_END = regex(r"^--- End of (?:content|Context from: .*) ---$", re.MULTILINE)
 INTERRUPTED = "[Request interrupted by user"
 DENIED = "The user doesn't want to "
+_TOOL_ERROR, _TOOL_ERROR_END = "<tool_use_error>", "</tool_use_error>"
+# What Claude Code writes for a call that it did not make, as another beside it failed.
+_CANCELLED = ("Sibling tool call errored", "Cancelled: ")
 _DENIAL_MESSAGE = "the user said:"
 
 # Where a line that opens or closes a block starts and ends, and the language it names.
@@ -132,6 +135,24 @@ def said_at_denial(result: str) -> str:
     """Return what a person said when they denied a call, from its *result*; else empty."""
     _, _, words = result.partition(_DENIAL_MESSAGE)
     return words.strip() if result.startswith(DENIED) else ""
+
+
+class ToolError(Struct, frozen=True):
+    """The *text* of a result that Claude Code wrote itself; *cancelled* for no call at all."""
+
+    text: str
+    cancelled: bool
+
+
+def tool_error(result: str, *, is_shell: bool) -> ToolError | None:
+    """Return what Claude Code says in *result* in place of a tool; None where the tool spoke.
+
+    A shell command has its output where it ran; other tools say in the same way what they found.
+    """
+    if not result.startswith(_TOOL_ERROR):
+        return None
+    text = result.removeprefix(_TOOL_ERROR).removesuffix(_TOOL_ERROR_END)
+    return ToolError(text, is_shell or text.startswith(_CANCELLED))
 
 
 class ShellPrompt(Struct, frozen=True):

@@ -46,6 +46,7 @@ from contextgraph.readers.envelopes import (
     is_command,
     output_in,
     said_at_denial,
+    tool_error,
 )
 from contextgraph.readers.format import (
     EmptyRunError,
@@ -66,7 +67,7 @@ from contextgraph.readers.format import (
 from contextgraph.readers.tool_calls import ToolCall, calls_in_script, json_arguments
 from contextgraph.system.intake import MAX_RUN_SIZE, loads, pieces, whole
 from contextgraph.text import may_be_fenced, regex
-from contextgraph.trace.actions import command_in
+from contextgraph.trace.actions import SHELL_TOOLS, command_in
 
 # Claude Code: the sessions it keeps, and what `--output-format stream-json` logs. One message of
 # the model is spread over several lines, one block each.
@@ -502,14 +503,16 @@ def _claude_result(row: Row, block: Row, tools: Mapping[str, str], place: Place)
     call = text(block, "tool_use_id")
     denied = is_error is True and shown.startswith(DENIED)
     denied = denied and _by_person(row, tools.get(call, ""))
+    wrong = tool_error(shown, is_shell=tools.get(call, "").lower() in SHELL_TOOLS)
     yield Result(
-        shown.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>"),
+        wrong.text if wrong else shown,
         call,
         exit_code=_claude_exit_code(facts, is_error),
         is_error=is_error if isinstance(is_error, bool) else None,
         cwd=text(row, "cwd") or None,
         denied=denied,
         interrupted=facts.get("interrupted") is True,
+        cancelled=wrong is not None and wrong.cancelled,
     )
     if denied and (words := said_at_denial(shown)):
         yield UserMessage(words, time=time_in(row))

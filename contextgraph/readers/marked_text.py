@@ -28,7 +28,13 @@ from contextgraph.readers.conversation import (
     shown,
     time_in,
 )
-from contextgraph.readers.envelopes import DENIED, INTERRUPTED, is_command, said_at_denial
+from contextgraph.readers.envelopes import (
+    DENIED,
+    INTERRUPTED,
+    is_command,
+    said_at_denial,
+    tool_error,
+)
 from contextgraph.readers.format import (
     VS_CODE,
     EmptyRunError,
@@ -317,8 +323,7 @@ _QUESTION = regex(
     re.MULTILINE,
 )
 _OPTION = regex(r"^- \*\*(?P<label>.+?)\*\*(?: - (?P<description>.+))?$", re.MULTILINE)
-_ERROR, _ERROR_END = "<tool_use_error>", "</tool_use_error>"
-_NOT_RUN = ("Exit code", "Error", _ERROR, DENIED, INTERRUPTED)
+_NOT_RUN = ("Exit code", "Error", DENIED, INTERRUPTED)
 # The name of the argument that tools of a type are called with, where the page does not name it.
 _ARGUMENTS = {"read": "file_path", "write": "file_path", "search": "pattern", "shell": "command"}
 _HEAD = 1000  # how far into a page its session is looked for
@@ -543,22 +548,22 @@ def _call(
         tool = "bash"
     yield Call(tool, arguments, "", time)
     is_shell = agent == "claude-code" and tool == "Bash"
-    yield _result(output, exit_code=0 if is_shell else None)
+    yield _result(output, exit_code=0 if is_shell else None, is_shell=is_shell)
     if answered := _ANSWER.search(head):
         yield UserMessage(answered["words"].strip(), time=time)
     elif output and (words := said_at_denial(output)):
         yield UserMessage(words, time=time)
 
 
-def _result(output: str | None, exit_code: int | None) -> Result:
+def _result(output: str | None, exit_code: int | None, *, is_shell: bool) -> Result:
     """The result of a call; *exit_code* is that of a command which does not say that it failed."""
     if output is None:
         return Result("", exit_code=exit_code)
-    is_wrong = output.startswith(_ERROR)
+    if wrong := tool_error(output, is_shell=is_shell):
+        return Result(wrong.text, is_error=True, cancelled=wrong.cancelled)
     return Result(
-        output.removeprefix(_ERROR).removesuffix(_ERROR_END),
+        output,
         exit_code=None if output.startswith(_NOT_RUN) else exit_code,
-        is_error=True if is_wrong else None,
         denied=output.startswith(DENIED),
     )
 

@@ -831,6 +831,27 @@ def test_a_sub_agent_of_specstory_is_one_run_while_the_main_agent_speaks(tmp_pat
     assert [step.action.text for step in handle.steps] == ["Read handle.py"]
 
 
+def test_a_cancelled_call_of_specstory_teaches_nothing(tmp_path):
+    """A shell command that its client answers did not run, whatever it says."""
+    call = (
+        '<tool-use data-tool-type="{}" data-tool-name="{}"><details>\n<summary>Tool use: '
+        "**{}**</summary>\n`{}`\n\n```text\n<tool_use_error>{}</tool_use_error>\n```\n"
+        "</details></tool-use>\n\n"
+    )
+    calls = (
+        ("read", "Read", "Read", "./lid.py", "File does not exist."),
+        ("shell", "Bash", "Bash", "make lid", "Sibling tool call errored"),
+        ("shell", "Bash", "Bash", "make cup", "The machine sleeps"),
+        ("read", "Read", "Read", "./cup.py", "Sibling tool call errored"),
+    )
+    start = (SAMPLES / "specstory/page.md").read_text().partition("_**Agent")[0]
+    spoken = "_**Agent (kettle-1 2026-01-05 10:00:01Z)**_\n\n"
+    text = "".join(spoken + call.format(*one) for one in calls)
+    (tmp_path / "a.md").write_text(start + text)
+    (run,) = read_all(tmp_path)[0]
+    assert [step.observation for step in run.steps] == ["File does not exist."]
+
+
 @pytest.mark.parametrize(
     ("line", "answers"),
     [

@@ -104,6 +104,29 @@ def test_only_the_client_knows_that_a_person_denied_a_call(tmp_path, tool, kind,
     assert run.steps[-1].denied is bool(said)
 
 
+@pytest.mark.parametrize(
+    "words", ["Sibling tool call errored", "Cancelled: parallel tool call Bash(make lid) errored"]
+)
+def test_a_call_that_was_cancelled_as_another_beside_it_failed_was_not_made(tmp_path, words):
+    """anthropics/claude-code #22264, #64346: what the client says of it is not the project's."""
+    log = begun()
+    given = {"Bash": {"command": "make cup"}, "Read": {"file_path": "cup.py"}}
+    for name, arguments in given.items():
+        call = {"type": "tool_use", "id": name, "name": name, "input": arguments}
+        said = {"type": "text", "text": f"{name} it."}
+        message = {"id": "msg_9", "role": "assistant", "content": [said, call]}
+        log.line("assistant", message=message)
+    for name in given:
+        result = {"type": "tool_result", "tool_use_id": name, "is_error": True}
+        result["content"] = f"<tool_use_error>{words}</tool_use_error>"
+        log.line("user", message={"role": "user", "content": [result]})
+    log.run("make test", "ok")
+    run = log.read(tmp_path)
+    assert commands(run)[-1] == "make test"
+    assert {"make cup", "Read cup.py"}.isdisjoint(commands(run))
+    assert run.steps[-1].thought == "Bash it.\n\nRead it."
+
+
 def test_what_another_session_queued_was_not_said_by_a_person(tmp_path):
     """anthropics/claude-code #88357, sleep2agi/agent-network #18."""
     log = begun()
