@@ -29,6 +29,8 @@ from contextgraph.text import digest, folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.ordered import left_alone
 
+# The stem of words about deciding.
+_DECIDING = "decid"
 # Nobody types a message of more characters twice.
 _TYPED = 200
 # Longer messages are plans, logs or issues that were pasted; a longer sentence is a paragraph.
@@ -324,8 +326,13 @@ def _asked(answer: Answer) -> str:
 
 
 def _is_clear(answer: Answer) -> bool:
-    """Return whether the question of *answer* and its words make one sentence."""
+    """Return whether the question of *answer* and its words make one sentence that decides.
+
+    Words about the deciding, such as when or by whom, leave it open.
+    """
     is_short = answer.is_offered or len(answer.words) <= _LONGEST_CHOICE
+    if _DECIDING in stems(answer.meant):
+        return False
     fits = len(_asked(answer)) + len(answer.meant) < _LONGEST_SENTENCE
     return is_short and fits and "?" not in answer.words
 

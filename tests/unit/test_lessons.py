@@ -21,6 +21,7 @@ from contextgraph.knowledge.ranking import REQUEST_WORDS, fitting, quote_of
 from contextgraph.model import (
     About,
     Action,
+    Json,
     LessonFacts,
     LessonKind,
     LessonStatus,
@@ -564,6 +565,27 @@ def test_a_short_answer_keeps_the_question_that_it_answers() -> None:
     (said,) = statements_in(talk("a", "Look at it", (asked, "no, never"))).statements
     assert (said.text, said.quote, said.context) == (f"{asked} no, never", "no, never", asked)
     assert not said.is_sure
+
+
+@pytest.mark.parametrize(
+    ("option", "is_decided"),
+    [
+        ("One for each tenant", True),
+        ("Decide later", False),
+        ("Explain both so I can decide", False),
+    ],
+)
+def test_an_option_about_the_deciding_is_no_decision(
+    memory: AgentMemory, option: str, is_decided: bool
+) -> None:
+    asked = "Should the cache of the shop be shared between its tenants, or not?"
+    options: list[Json] = [{"label": option}, {"label": "One for all"}]
+    questions: list[Json] = [{"question": asked, "options": options}]
+    action = Action("AskUserQuestion", "", {"questions": questions})
+    step = Step(0, "", action, f'"{asked}"="{option}"', user_message=option)
+    memory.learn(RawTrajectory("claude-code", "a", SHOP, "Look at the cache.", (step,)))
+    found = [one.text for one in memory.lessons.of(SHOP)]
+    assert found == ([f"{asked} {option}"] if is_decided else [])
 
 
 @pytest.mark.parametrize(
