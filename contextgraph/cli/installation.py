@@ -1001,11 +1001,15 @@ def _decided(memory: "AgentMemory") -> "Lesson | None":
 
 
 def _message(memory: "AgentMemory", friction: "Friction") -> str:
-    """Return *friction* as a run met it, with names where its template has placeholders."""
+    """Return *friction* as a run met it, with names where its template has placeholders.
+
+    Empty where it is not whole within two lines: a part of a message is another question.
+    """
     (history,) = memory.store.recoveries.histories([friction.error_id], 1)
     error = history.error
     head = f"{error.error_type}: "
-    return one_line(head + error.context.removeprefix(head), _WIDTH)
+    message = " ".join((head + error.context.removeprefix(head)).split())
+    return message if len(message) <= 2 * _WIDTH and "…" not in message else ""
 
 
 def _is_recognised(message: str) -> bool:

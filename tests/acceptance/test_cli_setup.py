@@ -15,7 +15,7 @@ from contextgraph.config import data_folder, load_settings
 from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.model import LearnReceipt, LessonFacts, LessonKind, Origin, Quotation
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NOON, detouring_run, recovering_run
+from tests.builders import NO_MODULE, NOON, detouring_run, recovering_run, run
 
 SESSION = [
     {"type": "user", "message": {"role": "user", "content": "Totals are wrong"}},
@@ -108,6 +108,21 @@ def test_it_proposes_an_error_as_a_run_met_it(home: Path, tmp_path: Path) -> Non
     (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
     assert record["card"]["errors"][0]["error"].endswith("No module named <name>")
     assert record["try"][0].endswith("No module named 'tariffs'\"")
+
+
+@pytest.mark.parametrize(("letters", "is_proposed"), [(60, True), (160, False)])
+def test_it_proposes_no_part_of_an_error(
+    home: Path, tmp_path: Path, letters: int, is_proposed: bool
+) -> None:
+    name = "t" * letters
+    missing = NO_MODULE.replace("tariffs", name)
+    steps = [("python reproduce.py", missing, 1), ("PYTHONPATH=lib python reproduce.py", "ok", 0)]
+    learned = [run(steps, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", learned))
+
+    (record,) = contextgraph("setup", "--yes", "--no-agents", "--json").records
+    queries = [step for step in record["try"] if " query " in step]
+    assert [name in step for step in queries] == [True] * is_proposed
 
 
 def test_it_can_be_run_again(home: Path) -> None:
