@@ -1405,13 +1405,14 @@ class AgentMemory:
         your own memory.
         Raises `ReadError` before anything is stored.
         """
-        from contextgraph.learning import run_ids
+        from contextgraph.learning import checked_source, run_ids
         from contextgraph.store import archive
 
+        checked_source(source)
+        for _ in archive.read_lines(path):  # before the store, which its first use creates
+            pass
         if as_owner:
             return self._import_own(path, vectors, progress)
-        for _ in archive.read_lines(path):
-            pass
         name, total = source or archive.source_of(path), archive.read_header(path).runs
         done, notes = archive.Imported(), list[Note]()
         others = [known.name for known in self.sources() if known.name != name]

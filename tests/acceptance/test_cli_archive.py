@@ -82,15 +82,28 @@ def test_importing_reports_what_was_unchanged(store: Path, tmp_path: Path) -> No
     assert "2 runs: 0 created, 0 updated, 2 unchanged" in result.out
 
 
-def test_a_damaged_file_is_reported_with_its_line(store: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--as-owner",)])
+def test_a_damaged_file_is_reported_with_its_line(
+    store: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
     path = tmp_path / "a.jsonl"
     contextgraph("export", path, "--store", store)
     path.write_bytes(path.read_bytes()[:-20])
 
-    result = contextgraph("import", path, "--store", tmp_path / "new.db")
+    result = contextgraph("import", path, *options, "--store", tmp_path / "new.db")
 
     assert result.code == 1
     assert "a.jsonl: line" in result.err
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_an_import_that_is_refused_creates_no_memory(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    contextgraph("export", path, "--store", store)
+
+    result = contextgraph("import", path, "--source", "no name", "--store", tmp_path / "new.db")
+
+    assert result.code == 1
     assert not (tmp_path / "new.db").exists()
 
 
