@@ -341,7 +341,7 @@ def _answer(
                 show(context)
             print(fence(shown.getvalue().rstrip("\n"), context.id))
     else:
-        print_text(f"nothing useful known{_reason(memory, context, question.state, why=why)}")
+        print_text(f"nothing useful known{_reason(memory, context, question, why=why)}")
     if why and context.silenced and not common.as_json:
         if details:
             print_panel("Found and not shown", map(_silenced, context.silenced))
@@ -352,8 +352,11 @@ def _answer(
     return bool(context) or not context.degraded
 
 
-def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, why: bool) -> str:
+def _reason(
+    memory: "AgentMemory", context: "MemoryContext", asked: StateQuery, *, why: bool
+) -> str:
     """Return why nothing is shown."""
+    state = asked.state
     repo = masked_name(state.repo)
     if repo and (unknown := unknown_repository(memory, repo)):
         return f": {unknown}"
@@ -364,6 +367,8 @@ def _reason(memory: "AgentMemory", context: "MemoryContext", state: "State", *, 
             hint = f": {_silence(context.silenced[0])[1]}"
         return f"{error}: {number_of(silenced, 'remedy')} found and not shown{hint}"
     if state.current_error and context.error is None:
+        if asked.may_ask:
+            return ": no session, lesson or note is about it"
         return ": no error is recognised in the text"
     return f"{error}: no earlier run cleared it" if error else ""
 

@@ -143,6 +143,8 @@ def test_a_question_is_answered_by_the_sessions_that_speak_of_it(store: Path) ->
     assert record["found"][0]["session"]
     (record,) = contextgraph("query", "--store", store, "--error", "gone astray", "--json").records
     assert "found" not in record
+    silent = contextgraph("query", "--store", store, "xyzzy plugh").out
+    assert silent == "nothing useful known: no session, lesson or note is about it\n"
 
 
 def test_an_empty_answer_names_a_repository_that_is_not_in_the_memory(store: Path) -> None:
