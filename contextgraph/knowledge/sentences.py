@@ -24,8 +24,12 @@ _LETTER, _DIGIT, _SHOUTED = regex(r"[^\W\d_]"), regex(r"\d"), regex(r"\b[A-Z]{3,
 _NAME = regex(r"`|\w/\w|\w\.\w|\w_\w|--\w|[a-z][A-Z]")
 # Short lists of English words, of which each ranks sentences of a project that the model was not
 # fitted on better than the model does without it (docs/measurements.md).
-_OPENING = regex(
-    r"\W*(?:(?:ok(?:ay)?|yes|yeah|no|well|so|now|actually|and|but|also|because)\b\W*)+", IGNORECASE
+_OPENING = regex(r"\W*(?:(?:ok(?:ay)?|yes|yeah|no|well|so|now|actually)\b\W*)+", IGNORECASE)
+# An answer, or the second half of a sentence: "no — round up", "and if both are there".
+_GOES_ON = regex(
+    r"\W*(?:(?:ok(?:ay)?|well|so|now|actually)\b\W*)*"
+    r"(?:(?:and|but|also|because)\b|(?:yes|yeah|no)\b(?:\s\w+)?(?:[,.;:!?…]+\s|\s+[–—-]))",
+    IGNORECASE,
 )
 _PRONOUN = regex(
     r"\W*(?:it|its|he|she|they|them|their|this|that|these|those|then|there)\b", IGNORECASE
@@ -42,7 +46,8 @@ _DOUBT = regex(
 )
 # An order for all times by its form; the model has met few.
 _STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
-_ALWAYS = regex(r"\b(?:always|never)\b", IGNORECASE)
+# At the end of a sentence it stresses what was said before: "no — round up, always".
+_ALWAYS = regex(r"\b(?:always|never)\s+\w", IGNORECASE)
 # "address 41, 42", "#3", "issues 17": an item of a list that stands elsewhere.
 _ITEM = regex(
     r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)"
@@ -126,7 +131,8 @@ def is_sure(text: str, likely: float) -> bool:
 def stands_alone(text: str) -> bool:
     """Return whether the form of *text* lets it be understood without what was said before it.
 
-    It begins with no pronoun, points at nothing unnamed, and names no item of a list elsewhere.
+    It begins with no pronoun, points at nothing unnamed, and names no item of a list elsewhere. Of
+    those that begin with an answer only what says what is always or never so.
     """
     opening = _OPENING.match(text)
     said = text[opening.end() :] if opening else text
@@ -138,7 +144,8 @@ def stands_alone(text: str) -> bool:
         and _NAME.search(said[: pointing.start()])
     )
     points = pointing and not is_named
-    return bool(said) and not (_PRONOUN.match(said) or points or _ITEM.search(said))
+    goes_on = _GOES_ON.match(text) and not holds_always(text)
+    return bool(said) and not (goes_on or _PRONOUN.match(said) or points or _ITEM.search(said))
 
 
 def names_code(text: str) -> bool:

@@ -18,6 +18,7 @@ from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading, keywords
 from contextgraph.knowledge.lessons import note_of_lesson, said_again
 from contextgraph.knowledge.ranking import REQUEST_WORDS, fitting, quote_of
+from contextgraph.knowledge.sentences import stands_alone
 from contextgraph.model import (
     About,
     Action,
@@ -178,6 +179,12 @@ def memory() -> Iterator[AgentMemory]:
 )
 def test_what_holds_beyond_the_moment_is_taken(sentence: str) -> None:
     assert texts_in(f"Thanks. {sentence}", sure=True)[-1] == sentence
+
+
+def test_an_answer_goes_on_with_what_was_asked_unless_it_says_what_is_always_so() -> None:
+    goes_on = ("No... round the parcels.csv up", "No — round up, always.", "And if both are, wait")
+    rest = ("No empty row in parcels.csv", "Actually, keep both", "No, we never round up there.")
+    assert [text for text in (*goes_on, *rest) if stands_alone(text)] == [*rest]
 
 
 @pytest.mark.parametrize(
