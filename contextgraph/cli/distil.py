@@ -244,21 +244,31 @@ def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
 def _read(
     distiller: "Distiller", folder: Path, sessions: "Iterable[Session]"
 ) -> "Iterator[Distilled]":
-    """Keep the answers in *folder* to the requests that lie there."""
+    """Keep the answers in *folder* to the requests that lie there; of parts of a session in order.
+
+    The turns up to a part count as asked about, and its lessons are given with the next one.
+    """
     from contextgraph.knowledge.distil import given_in
 
     for session in sessions:
-        for part in distiller.parts(session):
+        parts = [*distiller.parts(session)]
+        for at, part in enumerate(parts):
             name = distiller.request(session, part).name
             if not (answered := _answered(folder, name)):
-                continue
+                later = (distiller.request(session, one).name for one in parts[at + 1 :])
+                if any((folder / f"{one}.json").is_file() for one in later):
+                    warn(f"{folder / name}.json: comes first; the answers to later parts wait")
+                break
             text, answer = answered
             request = distiller.request(session, part, given_in(text))
             if request.text != text:
                 asked = folder / f"{name}.txt"
                 warn(f"{asked}: the session or its lessons have changed since; write it again")
-                continue
-            yield distiller.take(answer, request)
+                break
+            receipt = distiller.take(answer, request)
+            yield receipt
+            if receipt.status == "failed":  # it waits, and with it what follows
+                break
 
 
 def _answered(folder: Path, name: str) -> tuple[str, str] | None:

@@ -460,6 +460,24 @@ def test_requests_and_answers_may_be_files(store: Path, tmp_path: Path):
     assert distil(store, "--read-answers", folder).records[-1]["summary"]["done"] == 0
 
 
+def test_answers_to_the_parts_of_a_session_are_read_in_order(tmp_path: Path):
+    store, folder = memory_of_long_session(tmp_path), tmp_path / "requests"
+    distil(store, "--write-requests", folder)
+    first, *rest = sorted(folder.glob("*.txt"))
+    second = rest[0].with_suffix(".json")
+    second.write_text(json.dumps([]))
+    early = distil(store, "--read-answers", folder)
+    assert f"{first.with_suffix('.json')}: comes first" in early.err
+    assert early.records[-1]["summary"]["done"] == 0
+
+    answer = {**GOOD, "evidence": [{"turn": 2, "quote": SAID}]}
+    for text, failed, done in (("no list", 1, 0), (json.dumps([answer]), 0, 2)):
+        first.with_suffix(".json").write_text(text)
+        summary = distil(store, "--read-answers", folder).records[-1]["summary"]
+        assert (summary["failed"], summary["done"]) == (failed, done)
+    assert [one.text for one in distilled(store)] == [RULE]
+
+
 def test_a_running_agent_writes_lessons_down_by_the_skill(store: Path, tmp_path: Path):
     plugin = tmp_path / "plugin"
     assert contextgraph("integrations", "export", plugin, "--store", store).code == 0
