@@ -7,10 +7,11 @@ for each methodology, which several cases of one error have in common.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -110,14 +111,21 @@ class Worded(Struct, frozen=True):
 
 
 class DistilLog:
-    """The receipts of a memory on this machine, in the folder beside it."""
+    """The receipts of a memory on this machine, in the folder beside it.
+
+    Those of a memory in RAM end with it.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._folder = Path(f"{settings.companion}.distil")
         self._path = self._folder / "log.jsonl"
+        self._held: list[Distilled] | None = [] if settings.is_in_memory else None
+        self._lock = Lock()
 
     def entries(self) -> Sequence[Distilled]:
         """Return all receipts, the newest last; a line that was cut off is left out."""
+        if self._held is not None:
+            return (*self._held,)
         found = []
         lines = self._path.read_bytes().splitlines() if self._path.exists() else ()
         for line in lines:
@@ -129,18 +137,33 @@ class DistilLog:
 
     def add(self, receipt: Distilled) -> None:
         """Append *receipt*."""
+        if self._held is not None:
+            self._held.append(receipt)
+            return
         append(self._path, msgspec.json.encode(receipt) + b"\n")
 
     def forget(self, runs: Collection[str]) -> None:
         """Remove the receipts of *runs*: they quote what was refused."""
-        if runs and self._path.exists():
+        if self._held is not None:
+            self._held = [one for one in self._held if one.run not in runs]
+        elif runs and self._path.exists():
             kept = [one for one in self.entries() if one.run not in runs]
             with replacing(self._path) as part:
                 part.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in kept))
 
-    def alone(self) -> AbstractContextManager[bool]:
-        """Hold the lock of the one worker for the block; False where another process has it."""
-        return locked(self._folder / "lock", wait=False)
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Hold the lock of the one worker for the block; False where another has it."""
+        if self._held is None:
+            with locked(self._folder / "lock", wait=False) as is_alone:
+                yield is_alone
+        elif is_alone := self._lock.acquire(blocking=False):
+            try:
+                yield is_alone
+            finally:
+                self._lock.release()
+        else:
+            yield False
 
 
 class Distiller:

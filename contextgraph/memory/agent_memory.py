@@ -1215,10 +1215,9 @@ class AgentMemory:
         `learn_again`. Returns how many runs were known.
         """
         from contextgraph.knowledge.lessons import said_in
-        from contextgraph.learning.distilling import DistilLog
 
         self.note_exposures()
-        log = DistilLog(self._parts.settings)
+        log = self._parts.distil_log
         for session in sessions:
             self._item_file.forget([f"conversation {session}", f"items {session}"])
         if sources and self.has_keyed:

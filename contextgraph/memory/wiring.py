@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.sessions import ItemFile
     from contextgraph.learning import Forgetting, MemoryWriter, Repositories
     from contextgraph.learning.consolidator import MemoryConsolidator
-    from contextgraph.learning.distilling import Distiller, DistilQueue
+    from contextgraph.learning.distilling import Distiller, DistilLog, DistilQueue
     from contextgraph.learning.statistics import StatisticsEngine
     from contextgraph.system.remote import Budget, Endpoint, RetryPolicy, UsageLog
 
@@ -327,21 +327,27 @@ class Parts:
 
         What others have distilled by then is known to it.
         """
-        from contextgraph.learning.distilling import Distiller, DistilLog
+        from contextgraph.learning.distilling import Distiller
 
         return Distiller(
             self.store.runs,
             self.lessons,
             lambda: self.consolidator,
-            DistilLog(self.settings),
+            self.distil_log,
             self.settings.distil_tokens,
         )
 
     @CachedPart
-    def distil_queue(self) -> "DistilQueue":
-        from contextgraph.learning.distilling import DistilLog, DistilQueue
+    def distil_log(self) -> "DistilLog":
+        from contextgraph.learning.distilling import DistilLog
 
-        return DistilQueue(DistilLog(self.settings), self.distiller, self.settings.distil)
+        return DistilLog(self.settings)
+
+    @CachedPart
+    def distil_queue(self) -> "DistilQueue":
+        from contextgraph.learning.distilling import DistilQueue
+
+        return DistilQueue(self.distil_log, self.distiller, self.settings.distil)
 
     @CachedPart
     def spaces(self) -> "EmbeddingSpaceManager":

@@ -531,6 +531,19 @@ def test_the_running_agent_asks_for_a_request_and_answers_it(store: Path):
     assert "waits no more" in again.err
 
 
+def test_a_memory_in_ram_is_distilled_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with AgentMemory.of_settings(load_settings(store=":memory:", distil="agent")) as memory:
+        memory.learn(conversation())
+        request = memory.distil_queue.next_request()
+        assert request
+        assert memory.distil_queue.answer(request.id, json.dumps([GOOD])).kept == 1
+        assert memory.distil_queue.next_request() is None
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.usefixtures("chosen")
 def test_what_the_running_agent_invents_is_returned_once(store: Path):
     (request,) = call("distil_next", store).records
