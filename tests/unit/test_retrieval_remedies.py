@@ -226,9 +226,15 @@ def test_an_edit_of_another_run_is_supported_where_its_file_is_named(store, show
 
 
 def test_no_source_folder_has_a_package_of_others(store):
+    """A package may be called otherwise than its repository, as sklearn of scikit-learn is."""
     found = [recovery(1), recovery(2)]
-    for repo, is_supported in (("ada/tariffs", True), ("ada/engine", False)):
-        state = State(repo=repo, current_error=NO_MODULE)
+    for repo, listed, is_supported in (
+        ("ada/tariffs", "", True),
+        ("ada/engine", "", False),
+        ("ada/engine", "files: docs/, tariffs/, setup.py", True),
+        ("ada/engine", "files: docs/, setup.py", False),
+    ):
+        state = State(repo=repo, repo_summary=listed, current_error=NO_MODULE)
         assert only_of(query_of(state, store), found).is_supported is is_supported
 
 
