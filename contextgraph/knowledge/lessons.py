@@ -117,6 +117,8 @@ _NEARLY = 0.8
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
 _FOLLOWED = 0.75
 _CREATES = frozenset(stems("new add create introduce another"))
+# A text with more stems is long: by chance it has two words of many a lesson.
+_LONG_TEXT = 64
 # A symbol that so many sessions speak of is the project's, not a subject.
 _OF_THE_PROJECT = 3
 # "the rule of export.py", "export.py never", but not "session.go then main.go".
@@ -1031,12 +1033,18 @@ def is_rule_of(note: Note, name: str) -> bool:
 def bears_on(note: Note, name: str, written: Collection[str]) -> bool:
     """Return True where *note* about *name* matters to one who puts the stems *written* into it.
 
-    That a file is named does not make it what the lesson is about.
+    That a file is named does not make it what the lesson is about. A rule of the file itself
+    matters where a word of it is put in; what names it in passing where two are, and half of its
+    words in a long text, which shares words with many.
     """
     # The words in the name itself are no such words: `ParcelData` is no parcel and no data.
     beside = re.sub(re.escape(_last_part(name)), " ", note.content, flags=re.IGNORECASE)
     own = {*stems(beside)}.difference(stems(_last_part(name)))
-    return is_rule_of(note, name) or len(own.intersection(written)) >= FEWEST_WRITTEN
+    shared = len(own.intersection(written))
+    if is_rule_of(note, name):
+        return shared > 0
+    least = len(own) / 2 if len(written) > _LONG_TEXT else FEWEST_WRITTEN
+    return shared >= max(FEWEST_WRITTEN, least)
 
 
 def _closest_of(
