@@ -13,8 +13,10 @@ from contextgraph.model.trajectory import CAPTION, TRANSIENT, Outcome, TaskType,
 
 # Before the command that a fragment is about: variables, another folder, the interpreter.
 _PREPARATION = re.compile(r"(?:\w+=\S* |cd \S+ ?(?:&&|;) ?|python[\d.]* -m )+")
-# Before what a remedy names.
-_WORDS_OF_REMEDY = re.compile(r"^(?:set|run|use|add|install) ")
+# Before the name of a file, of which a browser would show no more.
+_FOLDERS = re.compile(r"(?<!\S)[\w.@~+-]*/(?:[\w.@+-]+/)*(?=[\w*])")
+# Before the command or variable that a remedy names; the number of the first of several.
+_WORDS_OF_REMEDY = re.compile(r"^(?:\(1\) )?(?:(?:set|run|use|add|install) (?=`))?")
 
 
 class LoopKind(StrEnum):
@@ -162,9 +164,12 @@ class Fragment:
 
     @property
     def name(self) -> str:
-        """The caption of the node in a graph browser: its first command without preparations."""
+        """The caption of the node in a graph browser: its first command.
+
+        Preparations of the command and folders of files are left out.
+        """
         line = next(iter(self.action_sequence), "").strip().partition("\n")[0]
-        command = _PREPARATION.sub("", line)[:CAPTION]
+        command = _FOLDERS.sub("", _PREPARATION.sub("", line))[:CAPTION]
         return f"{command or line[:CAPTION]} ({self.fragment_type})"
 
     @property

@@ -89,7 +89,7 @@ OPENING = Table(
     "Opening",
     {"digests": tuple},
     part_of=("run", "key"),
-    listed={"digests": Listing("Mark", "BEGINS")},
+    listed={"digests": Listing("Mark", "BEGINS", lambda key: {"name": f"message {key[:8]}"})},
 )
 PASSAGE = Table(
     "passage",
@@ -330,7 +330,8 @@ def bundle_rows(packed: rules.PackedRun, revision: int) -> Iterator[Row]:
     if former := bundle.owners_id:
         yield Row(FORMER, former, {"run": run.id}, shown=partial(dict, name=former))
     if marks := Session(bundle.raw).marks:
-        yield Row(OPENING, run.id, {"digests": marks}, shown=partial(dict, name="opening"))
+        name = f"opening of {run.instance_id}"
+        yield Row(OPENING, run.id, {"digests": marks}, shown=partial(dict, name=name))
     of_run: dict[str, Scalar] = {
         "run": run.id, "repo": run.repo, "instance_id": run.instance_id, "seen_at": run.seen_at,
     }  # fmt: skip

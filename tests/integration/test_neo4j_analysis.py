@@ -17,6 +17,7 @@ from contextgraph.readers import read
 from tests.server import Neo4jServer
 
 FOLDER = Path(__file__).parents[2] / "cypher" / "analysis"
+GUIDE = Path(__file__).parents[2] / "docs" / "neo4j.md"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.cypher"))
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 REPO = "harborlight/tidewatch"
@@ -140,8 +141,37 @@ def test_every_node_has_a_name_for_the_browser(memory: AgentMemory, driver: Driv
     assert [row["labels"] for row in driver.execute_query(nameless).records] == []
 
 
+def test_the_guide_names_each_label_and_relation(memory: AgentMemory, driver: Driver) -> None:
+    labels = "MATCH (n) UNWIND labels(n) AS name RETURN DISTINCT name"
+    types = "MATCH ()-[r]->() RETURN DISTINCT type(r) AS name"
+    described = GUIDE.read_text().partition("## The graph")[2].partition("\n## ")[0]
+    for query in (labels, types):
+        found = {row["name"] for row in driver.execute_query(query).records}
+        # Entities and pages are named as what notes can be, types of links by examples.
+        named = set(re.findall(r"\w+", described)) | {"Entity", "Page", "FOLLOWS", "MENTIONS"}
+        assert found - named == set()
+
+
+def test_the_graph_of_a_repository_has_no_advice_of_another(
+    memory: AgentMemory, driver: Driver
+) -> None:
+    moved = "MATCH (m:Methodology {tenant: 'default', repo: $before}) SET m.repo = $after"
+
+    def scopes() -> set[str | None]:
+        rows = answer(driver, "repository_graph", tenant="default", repo=REPO)
+        shown = [node for row in rows if row["advised"] for node in row["advised"].nodes]
+        return {node.get("repo") for node in shown if "Methodology" in node.labels}
+
+    assert REPO in scopes()
+    driver.execute_query(moved, before=REPO, after="another/one")
+    try:
+        assert scopes() <= {None}
+    finally:
+        driver.execute_query(moved, before="another/one", after=REPO)
+
+
 def test_the_guide_lists_them_all() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "neo4j.md").read_text()
+    guide = GUIDE.read_text()
     listed = re.findall(
         r"^\| \[(\w+)\]\(\.\./cypher/analysis/\1\.cypher\) \| (.+) \|$", guide, re.MULTILINE
     )

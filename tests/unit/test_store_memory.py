@@ -17,7 +17,9 @@ from contextgraph.model import (
     ErrorQuestion,
     Exposure,
     Family,
+    FragmentType,
     LearnStatus,
+    Methodology,
     Note,
     Outcome,
     RemedyKind,
@@ -410,6 +412,39 @@ def test_captions_of_errors_begin_with_what_tells_them_apart() -> None:
     assert refused.name == "invalid syntax (E999 SyntaxError)"
     unequal = replace(refused, error_type="AssertionError", template="<name> != <name>")
     assert unequal.name == "<name> != <name> (AssertionError)"
+
+
+@pytest.mark.parametrize(
+    ("command", "caption"),
+    [
+        ("Edit ./checkout/lib/tariffs.py …", "Edit tariffs.py … (loop)"),
+        (
+            "cd shop && python -m pytest tests/unit/test_a.py::test_b -q",
+            "pytest test_a.py::test_b -q (loop)",
+        ),
+        (
+            "git clone https://example.org/acme/shop.git",
+            "git clone https://example.org/acme/shop.git (loop)",
+        ),
+        ("sed -i 's/old/new/' lib/ 2>/dev/null", "sed -i 's/old/new/' lib/ 2>/dev/null (loop)"),
+    ],
+)
+def test_captions_of_fragments_name_the_command_and_its_file(command: str, caption: str) -> None:
+    fragment = made_bundle(0).fragments[0]
+    looped = replace(fragment, action_sequence=(command,), fragment_type=FragmentType.LOOP)
+    assert looped.name == caption
+
+
+@pytest.mark.parametrize(
+    ("strategy", "caption"),
+    [
+        ("use `python3` instead of `python`", "any: python3 instead of python"),
+        ("(1) set `A=1`. (2) run `make`", "any: A=1. (2) run make"),
+        ("run it in `lib` instead of `src`", "any: run it in lib instead of src"),
+    ],
+)
+def test_captions_of_methodologies_begin_with_what_to_do(strategy: str, caption: str) -> None:
+    assert Methodology("m1", "when X", strategy, 0.5, 2, 1).name == caption
 
 
 def test_captions_of_shown_items_and_targets_are_words() -> None:
