@@ -76,13 +76,16 @@ def on_a_server(request: pytest.FixtureRequest) -> Port:
     return Neo4jPort(Connection(server.uri, server.auth, uuid4().hex, schema, read_only=False))
 
 
+def in_a_graph(_: pytest.FixtureRequest) -> Port:
+    return NetworkxPort()
+
+
 # Shrinking an example takes minutes on a server.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-BACK_ENDS = [
-    pytest.param(in_a_file, examples(2), id="SQLite"),
-    # Each form of a question is planned by the server.
-    pytest.param(on_a_server, examples(0.2), id="Neo4j"),
-]
+# Each with the number of examples: each form of a question is planned by a server.
+BACK_ENDS = {"SQLite": (in_a_file, examples(2)), "Neo4j": (on_a_server, examples(0.2))}
+ALL = {"networkx": in_a_graph, **{name: opened for name, (opened, _) in BACK_ENDS.items()}}
+each_back_end = pytest.mark.parametrize("opened", ALL.values(), ids=ALL)
 
 
 def ordering(table: Table) -> list[str]:
@@ -247,7 +250,7 @@ def _in_order(near: Sequence[dict[str, float]]) -> list[list[tuple[str, float]]]
     return [[*one.items()] for one in near]
 
 
-@pytest.mark.parametrize(("opened", "most"), BACK_ENDS)
+@pytest.mark.parametrize(("opened", "most"), BACK_ENDS.values(), ids=BACK_ENDS)
 def test_a_back_end_answers_as_a_graph_in_memory(
     opened: Callable[[pytest.FixtureRequest], Port], most: int, request: pytest.FixtureRequest
 ) -> None:
@@ -276,14 +279,7 @@ def between(query: Vector, chance: Random) -> Vector:
     return Vector.of(query.space, numbers)
 
 
-@pytest.mark.parametrize(
-    "opened",
-    [
-        pytest.param(in_a_file, id="SQLite"),
-        pytest.param(lambda _: NetworkxPort(), id="networkx"),
-        pytest.param(on_a_server, id="Neo4j"),
-    ],
-)
+@each_back_end
 def test_a_cosine_between_two_rounded_ones_is_rounded_alike(
     request: pytest.FixtureRequest, opened: Callable[[pytest.FixtureRequest], Port]
 ) -> None:
@@ -305,17 +301,17 @@ def test_a_cosine_between_two_rounded_ones_is_rounded_alike(
     assert near == {key: round(cosine, COSINE_DECIMALS) for key, cosine in cosines}
 
 
-@pytest.mark.usefixtures("neo4j_server")
-def test_a_failed_transaction_leaves_nothing(request: pytest.FixtureRequest) -> None:
+@each_back_end
+def test_a_failed_transaction_leaves_nothing(
+    request: pytest.FixtureRequest, opened: Callable[[pytest.FixtureRequest], Port]
+) -> None:
     row = Row(BY_NAME["repo"], "a/b", {"runs": 1})
 
     def fails(port: Transaction) -> None:
         port.put([row])
         raise StoreError("refused")
 
-    ports: list[Port] = [NetworkxPort(), in_a_file(request), on_a_server(request)]
-    for port in ports:
-        with closing(port):
-            with pytest.raises(StoreError, match="refused"):
-                port.write(fails)
-            assert (port.find([Question(row.table)]), port.revision()) == ([[]], 0)
+    with closing(opened(request)) as port:
+        with pytest.raises(StoreError, match="refused"):
+            port.write(fails)
+        assert (port.find([Question(row.table)]), port.revision()) == ([[]], 0)
