@@ -247,16 +247,33 @@ def prompts_of(run: RawTrajectory) -> list[str]:
     return [*([run.task] * _is_turn(run.task)), *said]
 
 
-def _is_first(
-    memory: AgentMemory, run: RawTrajectory, moment: Moment, steps: Mapping[str, Sequence[int]]
-) -> bool:
-    """Return whether a search for the words of the turn has the right lesson first."""
-    found = memory.search(prompts_of(run)[moment.turn], repo=run.repo)[:1]
-    return any(
-        one.session == lesson.session and one.step in lesson.said_after(steps)
-        for one in found
-        for lesson in moment.lessons
-    )
+def _searched(
+    memory: AgentMemory, run: RawTrajectory, labelled: Sequence[Moment],
+    steps: Mapping[str, Sequence[int]],
+) -> dict[int, set[str]]:  # fmt: skip
+    """Turns where a search for the words of the person has the right thing first.
+
+    Each with the ids of the lessons that are right there, by `turns.jsonl` or `prompts.jsonl`.
+    """
+    helps, known = judged(), [note for note in memory.store.notes.all() if note.lesson]
+    first = dict[int, set[str]]()
+    for turn, prompt in enumerate(prompts_of(run)):
+        meant = [one for moment in labelled if moment.turn == turn for one in moment.lessons]
+        right = [
+            note
+            for note in known
+            if any(one.is_said_by(note, steps) for one in meant)
+            or helps.get((run.instance_id, turn, digest(note.content)))
+        ]
+        said = {(one.session, step) for one in meant for step in one.said_after(steps)}
+        said |= {
+            (one.session, one.step) for note in right if note.lesson for one in note.lesson.evidence
+        }
+        ids = {note.id for note in right}
+        found = memory.search(prompt, repo=run.repo)[:1] if said else ()
+        if any(one.id in ids or (one.session, one.step) in said for one in found):
+            first[turn] = ids
+    return first
 
 
 class Counts:
@@ -298,8 +315,9 @@ class Counts:
             self.indexed += any(
                 lesson.is_said_by(note, steps) for lesson in moment.lessons for note in indexed
             )
-            if _is_first(memory, run, moment, steps):
-                self.searched.append(is_right)
+        for turn, ids in _searched(memory, run, labelled, steps).items():
+            said = (note.id for one in shown if one.turn <= turn for note in one.lessons)
+            self.searched.append(not ids.isdisjoint(said))
         first = [one for one in shown if one.turn <= 0 and one.moment in ("start", "prompt")]
         self.begun += any(one.lessons for one in first)
         text = "\n\n".join(one.text for one in first) or "(nothing)"
@@ -372,7 +390,7 @@ class Counts:
             f"said, or opened where openings are recorded: {self.opened}",
             f"its subject is in the index: {self.indexed}",
             f"before a correction: {sum(corrected)} of {len(corrected)}",
-            f"first of a search: {len(self.searched)}, of these said: {sum(self.searched)}",
+            f"first of a search: {len(self.searched)} prompts, of these said: {sum(self.searched)}",
             f"turns without a label: {self.controls}, with a line: {without}, of 40: {share:.1f}",
             f"starts with a lesson: {self.begun} of {len(self.starts)}",
             f"lines a prompt: {self.lines['prompt'] / max(1, self.prompts):.2f} of {self.prompts}",

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import accumulate, chain, combinations
@@ -13,6 +13,7 @@ from contextgraph.knowledge.asked import (
     ALWAYS,
     Period,
     asks_for_anything,
+    asks_what_is_known,
     period_in,
     without_asking,
 )
@@ -80,7 +81,7 @@ _OF_A_TIME = 1_000
 # So many sessions are compared with each other; from here on two say nearly the same. At half of
 # the words newer reviews of the same code displaced the session that answers.
 _COMPARED, _SAME, _SAME_SUBJECT = 3, 0.6, 0.25
-# An agent's words that are so little likelier than a person's retell them.
+# Words of an agent that are so little likelier than a person's, or than a lesson, retell it.
 _RETOLD = 0.9
 # What answers much worse than another does not displace it.
 _RIVAL = 0.5
@@ -227,6 +228,7 @@ def search(
             weights, {id_: stems_in(text) for id_, text in texts.items()}, near
         ).items()
     }
+    known |= _lessons_raised(known, said_in) if asks_what_is_known(question) else {}
     hits = [
         _of_turn(one, turns[id_]) if id_ in turns else _of_lesson(one, recalled[id_].note)
         for id_, one in known.items()
@@ -349,6 +351,16 @@ def _within_limit(groups: Sequence[Sequence[Found]], limit: int) -> tuple[Found,
 def _raised(one: Rated) -> Rated:
     """Return *one*, which has a file that the question names, for more."""
     return one._replace(words=one.words * (1 + _NAMED), meaning=one.meaning * (1 + _NAMED))
+
+
+def _lessons_raised(known: Mapping[str, Rated], lessons: Collection[str]) -> dict[str, Rated]:
+    """Return *lessons* that answer nearly as well as the best of what is *known*, for more.
+
+    They are what was decided; the words around them are how it came to that.
+    """
+    scores = fused({id_: [one] for id_, one in known.items()})
+    near = (id_ for id_ in lessons if scores.get(id_, 0.0) >= _RETOLD)
+    return {id_: _raised(known[id_]) for id_ in near}
 
 
 class _Most(NamedTuple):

@@ -297,6 +297,16 @@ def discussed(instance: str, at: datetime, said: str, reply: str) -> RawTrajecto
     return RawTrajectory("claude-code", instance, SHOP, "Look here", steps, started_at=at)
 
 
+def test_what_was_decided_stands_before_words_about_it(memory: AgentMemory) -> None:
+    now = datetime.now(UTC)
+    rule = "We never round tariffs in the importer of the shop, not even for a preview."
+    memory.learn(discussed("rule", now - timedelta(days=9), rule, "Yes."))
+    memory.learn(discussed("talk", now, "What about tariffs?", "The tariffs."))
+    found = [memory.search(f"{asks} tariffs")[0] for asks in ("", "what did we decide about")]
+    assert [one.session for one in found] == ["talk", "rule"]
+    assert (found[1].kind, rule in found[1].text) == ("lesson", True)
+
+
 def test_a_past_session_is_found_by_what_an_agent_replied_which_decides_nothing(
     memory: AgentMemory,
 ) -> None:
