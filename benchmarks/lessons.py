@@ -228,15 +228,40 @@ def sure_alone(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: b
     return f"{sum(read)} of {len(read)}; {len(sure) - len(read)} were not judged"
 
 
+def durable(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: bool) -> str:
+    """Return how many sentences that a reader called lessons are kept, and are kept as active.
+
+    And how many of those that are kept, and were judged, are lessons.
+    """
+    rows = map(json.loads, _JUDGED.read_text("utf-8").splitlines())
+    judged = {row["id"]: row["verdict"] == "right" for row in rows}
+    own = [run for run in runs if (run.instance_id in held) == is_held]
+    heard = {_digest(text) for run in own for text, _ in sentences_of(run)} & judged.keys()
+    right = {one for one in heard if judged[one]}
+    kept = {
+        _digest(said.text): said.is_sure for run in own for said in statements_in(run).statements
+    }
+    active = {one for one, is_sure in kept.items() if is_sure}
+    return (
+        f"{len(right & kept.keys())} of {len(right)}, active {len(right & active)}; right of those"
+        f" kept: {len(right & kept.keys())} of {len(heard & kept.keys())},"
+        f" active {len(right & active)} of {len(heard & active)}"
+    )
+
+
 def _digest(text: str) -> str:
     letters = "".join(re.findall(r"[^\W_]", text.lower()))
     return blake2b(letters.encode(), digest_size=6).hexdigest()
 
 
 def measure_talks(folder: Path) -> str:
-    """Return how many requests were shown the newest decision, or another one, and the tokens."""
+    """Return how many requests were shown the newest decision, or another one, and the tokens.
+
+    And the mean share of the words of a decision that were shown.
+    """
     lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
     right = other = tokens = 0
+    said = 0.0
     with AgentMemory.open(":memory:") as memory:
         memory.learn(str(folder / "sessions"))
         for query in map(json.loads, lines):
@@ -244,9 +269,14 @@ def measure_talks(folder: Path) -> str:
             shown = {one.note.session for one in context.lessons}
             right += shown == {query["gold"][-1]}
             other += bool(shown - {query["gold"][-1]})
-            tokens += count_tokens(memory.render(context))
-    mean = tokens / len(lines)
-    return f"{right} of {len(lines)} right, {other} with another one, {mean:.0f} tokens"
+            text, decided = memory.render(context), {*stems(query["policy"])}
+            tokens += count_tokens(text)
+            said += len(decided & {*stems(text)}) / len(decided)
+    mean, share = tokens / len(lines), said / len(lines)
+    return (
+        f"{right} of {len(lines)} right, {other} with another one, {share:.2f} of its words,"
+        f" {mean:.0f} tokens"
+    )
 
 
 def main() -> None:
@@ -286,6 +316,7 @@ def main() -> None:
             values = model.rated(rest)
             print("AUC on the part held out:", auc(rest, values))
     print("sure sentences, judged as standing alone:", sure_alone(runs + talks, held, given.held))
+    print("sentences that are lessons, kept:", durable(runs + talks, held, given.held))
     print("requests about decisions:", measure_talks(given.talks))
 
 

@@ -610,26 +610,27 @@ class Lessons:
     def _talk(self, words: Sequence[str], best: Note, as_of: datetime | None) -> list[Note]:
         """The lessons of the talk of *best* that hold, those that say most of *words* first.
 
-        Or of the one that amended it. None where it is not one that came to something or was
-        amended: what a person only asked an agent to do stands by itself.
+        Or of the one that amended it. None where it is not one that came to something or amended
+        another: what a person only asked an agent to do stands by itself.
         """
-        run, is_amended, seen = _session_of(best), False, set[str]()
+        run, amends_another, seen = _session_of(best), False, set[str]()
         said = dict[str, Note]()
         while _is_said(best) and run not in seen:
             seen.add(run)
             of_run = self._sessions([run], as_of).get(run, [])
             said = {n.id: n for n in of_run if _is_said(n) and not needs_a_person(n)}
+            amends_another |= any(note.targets(LinkType.SUPERSEDES) for note in said.values())
             superseded = self._superseded(said, as_of)
             said = {id_: note for id_, note in said.items() if id_ not in superseded}
             later = self._store.get([*{*superseded.values()}]).values()
             amending = [note for note in later if _is_said(note) and _session_of(note) not in seen]
             if amending:
                 newest = max(amending, key=lambda note: (note.created_at, note.id))
-                run, is_amended = _session_of(newest), True
+                run = _session_of(newest)
         quotes = [quote_of(note) for note in said.values()]
         # An option that was chosen while the agent worked makes no talk of the session.
         is_recap = any(_is_agreed(note) and not note.summary for note in said.values())
-        is_talk = is_amended or is_recap
+        is_talk = amends_another or is_recap
         return [said[quote.id] for quote in rated(words, quotes)] if is_talk else []
 
     def _superseded(self, ids: Collection[str], as_of: datetime | None) -> dict[str, str]:

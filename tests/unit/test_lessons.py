@@ -737,6 +737,17 @@ def test_a_request_about_something_else_gets_nothing(memory: AgentMemory, reques
     assert memory.query(State(task_description=request_, repo=SHOP)).lessons == ()
 
 
+def test_a_request_worded_as_an_amendment_began_is_shown_what_that_came_to(
+    memory: AgentMemory,
+) -> None:
+    opening = f"{AMENDMENT} Retries of the nightly job by operators cost more than they saved."
+    more = "Let's hold at most 900 rows in a batch of the export."
+    amended = talk("amended", opening, ("How many?", more), begins=MONDAY + timedelta(days=7))
+    memory.learn([export_talk(), amended])
+    asked = "Operators retry the nightly job, which costs more than it saved. Fix it."
+    assert more in [one.note.content for one in memory.decided(asked, repo=SHOP).lessons]
+
+
 @pytest.mark.parametrize("is_learned_first", [False, True])
 def test_an_amended_decision_is_not_shown_any_more(
     memory: AgentMemory, is_learned_first: bool
