@@ -416,7 +416,9 @@ def _is_no_way(query: Query, action: RemedyAction) -> bool:
             return True
     program = "".join(query.names.names[:1])
     is_missing = error.error_type in MISSING_PROGRAM and "/" not in program
-    return is_missing and not _is_own(program, state)
+    return is_missing and not is_own_module(
+        program, state.repo, state.open_file, state.repo_summary
+    )
 
 
 def _is_of_another_task(query: Query, action: RemedyAction) -> bool:
@@ -570,23 +572,15 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     if pattern.kind is RemedyKind.INSTALL:
         module = names.fill(pattern.target)
         never = is_never_installed(names.fill(Term.MISSING_MODULE), state.last_action)
-        return never or f"/{module}/" in state.last_outcome or _is_own(module, state)
+        is_shown = f"/{module}/" in state.last_outcome
+        return (
+            never
+            or is_shown
+            or is_own_module(module, state.repo, state.open_file, state.repo_summary)
+        )
     if pattern.target == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)
-
-
-def _is_own(module: str, state: State) -> bool:
-    """Return whether *module* is of the project: called like it, or among its files or folders."""
-    is_named = is_own_module(module, state.repo, state.open_file)
-    return is_named or _is_listed(module.partition(".")[0], state.repo_summary)
-
-
-def _is_listed(module: str, summary: str) -> bool:
-    """True where the *summary* of a repository lists the *module* among its files or folders."""
-    entries = summary.partition("files: ")[2].split(", ")
-    names = {entry.rstrip("/").removesuffix(".py") for entry in entries}
-    return module in names or re.search(rf"(?<![\w./-]){re.escape(module)}/", summary) is not None
 
 
 # In Python modules and what annotations name are the usual imports; other names may be anything.
@@ -656,7 +650,7 @@ def _may_be_its_cause(query: Query, pattern: RemedyPattern) -> bool:
     is_of_modules = pattern.kind is RemedyKind.SET_ENV and pattern.target.startswith("PYTHONPATH=")
     if is_of_modules and Term.MISSING_MODULE in query.names.roles:
         module = query.names.fill(Term.MISSING_MODULE)
-        return _is_own(module, state)
+        return is_own_module(module, state.repo, state.open_file, state.repo_summary)
     if pattern.kind is not RemedyKind.CWD or error is None:
         return True
     return error.family not in EXCEPTIONS or error.error_type in _OF_FOLDERS
@@ -719,9 +713,10 @@ def _is_importable(query: Query, pattern: RemedyPattern) -> bool:
     """True for a module of the language or the project, or a name that the task imports."""
     change = EDITED.get(pattern.target)
     name = query.names.fill(change.name).partition(".")[0] if change else ""
-    if name in _IMPORTABLE or _is_own(name, query.state):
+    state = query.state
+    if name in _IMPORTABLE or is_own_module(name, state.repo, listed=state.repo_summary):
         return True
-    return _imports(query.state.task_description, name)
+    return _imports(state.task_description, name)
 
 
 def _is_imported(query: Query) -> bool:

@@ -356,12 +356,22 @@ def is_never_installed(module: str, attempt: str) -> bool:
     return "." in module or bool(re.search(rf"\s--[\w-]+[= ]{re.escape(module)}\b", attempt))
 
 
-def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
-    """True for a module of the repository: it is called so, or a folder of the open file is."""
+def is_own_module(module: str, repo: str, open_file: str = "", listed: str = "") -> bool:
+    """True for a module of the repository: it is called so, or a folder of the open file is.
+
+    So is what a summary of the repository has *listed* among its files and folders.
+    """
     name = module.partition(".")[0].casefold()
     owner = repo.casefold().rpartition("/")[2]
     folders = open_file.casefold().split("/")[:-1]
-    return name in folders or name.replace("_", "-") == owner.replace("_", "-")
+    if name in folders or name.replace("_", "-") == owner.replace("_", "-"):
+        return True
+    if not (name and listed):
+        return False
+    listed = listed.casefold()
+    entries = listed.partition("files: ")[2].split(", ")
+    is_listed = name in {entry.rstrip("/").removesuffix(".py") for entry in entries}
+    return is_listed or re.search(rf"(?<![\w./-]){re.escape(name)}/", listed) is not None
 
 
 def _command(command: SimpleCommand) -> Command | None:
