@@ -24,7 +24,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.knowledge.extraction import sentences_of, statements_in
+from contextgraph.knowledge.last import to_review
 from contextgraph.knowledge.sentences import MODEL, SURE, Place, features
+from contextgraph.model import LessonStatus
 from contextgraph.readers import read
 from contextgraph.text import count_tokens, stems
 
@@ -249,6 +251,21 @@ def durable(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: bool
     )
 
 
+def offered(
+    runs: Sequence[RawTrajectory], written: Mapping[str, Sequence[Written]], firsts: Sequence[int]
+) -> str:
+    """Return how many of the *firsts* that wait for a review say a lesson that a reader wrote."""
+    with AgentMemory.open(":memory:") as memory:
+        for _ in memory.learn_many(runs):
+            pass
+        waiting = to_review(memory.lessons.of(None, status=[LessonStatus.PROPOSED]))
+    right = [
+        any(_says(one.text, lesson) for lesson in written.get(one.evidence[0].session, ()))
+        for one in waiting
+    ]
+    return ", ".join(f"{sum(right[:first])} of {len(right[:first])}" for first in firsts)
+
+
 def _digest(text: str) -> str:
     letters = "".join(re.findall(r"[^\W_]", text.lower()))
     return blake2b(letters.encode(), digest_size=6).hexdigest()
@@ -317,6 +334,8 @@ def main() -> None:
             print("AUC on the part held out:", auc(rest, values))
     print("sure sentences, judged as standing alone:", sure_alone(runs + talks, held, given.held))
     print("sentences that are lessons, kept:", durable(runs + talks, held, given.held))
+    part = [run for run in runs if (run.instance_id in held) == given.held]
+    print("first to review that are lessons:", offered(part, written, (10, 20, 40, 80)))
     print("requests about decisions:", measure_talks(given.talks))
 
 

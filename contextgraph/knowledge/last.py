@@ -6,6 +6,7 @@ from itertools import chain
 
 from msgspec import Struct
 
+from contextgraph.knowledge.sentences import stands_alone
 from contextgraph.model import (
     ActionKind,
     Lesson,
@@ -184,9 +185,15 @@ def is_decided(lesson: Lesson) -> bool:
 
 
 def to_review(lessons: Iterable[Lesson]) -> list[Lesson]:
-    """Return those *lessons* that wait for a person, all proposed ones, the likeliest first."""
+    """Return those *lessons* that wait for a person: all proposed ones, the likeliest first.
+
+    What cannot be understood without what was said before it comes last.
+    """
     waiting = [one for one in lessons if one.status is LessonStatus.PROPOSED]
-    return sorted(waiting, key=lambda one: (-one.sessions, -one.probability, one.id))
+    return sorted(
+        waiting,
+        key=lambda one: (-one.sessions, not stands_alone(one.text), -one.probability, one.id),
+    )
 
 
 def line_of(text: str) -> str:

@@ -16,6 +16,7 @@ from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
 from contextgraph.knowledge.headings import by_heading, keywords
+from contextgraph.knowledge.last import to_review
 from contextgraph.knowledge.lessons import note_of_lesson, said_again
 from contextgraph.knowledge.ranking import REQUEST_WORDS, fitting, quote_of
 from contextgraph.knowledge.sentences import stands_alone
@@ -903,6 +904,18 @@ def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentM
     assert [one.id for one in memory.lessons.of(SHOP)] == [generated.id]
     assert memory.lessons.undo([squash.id]) == 1
     assert len(memory.lessons.of(SHOP)) == 2
+
+
+def test_a_review_begins_with_what_is_understood_by_itself(memory: AgentMemory) -> None:
+    likely = {"No man, that is not how this works": 0.9, "Batches are sent at night.": 0.4}
+    for number, (text, probability) in enumerate(likely.items()):
+        quote = Quotation(text, "", f"s{number}", -1, MONDAY, speaker="user")
+        facts = LessonFacts(
+            LessonKind.RULE, Origin.SAID, evidence=(quote,), probability=probability
+        )
+        memory.lessons.keep([NewLesson(text, facts)], SHOP)
+    waiting = to_review(memory.lessons.of(SHOP, status=[*LessonStatus]))
+    assert [one.text for one in waiting] == [*reversed(likely)]
 
 
 def test_undo_goes_back_over_reviews_that_changed_nothing(memory: AgentMemory) -> None:
