@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -420,6 +421,37 @@ def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     assert contextgraph("forget", "--instance", instance, "--yes", "--store", store).code == 0
     asking, *_ = session(asked)
     assert "640 rows" not in asking
+
+
+def test_claude_code_tells_the_person_at_the_end_of_a_turn_which_rule_it_broke(
+    claude_code: Path, store: Path, project: Path
+) -> None:
+    """Said in an earlier session; only where it was broken, and not to the agent."""
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    rule = "Always run `ruff check` after every change of Python code."
+    first: Sequence[Command] = [
+        (claude_code, "-p", "Look at the rates."),
+        (claude_code, "-p", rule, "--continue"),
+    ]
+    shown_to(first, project, CLAUDE_CODE, ())
+    assert contextgraph("learn", "--queued", "--store", store).code == 0
+    file = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
+    told = project.parent / "told.jsonl"
+    seen = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
+    line = shlex.join(map(str, (claude_code, "--allowedTools", "Write,Bash", *seen, "-p")))
+
+    def said_to_the_person(*calls: Call) -> str:
+        command = ("sh", "-c", f"{line} 'Go on with the work.' > {told}")
+        requests = shown_to([command], project, CLAUDE_CODE, calls)
+        assert "this turn changed" not in "".join(requests)
+        events = [json.loads(one) for one in told.read_text().splitlines()]
+        stops = [one for one in events if one.get("hook_event") == "Stop" and one.get("stdout")]
+        return "".join(json.loads(one["stdout"])["systemMessage"] for one in stops)
+
+    assert said_to_the_person(("Write", file), "ruff check lib || true") == ""
+    broken = said_to_the_person(("Write", file))
+    assert broken.count("ruff check") >= 1
+    assert "rates.py" in broken
 
 
 def test_claude_code_is_shown_nothing_of_a_clone_that_names_its_repository(
