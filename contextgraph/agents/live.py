@@ -33,6 +33,7 @@ from contextgraph.model import (
     Phase,
     PipelineStep,
     RawTrajectory,
+    Recollection,
     State,
     Step,
     new_context_id,
@@ -58,6 +59,10 @@ _LIMIT = 3
 
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
 _COMPARED_EVERY = 10
+
+# Of 54 texts at prompts and edits of a team 22 were right; of 11 whose lessons one session had been
+# told before 2, of nine that more had been told none.
+_TOLD = 2
 
 WHOLE_ROUNDS = 3
 # The most that each part of the fixed zone takes of the budget.
@@ -640,6 +645,24 @@ class LiveRun:
 
         return self._shown(lambda: self._query(state.progress), STEP_TOKENS, "failing")
 
+    def _news(self, lessons: Sequence[Recollection]) -> tuple[Recollection, ...]:
+        """Return those of *lessons* that still help so probably, whatever earlier agents were told.
+
+        The odds that one helps fall with the sessions that were told it, at most to a third: where
+        it was needed, a person says it again. Raises `StoreError`.
+        """
+        unsure = [one.note.id for one in lessons if one.probability < 1]
+        if not (unsure and self.session.name):
+            return tuple(lessons)
+        told = self._memory.store.exposures.told(unsure)
+        least = self._memory.retriever.gate.min_lesson_precision
+
+        def helps(one: Recollection) -> float:
+            does_not = (1 - one.probability) * (1 + min(_TOLD, told.get(one.note.id, 0)))
+            return one.probability / (one.probability + does_not)
+
+        return tuple(one for one in lessons if helps(one) >= least)
+
     def _shown(self, search: Callable[[], MemoryContext], max_tokens: int, moment: str) -> str:
         """The text of what *search* finds without what the agent was shown before."""
         try:
@@ -647,6 +670,8 @@ class LiveRun:
             if self._tree and context.lessons:
                 here = lessons_to_say(context.lessons, self._tree, at_start=moment == "start")
                 context = replace(context, lessons=here)
+            if context.lessons:
+                context = replace(context, lessons=self._news(context.lessons))
             text = self.session.show(context, max_tokens, moment)
         except StoreError as error:
             self.session.fail("the agent goes on without advice", error)

@@ -110,6 +110,8 @@ _CHANGES = 0.5
 # A request of at most so many words may name nothing ("go on").
 _NAMES_NOTHING = 2
 _COMMAND = regex(r"/[\w:-]+(?!\S)")
+# What was said in a session that began with the same request is worth saying to one session.
+_OF_SUCH = 0.5
 # Lessons that are proposed for a section of a request at least.
 _FEWEST_PROPOSED = 30
 # Two conversations are nearly as close to a request from this share of the score on.
@@ -383,7 +385,8 @@ class Lessons:
             size = count_tokens(quote_of(notes[id_]).content)
             if size <= room:
                 sessions = {"sessions": float(times.get(id_, 1))}
-                found.append(Recollection(notes[id_], 1.0, sessions))
+                helps = 1.0 if id_ in times else _OF_SUCH
+                found.append(Recollection(notes[id_], 1.0, sessions, helps))
                 room -= size
         return tuple(found)
 

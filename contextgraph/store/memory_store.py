@@ -1903,6 +1903,26 @@ class ExposureStore(_Part):
         found.sort(key=lambda one: (-one.shown_at.timestamp(), one.context_id))
         return found[skip : skip + max(0, limit)]
 
+    def told(self, items: Collection[str]) -> Mapping[str, int]:
+        """Return in how many sessions each of *items* was shown: in its newest 100 contexts."""
+        names = sorted({*items})
+        found = self._port.find(
+            [
+                Question(
+                    tables.SHOWN, [_equal("item", name)], ("-shown_at", "-context"),
+                    rules.REPORTS_USED, ("context",),
+                )
+                for name in names
+            ]
+        )  # fmt: skip
+        contexts = {context for rows in found for (context,) in rows}
+        asked = Question(tables.CONTEXT, [_keyed(contexts)], wanted=(KEY, "session"))
+        sessions = dict[str, str](_one(self._port, asked) if contexts else ())
+        return {
+            name: len({sessions.get(context) or context for (context,) in rows})
+            for name, rows in zip(names, found, strict=True)
+        }
+
     def of_session(self, session: str, only_of: str | None = None) -> Sequence[model.Exposure]:
         """Return the contexts that were shown or withheld in a session, oldest first.
 

@@ -1411,7 +1411,7 @@ def test_a_reply_to_an_agent_at_work_brings_only_what_is_surely_about_it(
 ) -> None:
     rule = "Never write floats into the price table, always decimals."
     memory.learn(talk("prices", "Look at the prices.", ("It is done.", rule)))
-    near, about = "Sort the price table by name and print it", "Write floats into the price table"
+    near, about = "Sort the price table and print it", "Write floats into the price table"
     step = Step(0, "", Action("bash", "make"), "ok")
     for request, is_said in ((near, False), (about, True)):
         assert rule in (memory.live(repo=SHOP, task="").prompt(request) or "")
@@ -1700,6 +1700,20 @@ def test_a_start_has_what_was_said_in_sessions_that_began_so(
         memory.learn(replace(run, task=task, started_at=MONDAY + timedelta(days=number)))
     found = [one.note.content for one in memory.lessons.standing(SHOP, request_)]
     assert [next(word for word in said if word in text) for text in found] == said
+
+
+def test_what_does_not_surely_apply_is_said_to_one_session_and_what_does_to_each(
+    memory: AgentMemory,
+) -> None:
+    memory.learn(export_talk())
+    reviewed = session("Let's round only at the end in src/tax.py.", instance="review")
+    memory.learn(replace(reviewed, task="/review 12", started_at=MONDAY + timedelta(days=1)))
+    told = []
+    for number in range(4):
+        name = f"session {number}"
+        with memory.live(repo=SHOP, instance_id=name, task="/review 12", session=name) as run:
+            told.append(("src/tax.py" in run.start(), "640 rows" in (run.prompt(LATER) or "")))
+    assert told == [(True, True), *[(False, True)] * 3]
 
 
 def test_a_start_has_nothing_that_another_or_a_file_for_agents_said_where_it_names_nothing(

@@ -177,6 +177,13 @@ def test_a_context_that_is_noted_stays_as_it_is(store: SqliteStore) -> None:
     assert effects(store, "a", "b") == {"a": True}
 
 
+def test_sessions_that_were_shown_an_item_are_counted_once(store: SqliteStore) -> None:
+    for number, session in enumerate(("one", "one", "other", "", "")):
+        shown = Exposure.of(f"ctx_{number}", [ShownItem("a"), ShownItem("b")][: number + 1], NOON)
+        store.exposures.add([replace(shown, session=session)])
+    assert store.exposures.told(["a", "b", "c"]) == {"a": 4, "b": 4, "c": 0}
+
+
 def test_of_each_advice_the_newest_hundred_reports_count(store: SqliteStore) -> None:
     for number in range(120):
         shown_at = NOON + timedelta(minutes=number)
