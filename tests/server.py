@@ -26,8 +26,12 @@ JAVA = {
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 }
-# Nor is a statement planned again because a test has stored something, or made an index.
-_KEEPS_PLANS = "dbms.cypher.min_replan_interval=1h"
+# Nor is a statement planned again because a test has stored something, or made an index, or for
+# each tenfold of the length of a list or a text that is given to it.
+_KEEPS_PLANS = (
+    *("--setting", "dbms.cypher.min_replan_interval=1h"),
+    *("--setting", "internal.cypher.use_parameter_size=false"),
+)
 _VECTORS = [f"embedding_{size}_{number}" for size in (2, 3, 4, 8, 384) for number in (1, 2)]
 
 
@@ -157,7 +161,7 @@ def _given(address: str) -> Neo4jServer:
 
 def _script(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     if command == "start":
-        arguments += ("--version", ENVIRONMENT.get(VERSION, "5.26"), "--setting", _KEEPS_PLANS)
+        arguments += ("--version", ENVIRONMENT.get(VERSION, "5.26"), *_KEEPS_PLANS)
     return subprocess.run(
         [SCRIPT, command, *arguments],
         env={**JAVA, **ENVIRONMENT},
