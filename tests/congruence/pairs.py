@@ -48,11 +48,11 @@ PAIRS = (
     Pair(
         "in process, and in a graph",
         in_process,
-        settings(max_examples=examples(0.16), phases=_PHASES),
+        settings(max_examples=examples(0.32), phases=_PHASES),
     ),
     # Each operation is a round trip.
     Pair(
-        "Neo4j, and in process", on_a_server, settings(max_examples=examples(0.06), phases=_PHASES)
+        "Neo4j, and in process", on_a_server, settings(max_examples=examples(0.12), phases=_PHASES)
     ),
 )
 
