@@ -1101,7 +1101,9 @@ class AgentMemory:
         runs = self.store.runs
         is_on = self._parts.settings.conversations != "off"
         for run in runs.trajectories(ids).values() if is_on else ():
-            if raw := runs.raw(run.id):
+            raw = runs.raw(run.id)
+            # Only a person's words are lessons, as when a run is learned.
+            if raw and (raw.inherited or any(step.user_message for step in raw.steps)):
                 self.lessons.move(replace(raw, repo=run.repo), run.id, run.contributor)
         return len(ids)
 

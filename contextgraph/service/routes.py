@@ -374,7 +374,7 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
     method, path = operation.route.split()
     is_named = "{identity}" in path
     model = operation.requested(*(["identity"] if is_named else []))
-    body = Body() if model.model_fields else Depends()
+    body = Body() if model.model_fields else Body(default_factory=model)
 
     async def endpoint(
         caller: Annotated[Caller, Depends(allowed(operation.scope))],

@@ -11,6 +11,7 @@ from contextgraph import AgentMemory, LearnReceipt, RawTrajectory, Step
 from contextgraph.errors import NotFoundError, SettingsError
 from contextgraph.model import Action, LearnStatus, Outcome, PassageScope
 from contextgraph.model.values import replace
+from tests.builders import run
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 ERROR = "Error: Cannot find module 'wickparser'"
@@ -354,6 +355,16 @@ def test_names_of_one_repository_are_joined_and_told_apart_again(memory: AgentMe
         memory.split_repository("local/lantern")
     with pytest.raises(SettingsError):
         memory.join_repository("dana/lantern", "dana/Lantern")
+
+
+def test_a_run_in_which_nobody_spoke_has_no_lessons_after_its_repository_is_joined(
+    memory: AgentMemory,
+) -> None:
+    met = [("tree", "bash: line 1: tree: command not found", 127)]
+    memory.learn(run(met, repo="local/lantern", task="Never call `tree`, it is not there"))
+    memory.join_repository("local/lantern", "dana/lantern")
+    memory.split_repository("local/lantern")
+    assert not memory.lessons.of("local/lantern")
 
 
 def run_before_the_remote(memory: AgentMemory, tmp_path: Path) -> str:

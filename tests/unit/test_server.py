@@ -660,6 +660,9 @@ def test_maintenance_by_an_administrator(service: Served) -> None:
     run = learn(client, *map(recovering_run, range(1, 4)))["runs"][0]
 
     assert client.post("/v1/consolidate").json()["started"]
+    asked = client.post("/v1/consolidate", json={"dry_run": True})
+    assert asked.status_code == 422
+    assert "dry_run" in asked.json()["detail"]
     page = client.get("/v1/methodologies", params={"limit": 1}).json()
     (first,) = page["methodologies"]
     assert page["next"] == first["id"]

@@ -149,7 +149,7 @@ def methodology(memory: AgentMemory, identity: Identity) -> Record:
     """Return a methodology."""
     found = memory.store.methodologies.get([identity])
     if not found:
-        raise NotFoundError(f"no methodology {identity}; /v1/methodologies lists those there are")
+        raise NotFoundError(f"no methodology {identity}; methodologies lists those there are")
     return record_of(found[0])
 
 

@@ -168,7 +168,7 @@ def trajectory(memory: AgentMemory, identity: Identity, steps: bool = False) -> 
     known = runs.learned([identity]).get(identity)
     run = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
     if run is None:
-        raise NotFoundError(f"no run {identity}; /v1/trajectories lists those there are")
+        raise NotFoundError(f"no run {identity}; trajectories lists those there are")
     fragments = runs.fragments([run.id]).get(run.id, ())
     record = record_of(run, task=run.task, summary=run.summary, fragments=fragments)
     raw = runs.raw(run.id) if steps else None
@@ -227,7 +227,7 @@ def repositories_split(memory: AgentMemory, former: Former) -> Record:
     TokenScope.ADMIN,
     "POST /v1/forget",
     key="forgotten",
-    missing="nothing of that is known; /v1/trajectories lists the runs there are",
+    missing="nothing of that is known; trajectories lists the runs there are, and notes the notes",
     takes_long=True,
 )
 def forget(
