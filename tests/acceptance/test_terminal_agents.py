@@ -187,8 +187,12 @@ def shown_to(
     project: Path,
     settings: Mapping[str, str],
     calls: Sequence[Call] = COMMANDS,
+    seen: Callable[[Body], str] = lambda body: "\n".join(texts_of(body)),
 ) -> Sequence[str]:
-    """Return the advice in each request of *commands*, whose model makes these *calls*."""
+    """Return what is *seen* in each request of *commands*, whose model makes these *calls*.
+
+    By default the advice.
+    """
 
     def answer(number: int, handler: Handler) -> Reply:
         body = server.requests[number]
@@ -214,7 +218,7 @@ def shown_to(
             )
             assert done.returncode == 0, done.stdout + done.stderr
     asked = (body for body in server.requests if not asks_for_a_title(body))
-    return ["\n".join(texts_of(body)) for body in asked]
+    return [seen(body) for body in asked]
 
 
 def asks_for_a_title(body: Body) -> bool:
@@ -270,17 +274,40 @@ def test_the_plug_in_of_claude_code_is_valid_and_advises(
     )
     assert validated.returncode == 0, validated.stdout
     assert "MISSING" not in validated.stdout.replace("ICON_MISSING", "")
-    # It finds the program by its name, as a person who installed it has it.
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    program = bin_folder / "contextgraph"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m contextgraph "$@"\n')
-    program.chmod(0o755)
-    settings = {**CLAUDE_CODE, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    settings["PYTHONPATH"] = str(Path(__file__).parents[2])
+    settings = with_the_program(tmp_path)
     command: Command = [claude_code, "--plugin-dir", plugin, "-p", TASK, "--allowedTools", "Bash"]
 
     check("claude-code", shown_to([command], project, settings), store)
+
+
+def with_the_program(folder: Path) -> Mapping[str, str]:
+    """Settings in which Claude Code finds the program by its name, as a person has it installed."""
+    program = folder / "bin" / "contextgraph"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m contextgraph "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    return {**CLAUDE_CODE, "PATH": path, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def test_the_plug_in_of_claude_code_shows_the_lessons_to_review(
+    claude_code: Path, store: Path, project: Path, tmp_path: Path
+) -> None:
+    plugin, settings = tmp_path / "plugin", with_the_program(tmp_path)
+    assert contextgraph("integrations", "export", plugin, "--store", store).code == 0
+    said = "We keep the caps of exports in lib/tariffs.py, presumably."
+    client: Command = (claude_code, "--plugin-dir", plugin, "-p")
+    talk: Sequence[Command] = [(*client, "Look at the rates."), (*client, said, "--continue")]
+    shown_to(talk, project, settings, ())
+    assert contextgraph("learn", "--queued", "--store", store).code == 0
+    (lesson,) = contextgraph("lessons", "acme/shop", "--review", "--store", store, "--json").records
+
+    def asked(body: Body) -> str:
+        return json.dumps(body["messages"])
+
+    (request,) = shown_to([(*client, "/lessons")], project, settings, (), seen=asked)
+    assert said in request
+    assert lesson["id"] in request
 
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed: no terminal to see")
