@@ -294,12 +294,15 @@ def _linked(
 def waits(note: Note) -> bool:
     """Return whether *note* is a proposed lesson: unsure, neither accepted nor repeated.
 
-    Or what it names is gone from its repository, or it needs a person.
+    Or what it names is gone from its repository, or it needs a person. A question that people ask
+    again decides nothing.
     """
     facts = note.lesson
-    return facts is not None and bool(
-        facts.gone or not (facts.is_active or facts.sessions > 1) or needs_a_person(note)
-    )
+    if facts is None:
+        return False
+    asks = facts.origin is Origin.SAID and note.content.endswith("?")
+    is_agreed = facts.is_active or (facts.sessions > 1 and not asks)
+    return bool(facts.gone) or not is_agreed or needs_a_person(note)
 
 
 def needs_a_person(note: Note) -> bool:

@@ -906,6 +906,17 @@ def test_a_lesson_takes_the_place_of_another_until_that_is_undone(memory: AgentM
     assert len(memory.lessons.of(SHOP)) == 2
 
 
+def test_a_question_that_is_asked_again_decides_nothing(memory: AgentMemory) -> None:
+    asked = "The partner drops rows again: which cap has an export batch?"
+    for instance in "abc":
+        memory.learn(talk(instance, asked, ("Done.", "thanks")))
+    assert {one.status for one in memory.lessons.of(SHOP)} <= {LessonStatus.PROPOSED}
+    assert shown(memory, asked) == set()
+    for one in memory.lessons.of(SHOP, status=[*LessonStatus]):
+        memory.lessons.accept([one.id])
+        assert shown(memory, asked) == {asked}
+
+
 def test_a_review_begins_with_what_is_understood_by_itself(memory: AgentMemory) -> None:
     likely = {"No man, that is not how this works": 0.9, "Batches are sent at night.": 0.4}
     for number, (text, probability) in enumerate(likely.items()):
