@@ -10,6 +10,7 @@ ContextGraphError
 ├── MissingExtraError     an optional dependency is not installed
 ├── SpaceMismatchError    vectors of two embedding spaces
 ├── RemoteError           a model behind an API
+│   └── LimitReachedError       the tokens or the money that a setting allows are used
 ├── EmbeddingError        texts that could not be turned into vectors
 └── StoreError            the memory's store
     ├── StoreUnavailableError   cannot be reached, opened or locked in time
@@ -109,6 +110,10 @@ class RemoteError(ContextGraphError):
     """A model behind an API did not answer, or must not be called; names it and the reason."""
 
     is_recoverable = True
+
+
+class LimitReachedError(RemoteError):
+    """A call would use more tokens or money than a setting allows; the message names it."""
 
 
 class EmbeddingError(ContextGraphError):

@@ -52,11 +52,11 @@ def served(
     limits: Limits | None = None,
     store: str = "",
     auth: tuple[str, str] | None = None,
-    distil: str = "",
+    **others: Any,
 ) -> Iterator[Served]:
-    """The service of a memory in *folder*, or at *store*."""
+    """The service of a memory in *folder*, or at *store*, with *others* of the settings."""
     tokens = TokenFile(folder / "tokens.json")
-    settings = Settings(store=store or str(folder / "memory.db"), auth=auth, distil=distil)
+    settings = Settings(store=store or str(folder / "memory.db"), auth=auth, **others)
     app = add_pages(create_app(settings, tokens, limits or Limits()))
     with TestClient(app) as running:  # which starts and ends it
         assert running.portal

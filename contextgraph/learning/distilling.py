@@ -20,6 +20,7 @@ from msgspec import Struct
 from contextgraph.config import RUNNING_AGENT, Settings
 from contextgraph.errors import (
     InvalidArgumentError,
+    LimitReachedError,
     NotFoundError,
     RemoteError,
     StoreUnavailableError,
@@ -409,16 +410,16 @@ class Distiller:
         return self._most - sum(one.tokens for one in self._known if one.at.date() == today)
 
     def check_bound(self, text: str, used: int = 0) -> None:
-        """Raise `RemoteError` if *text* needs more than what is left of today, once *used* is off.
+        """Raise `LimitReachedError` if *text* and its answer need more tokens than are left today.
 
-        With an answer.
+        *used* tokens count as used today.
         """
         needed = count_tokens(text) + _ANSWER_TOKENS
         left = self.left_today() - used
         if needed > left:
-            raise RemoteError(
+            raise LimitReachedError(
                 f"{needed:,} tokens are needed, {max(0, left):,.0f} of {self._most:,.0f} are left "
-                "today; the setting distil_tokens has the bound"
+                "today; raise the setting distil_tokens, or go on tomorrow"
             )
 
     def _ask(
@@ -475,8 +476,8 @@ class DistilQueue:
     ) -> DistilRequest | None:
         """Return the request about the newest session (of *repo*) that waits; None without any.
 
-        Raises `RemoteError` where it needs more tokens than are left today, and `NotFoundError`
-        unless the setting *distil* is ``agent``.
+        Raises `LimitReachedError` where it needs more tokens than are left today, and
+        `NotFoundError` unless the setting *distil* is ``agent``.
         """
         with self._alone() as distiller:
             for session in distiller.waiting(repo, only_of=only_of):

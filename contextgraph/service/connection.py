@@ -50,12 +50,15 @@ _ERRORS: Mapping[str, type[errors.ContextGraphError]] = {
     for kind in (
         errors.AlreadyExistsError,
         errors.AmbiguousRunError,
+        errors.EmbeddingError,
         errors.InvalidArgumentError,
         errors.InvalidEntryError,
         errors.InvalidNoteError,
         errors.InvalidStateError,
+        errors.LimitReachedError,
         errors.NeedsStoreError,
         errors.NotFoundError,
+        errors.RemoteError,
     )
 }
 
@@ -171,7 +174,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
             except httpx2.HTTPError as error:
                 failure = Failure(FailureKind.DOWN, f"no connection ({type(error).__name__})")
             else:
-                if not isinstance(answer, httpx2.Response) or answer.status_code not in _AGAIN:
+                if not isinstance(answer, httpx2.Response) or not _is_busy(answer):
                     return answer
                 failure = Failure(FailureKind.DOWN, _detail(answer))
                 asked = answer.headers.get("retry-after", "")
@@ -205,6 +208,11 @@ def _interface(release: str) -> list[str]:
     """The part of a version that interfaces follow: until 1.0 a minor version may change them."""
     major, minor, *_ = [*release.split("."), ""]
     return [major, minor] if major == "0" else [major]
+
+
+def _is_busy(response: "Response") -> bool:
+    """Return True for a service, or what is before it, that may answer a second attempt."""
+    return response.status_code in _AGAIN and _problem(response).get("error") not in _ERRORS
 
 
 def _value(name: str, response: "Response") -> model.Json:

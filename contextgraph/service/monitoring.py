@@ -158,6 +158,9 @@ _SHOWN = 3  # errors of a request that its "detail" names
 _LONGEST = 300  # characters of a place and a reason
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     ClientDisconnect: HTTPStatus.BAD_REQUEST,  # nobody reads the answer
+    errors.EmbeddingError: HTTPStatus.BAD_GATEWAY,
+    errors.LimitReachedError: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.RemoteError: HTTPStatus.BAD_GATEWAY,
     errors.StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     TimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -191,6 +194,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     }
     for code, description in {
         "4XX": "The request is refused.",
+        "502": "A model that the service asks does not answer.",
         "503": "The store is away, or there is too much to do: retry later.",
     }.items()
 }
@@ -229,7 +233,7 @@ async def _failed(_request: Request, error: Exception) -> Response:
     status = next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
     detail = str(error) or "the answer took too long"
     retry = {"Retry-After": _RETRY_SECONDS} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
-    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.BAD_GATEWAY):
         _error_log.error("%s: %s", type(error).__name__, error)
     return problem(status, detail, retry, error=type(error).__name__)
 

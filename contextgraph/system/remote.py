@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from contextgraph.errors import MissingExtraError, RemoteError
+from contextgraph.errors import LimitReachedError, MissingExtraError, RemoteError
 from contextgraph.model import Usage
 from contextgraph.text import clip, mask_secrets
 
@@ -361,7 +361,7 @@ class Budget:
     def reserve(self, estimate: float) -> Iterator[Callable[[Usage], None]]:
         """Reserve *estimate* US dollars for a call; call what is yielded with the real usage.
 
-        Raises `RemoteError` where that is more than is left.
+        Raises `LimitReachedError` where that is more than is left.
         """
         self._take(estimate)
         cost = 0.0
@@ -379,7 +379,7 @@ class Budget:
     def _take(self, estimate: float) -> None:
         with self._lock:
             if self.max_cost is not None and self._spent + estimate > self.max_cost:
-                raise RemoteError(
+                raise LimitReachedError(
                     f"another call would pass the cap of ${self.max_cost:.4f}: ${self._spent:.4f} "
                     f"spent, ${estimate:.4f} needed; raise --max-cost"
                 )

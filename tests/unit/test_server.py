@@ -23,6 +23,7 @@ from starlette.types import Message, Scope
 from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
+from contextgraph.errors import EmbeddingError
 from contextgraph.knowledge import MaintenancePolicy
 from contextgraph.learning.writer import Spool
 from contextgraph.memory.exported import Exports
@@ -153,6 +154,26 @@ def test_a_token_that_only_reads_records_nothing(service: Served) -> None:
         notes = writer.get("/v1/notes").json()["notes"]
         recalls = next(one["recalls"] for one in notes if one["id"] == note)
         assert recalls == is_counted
+
+
+def test_a_bound_of_tokens_and_a_model_that_is_away_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Step(0, "", Action("bash", "ls"), "boil.py", user_message="No: describe each kettle.")
+    with served(tmp_path, distil="agent", distil_tokens=1.0) as service:
+        root = service.client(TokenScope.ADMIN)
+        learn(root, RawTrajectory("claude-code", "s", "teapot/kettle", "Add one.", (said,)))
+        bound = root.post("/v1/distil/next", json={})
+
+        def maintain(*_: object) -> None:
+            raise EmbeddingError("http://localhost:1: no connection")
+
+        monkeypatch.setattr(AgentMemory, "maintain", maintain)
+        away = root.post("/v1/maintain")
+
+    assert (bound.status_code, bound.json()["error"]) == (429, "LimitReachedError")
+    assert "raise the setting distil_tokens" in bound.json()["detail"]
+    assert (away.status_code, away.json()["error"]) == (502, "EmbeddingError")
 
 
 def test_lessons_of_a_session_are_distilled_by_its_source_alone(tmp_path: Path) -> None:
