@@ -76,6 +76,7 @@ from contextgraph.model import (
     MemoryContext,
     Methodology,
     MethodologyStatus,
+    NonNegativeInt,
     Phase,
     PipelineStep,
     RecoveryCandidate,
@@ -86,11 +87,12 @@ from contextgraph.model import (
     SimilarCase,
     State,
     TaskType,
+    Time,
     Vector,
     new_context_id,
     vouches,
 )
-from contextgraph.model.values import checked, replace
+from contextgraph.model.values import argument, checked, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.working_tree import WorkingTree
@@ -152,10 +154,10 @@ class MemoryRetriever:
     def retrieve(
         self,
         current_state: State,
-        top_k: int = 5,
+        top_k: NonNegativeInt = 5,
         *,
         exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         error: ErrorSignature | None = None,
     ) -> MemoryContext:
         """Return what fits *current_state*, at most *top_k* items of each kind.
@@ -177,12 +179,12 @@ class MemoryRetriever:
         self,
         gates: Sequence[Gate],
         state: State,
-        limit: int = 5,
+        limit: NonNegativeInt = 5,
         *,
         exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         error: ErrorSignature | None = None,
-        asked_at: datetime | None = None,
+        asked_at: Time | None = None,
     ) -> tuple[MemoryContext, ...]:
         """Return the answers of `retrieve` under each of *gates*, from one search of the memory.
 
@@ -289,7 +291,7 @@ class MemoryRetriever:
         self,
         query: Query,
         gates: Sequence[Gate],
-        limit: int,
+        limit: NonNegativeInt,
         findings: Mapping[str, Findings],
         degraded: dict[str, str],
     ) -> list[MemoryContext]:
@@ -403,7 +405,7 @@ class MemoryRetriever:
         return retriever
 
     def by_error(
-        self, error_type: str, error_msg: str = "", top_k: int = 5
+        self, error_type: str, error_msg: str = "", top_k: NonNegativeInt = 5
     ) -> tuple[Methodology, ...]:
         """Return methodologies for an error, highest success rate first.
 
@@ -419,19 +421,20 @@ class MemoryRetriever:
         return tuple(sorted(known, key=lambda found: (-found.success_rate, found.id))[:top_k])
 
     def by_task(
-        self, task_type: str, repo_context: str = "", top_k: int = 20
+        self, task_type: str, repo_context: str = "", top_k: NonNegativeInt = 20
     ) -> tuple[Fragment, ...]:
         """Return fragments of solved runs with a task type, the most informative of each run first.
 
         *task_type* is a `TaskType` or its value; raises `ValueError` for another. *repo_context* is
         the repository (``owner/repo``), or empty for all.
         """
-        runs = self._store.runs.for_task(TaskType(task_type), Scope(repo_context or None), top_k)
+        kind = argument("task_type", TaskType, task_type)
+        runs = self._store.runs.for_task(kind, Scope(repo_context or None), top_k)
         solved = [run.id for run in runs if run.success]
         ranked = self._store.runs.fragments(solved, top_k).values()
         return tuple(filter(None, chain.from_iterable(zip_longest(*ranked))))[:top_k]
 
-    def by_state(self, state: State, top_k: int = 5) -> tuple[Methodology, ...]:
+    def by_state(self, state: State, top_k: NonNegativeInt = 5) -> tuple[Methodology, ...]:
         """Return methodologies for *state*, most confident first.
 
         If the state has an error, those for it; otherwise those for errors that runs met in this
@@ -447,9 +450,9 @@ class MemoryRetriever:
 
     def by_semantic(
         self,
-        query_embedding: str | Iterable[float] | Vector,
+        query_embedding: str | Sequence[float] | Vector,
         node_type: str = "Fragment",
-        top_k: int = 5,
+        top_k: NonNegativeInt = 5,
     ) -> tuple[Node, ...]:
         """Return the nodes nearest in meaning to a text or a vector, nearest first.
 
@@ -462,7 +465,7 @@ class MemoryRetriever:
 
 def settle(
     context: MemoryContext,
-    limit: int,
+    limit: NonNegativeInt,
     *,
     tree: WorkingTree | None = None,
     already_shown: Collection[str] = (),

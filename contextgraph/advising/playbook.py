@@ -32,6 +32,7 @@ from contextgraph.model import (
     RunFacts,
     RunLosses,
     Scope,
+    Time,
     Trajectory,
     independent,
     vouches,
@@ -97,7 +98,7 @@ class Playbooks:
         repo: str,
         task: str = "",
         exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         agent: str = "",
         environment: Environment | None = None,
     ) -> RepositoryPlaybook:
@@ -154,7 +155,7 @@ class Playbooks:
         repo: str,
         known: Sequence[_Known],
         exclude_instances: frozenset[str],
-        as_of: datetime | None,
+        as_of: Time | None,
         agent: str,
         environment: Environment | None,
     ) -> tuple[MachineFact, ...]:
@@ -200,7 +201,7 @@ class Playbooks:
         repo: str,
         command: str,
         exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         agent: str = "",
         environment: Environment | None = None,
     ) -> CommandHistory:
@@ -237,7 +238,7 @@ class Playbooks:
         self,
         repo: str,
         exclude_instances: frozenset[str],
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         agent: str = "",
         environment: Environment | None = None,
     ) -> list[KnownRun]:
@@ -249,7 +250,7 @@ class Playbooks:
         return self._on_usual(known, environment)
 
     def _known(
-        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None, agent: str
+        self, repo: str, exclude_instances: frozenset[str], as_of: Time | None, agent: str
     ) -> list[_Known]:
         """The runs of *repo* to look at, on any machine, without those forgotten meanwhile."""
         if not repo:
@@ -308,7 +309,7 @@ class Playbooks:
         repo: str = "",
         trajectories: Collection[str] = (),
         exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
     ) -> Mapping[str, Sequence[str]]:
         """Return git's hashes, maybe abbreviated, by path, of contents before and after runs.
 
@@ -324,7 +325,7 @@ class Playbooks:
         return {path: sorted(hashes) for path, hashes in by_path.items()}
 
     def _notes(
-        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+        self, repo: str, exclude_instances: frozenset[str], as_of: Time | None
     ) -> tuple[tuple[Note, ...], str]:
         """The pinned notes of *repo* that every agent may see, and why there are none."""
         kinds = (NoteKind.NOTE, NoteKind.LESSON)

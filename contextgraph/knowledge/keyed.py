@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, ReadError, StoreError
 from contextgraph.knowledge.forgetting import age_weight
-from contextgraph.model import NEVER, Envelope, Json
+from contextgraph.model import NEVER, Envelope, Json, Time
 from contextgraph.model.codec import COMPLETE, decoded, encoded, from_bytes
 from contextgraph.model.values import checked, replace
 from contextgraph.system.processes import append, locked, private
@@ -950,7 +950,7 @@ class KeyedMemory:
         self,
         token_limit: int = BRIEF_TOKENS,
         tags: Collection[str] = (),
-        now: datetime | None = None,
+        now: Time | None = None,
         *,
         newest_first: bool = False,
     ) -> Briefing:

@@ -64,6 +64,7 @@ from contextgraph.model import (
     LessonStatus,
     Link,
     LinkType,
+    NonNegativeInt,
     Note,
     NoteKind,
     NoteScope,
@@ -72,9 +73,10 @@ from contextgraph.model import (
     RawTrajectory,
     Recollection,
     Review,
+    Time,
     is_subagent,
 )
-from contextgraph.model.values import bounded, checked, one_of, replace
+from contextgraph.model.values import checked, replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
@@ -335,7 +337,7 @@ class Lessons:
         *,
         status: Sequence[LessonStatus] = (LessonStatus.ACTIVE, LessonStatus.PROPOSED),
         recurring: bool = False,
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
     ) -> tuple[Lesson, ...]:
         """Return the lessons of *repo* (None: of all) with this *status*, the newest first.
 
@@ -343,7 +345,7 @@ class Lessons:
         source that is distrusted.
         """
         repo = repo and self._named(repo)
-        wanted = {one_of("status", LessonStatus, one) for one in status}
+        wanted = {*status}
         is_every = not wanted <= {LessonStatus.ACTIVE, LessonStatus.PROPOSED}
         scope = replace(_scope(repo), live=None if is_every else True)
         listed = self._store.newest(scope, ALL)
@@ -360,7 +362,7 @@ class Lessons:
         return self._store.newest(_scope(repo), _LISTED)
 
     def standing(
-        self, repo: str, request: str = "", *, as_of: datetime | None = None
+        self, repo: str, request: str = "", *, as_of: Time | None = None
     ) -> tuple[Recollection, ...]:
         """Return lessons of *repo* that a *request* need not be about, in a few lines.
 
@@ -424,12 +426,13 @@ class Lessons:
         )
         return dict(islice(filter(itemgetter(1), named), _INDEXED))
 
-    def about(self, subject: str, repo: str | None = None, limit: int = 5) -> tuple[Lesson, ...]:
+    def about(
+        self, subject: str, repo: str | None = None, limit: NonNegativeInt = 5
+    ) -> tuple[Lesson, ...]:
         """Return the lessons nearest to *subject*, closest first.
 
         Those that wait, too, where a person's own words may be quoted.
         """
-        bounded("limit", limit)
         found = sorted(self.for_request(subject, repo=repo), key=lambda one: -one.score)
         return tuple(lesson_of(one.note) for one in found)[:limit]
 
@@ -506,7 +509,7 @@ class Lessons:
         is_active: bool,
         content: str = "",
         superseded_by: str | None = None,
-        archived_at: datetime | None = None,
+        archived_at: Time | None = None,
     ) -> int:
         """Put the lessons *ids* into this state, and note *what* was done.
 
@@ -546,7 +549,7 @@ class Lessons:
         request: str,
         *,
         repo: str | None = None,
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         is_reply: bool = False,
     ) -> tuple[Recollection, ...]:
         """Return lessons about *request*, the closest first, each with its probability.
@@ -589,7 +592,7 @@ class Lessons:
         return tuple(in_turns(found, lambda one: one.note.contributor))
 
     def _successors(
-        self, ranked: Sequence[Close], notes: dict[str, Note], as_of: datetime | None
+        self, ranked: Sequence[Close], notes: dict[str, Note], as_of: Time | None
     ) -> dict[str, Close]:
         """Id -> what *ranked* it: the lessons that hold, closest first.
 
@@ -610,7 +613,7 @@ class Lessons:
                 chosen.setdefault(id_, close)
         return chosen
 
-    def _talk(self, words: Sequence[str], best: Note, as_of: datetime | None) -> list[Note]:
+    def _talk(self, words: Sequence[str], best: Note, as_of: Time | None) -> list[Note]:
         """The lessons of the talk of *best* that hold, those that say most of *words* first.
 
         Or of the one that amended it. None where it is not one that came to something or amended
@@ -636,7 +639,7 @@ class Lessons:
         is_talk = amends_another or is_recap
         return [said[quote.id] for quote in rated(words, quotes)] if is_talk else []
 
-    def _superseded(self, ids: Collection[str], as_of: datetime | None) -> dict[str, str]:
+    def _superseded(self, ids: Collection[str], as_of: Time | None) -> dict[str, str]:
         """The successors of the lessons *ids*, by id, where a request may be shown both."""
         return superseded_in(self._store, ids, as_of, may_be_shown=_may_be_quoted)
 
@@ -645,7 +648,7 @@ class Lessons:
         names: Collection[str],
         *,
         repo: str | None = None,
-        as_of: datetime | None = None,
+        as_of: Time | None = None,
         written: str | None = None,
     ) -> tuple[Recollection, ...]:
         """Return lessons about one of the files or symbols *names*, the newest of a source first.
@@ -685,7 +688,7 @@ class Lessons:
         return tuple(current[one.id] for one in ranked)
 
     def for_command(
-        self, line: str, *, repo: str | None = None, as_of: datetime | None = None
+        self, line: str, *, repo: str | None = None, as_of: Time | None = None
     ) -> tuple[Recollection, ...]:
         """Return the lessons on how, or whether, to run the shell command *line*."""
         commands = commands_in(line)
@@ -707,9 +710,7 @@ class Lessons:
         }
         return self._current(said, as_of)
 
-    def _current(
-        self, said: Mapping[str, Note], as_of: datetime | None
-    ) -> tuple[Recollection, ...]:
+    def _current(self, said: Mapping[str, Note], as_of: Time | None) -> tuple[Recollection, ...]:
         """Return the lessons of *said* that hold, the newest first.
 
         Those of several sources take turns, so that none takes the place of the owner's.
@@ -722,7 +723,7 @@ class Lessons:
         in_order = in_turns(newest, lambda note: note.contributor)
         return tuple(Recollection(note, note.importance, {}) for note in in_order)
 
-    def _sessions(self, runs: Collection[str], as_of: datetime | None) -> dict[str, list[Note]]:
+    def _sessions(self, runs: Collection[str], as_of: Time | None) -> dict[str, list[Note]]:
         """The lessons of *runs*, by run."""
         sessions: dict[str, list[Note]] = {run: [] for run in runs}
         for note in self._store.linking([*runs]):
@@ -1074,7 +1075,7 @@ def _is_listed(note: Note) -> bool:
     return note.kind in _KINDS and note.is_live
 
 
-def _is_seen(note: Note, as_of: datetime | None) -> bool:
+def _is_seen(note: Note, as_of: Time | None) -> bool:
     return as_of is None or note.created_at <= as_of
 
 

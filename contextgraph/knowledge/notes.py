@@ -49,6 +49,7 @@ from contextgraph.model import (
     Link,
     LinkType,
     MaintenanceReport,
+    NonNegativeInt,
     Note,
     NoteKind,
     NoteReceipt,
@@ -57,12 +58,14 @@ from contextgraph.model import (
     Quotation,
     Recollection,
     Security,
+    Share,
     Snapshot,
     Strategy,
+    Time,
     Vector,
     WordCounts,
 )
-from contextgraph.model.values import bounded, checked, one_of, replace, unknown_argument
+from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.text import (
@@ -109,9 +112,9 @@ class NoteProperties(TypedDict, total=False):
     locator: str
     pinned: bool
     security: Security | str
-    valid_from: datetime | None
-    valid_until: datetime | None
-    importance: float
+    valid_from: Time | None
+    valid_until: Time | None
+    importance: Share
     caused_by: Collection[str]
 
 
@@ -165,7 +168,7 @@ class Notes:
         repo: str | None = "",
         source: str = "user",
         tags: Collection[str] = (),
-        credibility: float | None = None,
+        credibility: Share | None = None,
         **properties: Unpack[NoteProperties],
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (empty: about anything), with secrets masked.
@@ -211,10 +214,10 @@ class Notes:
         question: str,
         *,
         repo: str | None = None,
-        limit: int = RECALLED,
+        limit: NonNegativeInt = RECALLED,
         tags: Collection[str] = (),
-        min_probability: float = 0.0,
-        strategy: str = "hybrid",
+        min_probability: Share = 0.0,
+        strategy: Strategy | str = Strategy.HYBRID,
     ) -> tuple[Recollection, ...]:
         """Return what was said in sessions, and notes of all kinds, that best answer *question*.
 
@@ -229,23 +232,15 @@ class Notes:
         entities or links), ``graph`` (entities and what is linked to them) or ``notes`` (only notes
         and lessons).
         """
-        # What is right enters no function: a query for a task recalls notes.
-        if limit < 0:
-            bounded("limit", limit)
-        if not 0 <= min_probability <= 1:
-            bounded("min_probability", min_probability, 1)
-        if strategy not in [*Strategy]:
-            one_of("strategy", Strategy, strategy)
         chosen = Strategy(strategy)
-        wanted = tags
-        scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, wanted)))
+        scope = NoteScope(places_of(repo), chosen.kinds, tuple(map(str.casefold, tags)))
         ranked: Sequence[Recollection]
         if self.asked is None or tags or chosen in (Strategy.NOTES, Strategy.GRAPH):
             ranked = self.answers(question, scope, chosen)
         else:
-            ranked = self.asked(question, repo, max(0, limit), chosen)
+            ranked = self.asked(question, repo, limit, chosen)
         probable = (one for one in ranked if one.probability >= min_probability)
-        found = tuple(islice(probable, max(0, limit)))
+        found = tuple(islice(probable, limit))
         recollections = self._with_later(found, ranked, scope)
         self._recalled.extend(recollections)
         return recollections
@@ -305,7 +300,12 @@ class Notes:
         return self._with_contradictions(current, scope)
 
     def snapshot(
-        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
+        self,
+        trigger: str,
+        focus: str = "",
+        *,
+        repo: str | None = None,
+        max_tokens: NonNegativeInt = 500,
     ) -> Snapshot:
         """Return notes of *repo* that matter when *trigger* happens, in at most *max_tokens*.
 
@@ -342,16 +342,15 @@ class Notes:
         notes._recalled = deque(maxlen=0)
         return notes
 
-    def link(self, source: str, target: str, type_: str = "related", weight: float = 1.0) -> bool:
+    def link(self, source: str, target: str, type_: str = "related", weight: Share = 1.0) -> bool:
         """Link two notes, replacing a link of the same type; return False if one is unknown."""
-        bounded("weight", weight, 1)
         if not {source, target} <= self._store.get([source, target]).keys():
             return False
         link = Link(masked_name(type_), target, weight)
         self._store.change([source], lambda note: with_link(note, link))
         return True
 
-    def causes(self, note_id: str, depth: int = 5) -> tuple[Note, ...]:
+    def causes(self, note_id: str, depth: NonNegativeInt = 5) -> tuple[Note, ...]:
         """Return the notes that led to this one, nearest first, up to *depth* steps back."""
         reached = walk(self._store, [note_id], depth, (LinkType.CAUSED_BY,))[note_id]
         return tuple(one.note for one in reached)
@@ -381,9 +380,9 @@ class Notes:
         self,
         *,
         repo: str | None = None,
-        before: datetime | None = None,
+        before: Time | None = None,
         tags: Collection[str] = (),
-        max_recalls: int | None = None,
+        max_recalls: NonNegativeInt | None = None,
     ) -> int:
         """Archive live notes that meet all given conditions; return how many.
 
@@ -392,8 +391,6 @@ class Notes:
         """
         if repo is None and before is None and not tags and max_recalls is None:
             raise InvalidNoteError("prune needs a condition: repo, before, tags or max_recalls")
-        if max_recalls is not None:
-            bounded("max_recalls", max_recalls)
         wanted = {*map(str.casefold, tags)}
         self.count_recalls()
         return self.archive(
@@ -754,23 +751,16 @@ def note_of(text: str, repo: str, source: str, now: datetime, credibility: float
 def with_properties(note: Note, properties: NoteProperties) -> Note:
     """Return *note* with *properties*; raises `InvalidNoteError` for impossible ones."""
     given: dict[str, Any] = {**properties}
-    for name in given.keys() - NoteProperties.__annotations__.keys():
-        raise unknown_argument("remember", name, NoteProperties.__annotations__)
     causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
     given["locator"] = mask_secrets(given.get("locator", ""))
     note = replace(
         note,
         **given,
-        security=one_of("security", Security, security),
+        security=Security(security),
         links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
     )
     if note.source.partition(":")[0] == "web" and not note.locator:
         raise InvalidNoteError("a note from the web needs its locator, such as the URL")
-    for time in (note.valid_from, note.valid_until):
-        if time is not None and time.tzinfo is None:
-            raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
-    bounded("importance", note.importance, 1)
-    bounded("credibility", note.credibility, 1)
     return note
 
 

@@ -25,8 +25,18 @@ from contextgraph.knowledge.recall import (
     walk,
     with_link,
 )
-from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RunFacts, Scope
-from contextgraph.model.values import bounded, checked, replace
+from contextgraph.model import (
+    Link,
+    LinkType,
+    NonNegativeInt,
+    Note,
+    NoteKind,
+    NoteScope,
+    RunFacts,
+    Scope,
+    Share,
+)
+from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import NoteStore, RunStore
 from contextgraph.text import (
     clean,
@@ -116,20 +126,19 @@ class Pages:
         pages = (replace(_page_of(note), content="") for note in notes)
         return tuple(sorted(pages, key=lambda page: page.id))
 
-    def references(self, page_id: str, depth: int = 1) -> dict[str, int]:
+    def references(self, page_id: str, depth: NonNegativeInt = 1) -> dict[str, int]:
         """Return the ids of pages that this one leads to, each with its distance, up to *depth*."""
         start = page_note(page_id)
         reached = walk(self._store, [start], depth, (LinkType.REFERENCES,))[start]
         return {page_of_note(one.note.id): one.distance for one in reached}
 
     def search(
-        self, question: str, *, repo: str | None = None, limit: int = 5
+        self, question: str, *, repo: str | None = None, limit: NonNegativeInt = 5
     ) -> tuple[PageFound, ...]:
         """Return the pages that answer *question* best, those of *repo* first, by words.
 
         They are ranked as notes are recalled; the best of its repository, or of all, has score 1.
         """
-        bounded("limit", limit)
         results = self._ranked(question, None if repo is None else (repo_name(repo),), limit)
         if repo is not None and len(results) < limit:
             known = {result.page.id for result in results}
@@ -153,7 +162,9 @@ class Pages:
             new=[note],
         )
 
-    def _ranked(self, question: str, repos: tuple[str, ...] | None, limit: int) -> list[PageFound]:
+    def _ranked(
+        self, question: str, repos: tuple[str, ...] | None, limit: NonNegativeInt
+    ) -> list[PageFound]:
         scope = NoteScope(repos, (NoteKind.PAGE,))
         asked = Question.of(question, None, scope, self._now())
         ranked = recollections(self._store, asked)[: max(0, limit)]
@@ -314,7 +325,7 @@ class Entities:
         source: str,
         target: str,
         relation: str,
-        weight: float = 1.0,
+        weight: Share = 1.0,
         repo: str = "",
         only_of: str | None = None,
     ) -> None:
@@ -323,7 +334,6 @@ class Entities:
         *weight* is 0 to 1. Raises `NotFoundError` if one of them is unknown and, with *only_of*,
         `InvalidEntryError` where *source* was stored by another.
         """
-        bounded("weight", weight, 1)
         link = Link(masked_name(relation), self._note(target, repo).id, weight)
         known = self._note(source, repo)
         _check_writer(known, only_of)
@@ -340,13 +350,12 @@ class Entities:
         return True
 
     def get_related(
-        self, name: str, depth: int = 1, *types: str, repo: str = ""
+        self, name: str, depth: NonNegativeInt = 1, *types: str, repo: str = ""
     ) -> tuple[RelatedEntity, ...]:
         """Return entities within *depth* relations (of *types*, or any), in both directions.
 
         The nearest come first, then by name. Raises `NotFoundError`.
         """
-        bounded("depth", depth)
         start = self._note(name, repo).id
         reached = walk(self._store, [start], depth, types, back=True)[start]
         linking = self._store.linking([one.note.id for one in reached])

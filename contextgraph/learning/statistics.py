@@ -34,6 +34,7 @@ from contextgraph.model import (
     MemoryGate,
     Methodology,
     MistakePattern,
+    NonNegativeInt,
     NoteKind,
     Outcome,
     Phase,
@@ -44,11 +45,12 @@ from contextgraph.model import (
     SignatureLevel,
     Step,
     TaskType,
+    Time,
     Trajectory,
     Usage,
     is_subagent,
 )
-from contextgraph.model.values import bounded, checked, replace
+from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import Store, id_pages
 from contextgraph.text import cut, number_of, words
 from contextgraph.trace import RemedyKey, describe_remedy, is_hazardous, is_retry, remedy_key
@@ -543,17 +545,14 @@ class StatisticsEngine:
             steps += counts
         return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
 
-    def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
+    def get_friction(self, repo: str = "", limit: NonNegativeInt = COMMON) -> tuple[Friction, ...]:
         """Return errors that recur across tasks, in *repo* if given, the most costly first.
 
         Returns at most *limit* errors, each met in at least two tasks.
         """
-        bounded("limit", limit)
         return friction(self._store, repo, limit)
 
-    def get_advice(
-        self, since: datetime | None = None, until: datetime | None = None
-    ) -> AdviceFigures:
+    def get_advice(self, since: Time | None = None, until: Time | None = None) -> AdviceFigures:
         """Return the figures of what was shown from *since* to before *until*."""
         return self.get_figures(self._store.exposures.tally(since, until))
 
@@ -587,7 +586,7 @@ class StatisticsEngine:
         )
 
     def get_solve_rates(
-        self, exclude_instances: Iterable[str] = ()
+        self, exclude_instances: Collection[str] = ()
     ) -> Mapping[Condition, SolveRates]:
         """Return how runs that ended with each condition went.
 

@@ -69,6 +69,7 @@ from contextgraph.model import (
     MaintenanceReport,
     MemoryContext,
     MethodologyStatus,
+    NonNegativeInt,
     Note,
     NoteReceipt,
     RawTrajectory,
@@ -76,21 +77,23 @@ from contextgraph.model import (
     RepositoryPlaybook,
     Session,
     SessionFilter,
+    Share,
     ShownIn,
     Snapshot,
     State,
     Strategy,
+    Time,
     Verdict,
     is_fitted,
     is_withheld,
     new_context_id,
 )
-from contextgraph.model.values import batched, bounded, checked, one_of, replace
+from contextgraph.model.values import batched, checked, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import count_tokens, fence, number_of
+from contextgraph.text import clip, count_tokens, fence, number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
 
@@ -300,11 +303,12 @@ class AgentMemory:
         return self._parts.notes
 
     def sessions(
-        self, wanted: SessionFilter | None = None, limit: int = 50, skip: int = 0
+        self,
+        wanted: SessionFilter | None = None,
+        limit: NonNegativeInt = 50,
+        skip: NonNegativeInt = 0,
     ) -> Sequence[Session]:
         """Return at most *limit* of the sessions *wanted* (None: of all), after *skip*."""
-        bounded("limit", limit)
-        bounded("skip", skip)
         return self._here(self.store.runs.sessions(wanted or SessionFilter(), limit, skip))
 
     def session(self, name: str) -> Session | None:
@@ -322,9 +326,10 @@ class AgentMemory:
             for one in sessions
         ]
 
-    def session_facets(self, wanted: SessionFilter | None = None, limit: int = 20) -> Facets:
+    def session_facets(
+        self, wanted: SessionFilter | None = None, limit: NonNegativeInt = 20
+    ) -> Facets:
         """Count the sessions *wanted* by repository, agent and outcome, at most *limit* of each."""
-        bounded("limit", limit)
         return self.store.runs.facets(wanted or SessionFilter(), limit)
 
     def remember(
@@ -334,7 +339,7 @@ class AgentMemory:
         repo: str | None = "",
         source: str = "user",
         tags: Collection[str] = (),
-        credibility: float | None = None,
+        credibility: Share | None = None,
         **properties: "Unpack[NoteProperties]",
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (empty: about anything): see `Notes.remember`."""
@@ -408,13 +413,17 @@ class AgentMemory:
         return Entities(self.store.notes, self._now, self.store.runs)
 
     def snapshot(
-        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
+        self,
+        trigger: str,
+        focus: str = "",
+        *,
+        repo: str | None = None,
+        max_tokens: NonNegativeInt = 500,
     ) -> Snapshot:
         """Return the notes that matter when *trigger* happens; see `Notes.snapshot`.
 
         Keyed files get at most a third of *max_tokens*.
         """
-        bounded("max_tokens", max_tokens)
         keyed = self.keyed.for_prompt(max_tokens // 3) if self.has_keyed else ""
         left = max_tokens - count_tokens(keyed)
         found = self.notes.snapshot(trigger, focus, repo=repo, max_tokens=left)
@@ -492,7 +501,7 @@ class AgentMemory:
         agent: str = "",
         model: str = "",
         source: str = "",
-        exclude_instances: Iterable[str] = (),
+        exclude_instances: Collection[str] = (),
         workdir: Path | str | None = None,
         environment: Environment | None = None,
         session: str = "",
@@ -518,11 +527,11 @@ class AgentMemory:
     def query(
         self,
         current_state: State | str,
-        limit: int = 5,
+        limit: NonNegativeInt = 5,
         *,
         repo: str = "",
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
+        exclude_instances: Collection[str] = (),
+        as_of: Time | None = None,
         workdir: Path | str | None = None,
         already_shown: Collection[str] = (),
         unasked: bool = False,
@@ -542,8 +551,6 @@ class AgentMemory:
         state = current_state
         if isinstance(state, str):
             state = State(current_error=state)
-        if limit < 0:
-            bounded("limit", limit)
         state = replace(state, repo=repo) if repo else state
         excluded = frozenset(exclude_instances)
         with operation("search_memory", self.store_id):
@@ -569,12 +576,12 @@ class AgentMemory:
         question: str,
         repo: str | None = None,
         *,
-        limit: int = 10,
-        strategy: str = "hybrid",
+        limit: NonNegativeInt = 10,
+        strategy: Strategy | str = Strategy.HYBRID,
         agent: str = "",
         file: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
     ) -> tuple[Found, ...]:
         """Return sessions by what was said in them, notes of all kinds, and remedies, best first.
 
@@ -590,13 +597,6 @@ class AgentMemory:
         from contextgraph.knowledge.asked import Period
         from contextgraph.knowledge.search import Within, answers
 
-        if limit < 0:
-            bounded("limit", limit)
-        if strategy not in [*Strategy]:
-            one_of("strategy", Strategy, strategy)
-        for time in filter(None, (since, until)):
-            if time.tzinfo is None:
-                raise StoreError(f"time {time.isoformat()} has no time zone")
         repo = self._named(repo) if repo else None
         return answers(
             self.store,
@@ -637,8 +637,8 @@ class AgentMemory:
         written: str | None = None,
         command: str = "",
         is_reply: bool = False,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
+        exclude_instances: Collection[str] = (),
+        as_of: Time | None = None,
     ) -> MemoryContext:
         """Return what people decided about *request*, or about the files and symbols *names*.
 
@@ -682,8 +682,8 @@ class AgentMemory:
         repo: str,
         task: str = "",
         *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
+        exclude_instances: Collection[str] = (),
+        as_of: Time | None = None,
         workdir: Path | str | None = None,
         agent: str = "",
         environment: Environment | None = None,
@@ -708,8 +708,8 @@ class AgentMemory:
         repo: str,
         command: str,
         *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
+        exclude_instances: Collection[str] = (),
+        as_of: Time | None = None,
         agent: str = "",
         environment: Environment | None = None,
     ) -> CommandHistory:
@@ -726,8 +726,8 @@ class AgentMemory:
         state: State | str,
         command: str,
         *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
+        exclude_instances: Collection[str] = (),
+        as_of: Time | None = None,
         workdir: Path | str | None = None,
     ) -> str | None:
         """Return a warning to show before *command* runs; None unless independent runs agree on it.
@@ -744,7 +744,7 @@ class AgentMemory:
         state: State,
         command: str,
         *,
-        exclude_instances: Iterable[str] = (),
+        exclude_instances: Collection[str] = (),
         workdir: Path | str | None = None,
     ) -> MemoryContext:
         """Return the warning of `before` as `MemoryContext.warnings`."""
@@ -755,8 +755,8 @@ class AgentMemory:
         self,
         state: State,
         command: str,
-        exclude_instances: Iterable[str],
-        as_of: datetime | None,
+        exclude_instances: Collection[str],
+        as_of: Time | None,
         workdir: Path | str | None,
     ) -> CommandHistory:
         """Return how *command* went in earlier runs, without what *workdir* does not have."""
@@ -773,7 +773,7 @@ class AgentMemory:
         repo: str,
         trajectories: Sequence[str],
         excluded: frozenset[str],
-        as_of: datetime | None,
+        as_of: Time | None,
     ) -> WorkingTree:
         """The working tree around *workdir*, with content hashes from runs: see `Playbooks`."""
         tree = WorkingTree.around(workdir)
@@ -820,7 +820,7 @@ class AgentMemory:
         return may_be and is_withheld(context.id, self.withhold)
 
     def report_outcome(
-        self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
+        self, context_id: str, helped: bool, item: NonNegativeInt | None = None, *, source: str = ""
     ) -> bool:
         """Record whether the advice of a context helped; False if unknown or already recorded.
 
@@ -829,7 +829,6 @@ class AgentMemory:
         """
         from contextgraph.learning import checked_source
 
-        bounded("item", item or 0)
         self.note_exposures()
         return self.store.exposures.report(
             context_id, helped, item, checked_source(source) or self.source
@@ -952,7 +951,7 @@ class AgentMemory:
                 receipts = self.writer.write_all(raws, source)
         except StoreUnavailableError:
             raise
-        except (StoreError, ReadError):
+        except (InvalidArgumentError, StoreError, ReadError):
             # One of them cannot be stored: the others are not to go with it.
             for raw in raws:
                 try:
@@ -1570,7 +1569,9 @@ def _runs_in(row: Mapping[str, Any], number: int) -> Iterator[RawTrajectory | Re
     from contextgraph.readers.formats import runs_in
 
     if not isinstance(row, Mapping):
-        raise InvalidArgumentError(f"record {number}: Input should be RawTrajectory or Mapping")
+        raise InvalidArgumentError(
+            f"record {number}: Expected RawTrajectory or a mapping, got {clip(repr(row), 100)}"
+        )
     return runs_in(dict(row), Place("learn", number, "record"))
 
 

@@ -30,7 +30,7 @@ from contextgraph.model.methodology import Fragment, LoopInfo, Methodology, Phas
 from contextgraph.model.note import Note, Recollection
 from contextgraph.model.step import ActionKind, Json, Time
 from contextgraph.model.trajectory import Condition, Outcome, PatchSummary, Trajectory
-from contextgraph.model.values import check_types, replace
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens
 
 
@@ -216,11 +216,9 @@ class State:
     conditions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
-        if {*map(type, _texts_of(self))} != {str}:
+        if None in _texts_of(self):  # not given, as null over HTTP
             for name in _TEXTS:
-                if getattr(self, name) is None:  # not given, as null over HTTP
-                    object.__setattr__(self, name, "")
-            check_types(State.__annotations__, zip(_TEXTS, _texts_of(self), strict=True))
+                object.__setattr__(self, name, getattr(self, name) or "")
         if self.phase is not None and type(self.phase) is not Phase:
             object.__setattr__(self, "phase", Phase(self.phase))
         if self.action_type is not None and type(self.action_type) is not ActionKind:

@@ -10,15 +10,14 @@ the advice cost; the ceiling is what the same texts would have saved without any
 from collections.abc import Mapping
 from datetime import datetime
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from contextgraph.errors import InvalidArgumentError
 from contextgraph.model.context import RunOrder
 from contextgraph.model.prices import cost_of
 from contextgraph.model.step import Time
 from contextgraph.model.trajectory import NOTHING_SPENT, ChangeStatus, Ending, Outcome, Trajectory
-from contextgraph.model.values import check_types, one_of
+from contextgraph.model.values import argument
 from contextgraph.text import number_of
 
 
@@ -38,14 +37,9 @@ class SessionFilter(Struct, frozen=True):
     contributor: str | None = None
 
     def __post_init__(self) -> None:
-        check_types(type(self).__annotations__, structs.asdict(self).items())
+        for name, kind in type(self).__annotations__.items():
+            force_setattr(self, name, argument(name, kind, getattr(self, name)))
         force_setattr(self, "repo", self.repo or None)
-        if self.outcome is not None:
-            force_setattr(self, "outcome", one_of("outcome", Outcome, self.outcome))
-        force_setattr(self, "order", one_of("order", RunOrder, self.order))
-        for name, time in (("since", self.since), ("until", self.until)):
-            if time is not None and time.tzinfo is None:
-                raise InvalidArgumentError(f"{name}: {time.isoformat()} has no time zone")
 
 
 class Session(Struct, frozen=True):

@@ -14,6 +14,8 @@ else:
 
 # What a record says of a time without its zone could not be compared.
 Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
+NonNegativeInt: TypeAlias = Annotated[int, Meta(ge=0)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 
 
 class ActionKind(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import orjson
 
@@ -32,7 +32,6 @@ from contextgraph.service.methods import (
 )
 from contextgraph.store.archive import Exported
 from contextgraph.store.graph import GraphFormat
-from contextgraph.store.memory_store import Store
 from contextgraph.system.remote import RetryPolicy
 
 R = TypeVar("R")
@@ -65,7 +64,7 @@ class Client(OfService):
         self.loop_detector = LoopDetectorOfService(self._service, policy)
         self.stats = StatisticsOfService(self._service, policy)
         self.writer = WriterOfService(self._service, _WRITING)
-        self.store = cast(Store, StoreOfService(self._service, _WRITING, policy))
+        self.store = StoreOfService(self._service, _WRITING, policy)
         self.notes = NotesOfService(self._service, _WRITING)
         self.lessons = LessonsOfService(self._service, _WRITING)
         self.distil_queue = DistilQueueOfService(self._service, _WRITING)

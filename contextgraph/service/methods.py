@@ -4,14 +4,13 @@
 `requested`, in the class of the client that has it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import wraps
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 import orjson
 
@@ -28,13 +27,13 @@ from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
 from contextgraph.model.codec import decoded, encoded
-from contextgraph.model.values import check_types, replace, unknown_argument
+from contextgraph.model.values import argument, kinds_of, replace, unknown_argument
 from contextgraph.readers import to_record
 from contextgraph.service.connection import ServiceConnection
 from contextgraph.service.operations import VALUE, Operation, TokenScope
 from contextgraph.service.operations.arguments import clipped
 from contextgraph.store.graph import read_graph
-from contextgraph.store.memory_store import ExposureStore, NoteStore, RunStore
+from contextgraph.store.memory_store import ExposureStore, NoteStore, RunStore, Store
 from contextgraph.system.remote import RetryPolicy
 from contextgraph.text import meant
 
@@ -80,7 +79,7 @@ def asked(
     @wraps(method)
     def call(caller: OverHttp, /, *args: P.args, **kwargs: P.kwargs) -> R:
         given = content_of(method, caller, *args, **kwargs)
-        if not given.keys().isdisjoint(of_token.split()):
+        if not given.keys().isdisjoint(("only_of", *of_token.split())):
             raise errors.SettingsError(_OF_TOKEN)
         answer = caller.send(verb, path, headers=_AS_VALUE, **{place: given})
         kind = method.__annotations__["return"] or type(None)
@@ -100,25 +99,26 @@ def content_of(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[st
     would.
     """
     taken = signature(method)
+    _, kinds = kinds_of(method)
+    for unknown in kwargs.keys() - kinds.keys():
+        raise unknown_argument(method.__qualname__, unknown, kinds)
     try:
         _, *given = taken.bind(*args, **kwargs).arguments.items()
     except TypeError as error:
-        for unknown in kwargs.keys() - taken.parameters.keys():
-            raise unknown_argument(method.__qualname__, unknown, taken.parameters) from None
         raise TypeError(f"{method.__qualname__}() {error}") from None
     content: dict[str, model.Json] = {}
     for name, value in given:
         one = taken.parameters[name]
         if one.kind is one.VAR_KEYWORD:
-            (options,) = get_args(one.annotation)
-            for unknown in value.keys() - options.__annotations__.keys():
-                raise unknown_argument(method.__qualname__, unknown, options.__annotations__)
-            check_types(options.__annotations__, value.items())
-            content |= {key: json_of(each) for key, each in value.items()}
-        elif not callable(value) and value is not one.default:
-            if one.kind is not one.VAR_POSITIONAL:
-                check_types({name: one.annotation}, [(name, value)])
-            content[name] = json_of(value)
+            checked = {key: argument(key, kinds[key], each) for key, each in value.items()}
+            content |= {key: json_of(each) for key, each in checked.items()}
+        elif isinstance(one.annotation, str) and value is not one.default:
+            raise errors.NeedsStoreError(f"{method.__qualname__}: {name} {errors.OF_STORE}")
+        elif value is not one.default:
+            many = one.kind is one.VAR_POSITIONAL
+            taken_as = value if many else argument(name, kinds[name], value)
+            if not callable(taken_as):  # a report of progress
+                content[name] = json_of(taken_as)
     return content
 
 
@@ -126,14 +126,16 @@ def json_of(value: Any) -> model.Json:
     """Return an argument as JSON, its texts cut after 200,000 characters."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         return [*map(json_of, value)]
-    if isinstance(value, datetime) and value.tzinfo is None:
-        raise errors.StoreError(f"time {value.isoformat()} has no time zone")
     return clipped(encoded(value))
 
 
 class OverHttp:
-    """A part of a memory whose other attributes are those of a store that is elsewhere."""
+    """A part of a memory of a service: what the library has besides needs the store itself.
 
+    *elsewhere* are names of the library that its class does not have.
+    """
+
+    elsewhere: Collection[str] = ()
     _service: ServiceConnection
     _retries: RetryPolicy
 
@@ -144,10 +146,11 @@ class OverHttp:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") or name == "_service":
             raise AttributeError(name)
-        known = [one for one in dir(type(self)) if not one.startswith("_")]
-        if name not in known and (near := meant(name, known)):
-            kind = type(self).__name__
-            raise AttributeError(f"{kind!r} has no attribute {name!r}. Did you mean {near!r}?")
+        known = [*(one for one in dir(type(self)) if not one.startswith("_")), *self.elsewhere]
+        if name not in known and not name.startswith("_"):
+            near = meant(name, known)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise AttributeError(f"no operation {name!r} of {type(self).__name__}{hint}")
         raise errors.NeedsStoreError(
             f"{self._service.name} is a service, and this {errors.OF_STORE}"
         )
@@ -162,6 +165,8 @@ class Part(OverHttp):
 
 class OfService(OverHttp, AgentMemory):
     """A memory of a service, but for its parts."""
+
+    elsewhere = ("configuration", "max_cost")
 
     consolidate = asked(AgentMemory.consolidate, "POST /v1/consolidate")
     decided = requested(AgentMemory.decided, "", READ)
@@ -181,6 +186,8 @@ class OfService(OverHttp, AgentMemory):
 
 class RetrieverOfService(Part, MemoryRetriever):
     """Answers of the service."""
+
+    elsewhere = ("channels", "embedder", "gate", "weights")
 
     by_error = requested(MemoryRetriever.by_error, "retriever", READ)
     by_state = requested(MemoryRetriever.by_state, "retriever", READ)
@@ -250,8 +257,10 @@ class WriterOfService(Part, MemoryWriter):
         return receipts
 
 
-class StoreOfService(Part):
+class StoreOfService(Part, Store):
     """The store of the service; only its runs, notes and exposures can be reached."""
+
+    elsewhere = Store.__annotations__
 
     def __init__(
         self, service: ServiceConnection, policy: RetryPolicy, interactive: RetryPolicy
@@ -269,7 +278,7 @@ class StoreOfService(Part):
             return read_graph(path)
 
 
-class _Runs(Part):
+class _Runs(Part, RunStore):
     """The runs of the service."""
 
     for_task = requested(RunStore.for_task, "store.runs", READ)
@@ -280,7 +289,7 @@ class _Runs(Part):
     trajectories = requested(RunStore.trajectories, "store.runs", READ)
 
 
-class _NoteStore(Part):
+class _NoteStore(Part, NoteStore):
     """The notes of the service as it stores them, to be copied."""
 
     newest = requested(NoteStore.newest, "store.notes", READ)
@@ -307,7 +316,7 @@ METHODS["store.exposures.add"] = Operation(
 )
 
 
-class _Exposures(Part):
+class _Exposures(Part, ExposureStore):
     """Exposures, recorded by the service for tokens that may write."""
 
     of_session = requested(ExposureStore.of_session, "store.exposures", READ)

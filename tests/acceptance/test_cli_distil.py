@@ -515,7 +515,7 @@ def test_the_running_agent_writes_no_lessons_until_it_is_chosen(store: Path):
     result = call("distil_next", store)
     assert result.code != 0
     assert 'set distil = "agent"' in result.err
-    message = "repo: Input should be a valid string"
+    message = "repo: Expected str"
     with AgentMemory.open(store) as memory, pytest.raises(InvalidArgumentError, match=message):
         memory.distil_queue.next_request(5)  # type: ignore[arg-type]
 

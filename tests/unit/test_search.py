@@ -82,7 +82,7 @@ def test_a_strategy_leaves_links_or_all_else_out(memory: AgentMemory) -> None:
     assert not any("graph" in one.why for one in knowledge)
     assert {one.kind for one in graph} == {"entity"}
     assert {one.id for one in graph} < {one.id for one in everything}
-    with pytest.raises(InvalidArgumentError, match="strategy: Input should be 'hybrid', "):
+    with pytest.raises(InvalidArgumentError, match="strategy: Expected 'hybrid', "):
         memory.search(question, strategy="hybird")
 
 

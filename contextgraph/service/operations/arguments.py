@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from inspect import signature
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 from pydantic import (
@@ -30,6 +30,7 @@ from contextgraph.model import (
     Condition,
     Environment,
     Json,
+    NonNegativeInt,
     Phase,
     State,
     Strategy,
@@ -97,8 +98,11 @@ def of_library(kind: Any) -> Any:
     return Annotated[Any, PlainValidator(partial(_read, kind)), described]
 
 
-_Count = Annotated[int, msgspec.Meta(le=MOST)]
-_BOUNDED: Mapping[Any, Any] = {int: _Count, int | None: _Count | None}
+_Most = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+_BOUNDED: Mapping[Any, Any] = {
+    one: _Most | None if type(None) in get_args(one) else _Most
+    for one in (int, int | None, NonNegativeInt, NonNegativeInt | None)
+}
 _SOME = {"type": "array", "items": {"type": "string"}}  # of ids, in any iterable
 
 
