@@ -118,6 +118,9 @@ _OF_SUCH = 0.5
 _FEWEST_PROPOSED = 30
 # Two conversations are nearly as close to a request from this share of the score on.
 _NEARLY = 0.8
+# A sentence that waits for a review is said where it more likely helps than not: at prompts of a
+# team none of the three texts with less helped. What came of a talk stands beside its other lines.
+_HELPS_PROPOSED = 0.5
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
 _FOLLOWED = 0.75
 _CREATES = frozenset(stems("new add create introduce another"))
@@ -587,6 +590,8 @@ class Lessons:
                 helps = fitted(ABOUT).probability(signs)
                 if _is_counted_list(note):
                     helps = _FOLLOWED if _is_for(note, request) else 0.0
+                if not (talk or is_asked) and helps < _HELPS_PROPOSED and waits(note):
+                    helps = 0.0
                 found.append(Recollection(note, one.score, signs, helps))
         found.sort(key=lambda one: -one.probability)
         return tuple(in_turns(found, lambda one: one.note.contributor))
