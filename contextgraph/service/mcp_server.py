@@ -637,7 +637,7 @@ READING: dict[str, Callable[..., Result]] = {
     "search": _offered("search", "question repo limit", _safe, limit=_LIMIT),
     "search_pages": _offered("pages_search", "question repo limit", _pages, limit=_LIMIT),
     "get_page": _offered("pages_get", "page_id", lambda page: _page(page, _WHOLE_PAGE)),
-    "related_entities": _offered("entities_related", "name depth", _entities),
+    "related_entities": _offered("entities_related", "name depth repo", _entities),
     "brief": _offered("brief", "tags max_tokens", _brief, max_tokens=(Tokens, 500)),
     "search_trajectories": search_trajectories,
     "get_trajectory": get_trajectory,
@@ -656,7 +656,7 @@ WRITING: dict[str, Callable[..., Result]] = {
     "add_entity": _offered(
         "entities_add", "name entity_type description tags", lambda one: _page(one, _ENTITY)
     ),
-    "link_entities": _offered("entities_link", "source relation target", dict),
+    "link_entities": _offered("entities_link", "source relation target repo", dict),
     "set_memory": _offered("set", "key json_content source", dict, source=(Source, ...)),
 }
 

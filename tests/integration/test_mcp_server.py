@@ -108,6 +108,17 @@ def test_each_tool_says_what_it_does_and_none_destroys(tools: list[Tool]) -> Non
     assert all(notes[name].idempotent_hint for name in writing)
 
 
+def test_entities_of_a_repository_are_reached_by_its_name(call: Call, store: Path) -> None:
+    with AgentMemory.open(str(store)) as memory:
+        for name in ("lib/rates.py", "lib/zones.py"):
+            memory.entities.add_entity(Entity(name, entity_type="file", repo=REPO))
+    linked = {"source": "lib/rates.py", "relation": "uses", "target": "lib/zones.py"}
+    assert call("link_entities", **linked).is_error
+    answer_of(call("link_entities", **linked, repo=REPO))
+    (found,) = answer_of(call("related_entities", name="lib/zones.py", repo=REPO))["entities"]
+    assert found["name"] == "lib/rates.py"
+
+
 def test_each_argument_is_described_in_few_words(tools: list[Tool]) -> None:
     for tool in tools:
         arguments = tool.input_schema["properties"]
