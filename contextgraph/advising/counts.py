@@ -80,12 +80,15 @@ class Counts:
         # Ascending, so that the greatest weight of an instance is the one that stays.
         self._contributions = sorted(contributions, key=attrgetter("weight"))
         self._did: dict[Hashable, dict[Likeness, _Weights]] = {}
+        self._with_part: dict[Hashable, list[Contribution]] = {}
         self._cleared: dict[frozenset[Hashable], defaultdict[Likeness, Tasks]] = {}
         for one in self._contributions:
             if one.weight:
                 did = self._did.setdefault(one.remedy, defaultdict(dict))
                 for likeness in one.likenesses:
                     did[likeness].update(dict.fromkeys(one.instances, one.weight))
+            for part in one.parts:
+                self._with_part.setdefault(part, []).append(one)
 
     def of(
         self,
@@ -99,8 +102,11 @@ class Counts:
 
         Its shares are those of one instance with *as_one*, however many did it.
         """
-        did = self._did.get(remedy, {})
-        cleared = self._all(frozenset(without) - {remedy})
+        did = self._did.get(remedy)
+        if did is None:
+            return ()
+        others = frozenset(without) - {remedy}
+        cleared = self._all(others)
         counts = []
         for likeness in _LIKENESSES:
             if likeness in did:
@@ -109,8 +115,22 @@ class Counts:
                 if as_one:  # a share has one instance of doubt
                     number = len(tasks.weights)
                     share = share * (number + 1) / max(1, number) / 2
-                counts.append(Count(likeness, tasks.that_did(parts), len(tasks.cleared), share))
+                same = self._that_did(parts, likeness, others)
+                counts.append(Count(likeness, same, len(tasks.cleared), share))
         return tuple(counts)
+
+    def _that_did(self, parts: RemedyKey, likeness: Likeness, without: frozenset[Hashable]) -> int:
+        """Return the number of tasks that did all of *parts*, in any way but those of *without*."""
+        did = [
+            {
+                instance
+                for one in self._with_part.get(part, ())
+                if likeness in one.likenesses and one.remedy not in without
+                for instance in one.instances
+            }
+            for part in parts
+        ]
+        return len(set.intersection(*did)) if did else 0
 
     def _all(self, without: frozenset[Hashable]) -> Mapping[Likeness, Tasks]:
         """Return the tasks that cleared errors in any way but those of *without*."""
@@ -120,7 +140,7 @@ class Counts:
             for one in self._contributions:
                 if one.remedy not in without:
                     for likeness in one.likenesses:
-                        known[likeness].add(one.instances, one.parts, one.weight)
+                        known[likeness].add(one.instances, (), one.weight)
             for tasks in known.values():
                 tasks.weight = fsum(tasks.weights.values())
         return known

@@ -83,7 +83,7 @@ _ENOUGH_HERE = 2
 _OF_ANOTHER = "it helped another agent"
 # The fragment, error and step of a recovery.
 _Key: TypeAlias = tuple[str, str, int]
-_key = attrgetter("fragment_id", "error_id", "error_step")
+recovery_key = attrgetter("fragment_id", "error_id", "error_step")
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _SUBCOMMAND = regex(r"[A-Za-z][A-Za-z_-]*")
@@ -136,7 +136,7 @@ class _Equivalent(NamedTuple):
     @property
     def place(self) -> tuple[object, _Key]:
         """Their order, then that of the first of them."""
-        return self.order, min(map(_key, self.done))
+        return self.order, min(map(recovery_key, self.done))
 
 
 class _Wordings:
@@ -175,7 +175,8 @@ class _Wordings:
 def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[Remedy], Counts]:
     """Return the remedies that *candidates* are for the error of *query*, and their counts.
 
-    Remedies that are never advised come last. Repeating what failed is no remedy.
+    Each candidate is given once. Remedies that are never advised come last. Repeating what failed
+    is no remedy.
     """
     related, contributions = _related(query, candidates)
     groups = _same(related)
@@ -196,7 +197,7 @@ def found(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[list[R
 def _related(
     query: Query, candidates: Iterable[RecoveryCandidate]
 ) -> tuple[list[_Equivalent], list[Contribution]]:
-    """Relate *candidates*, each once, to the error of *query*.
+    """Relate *candidates* to the error of *query*.
 
     Those apart that only repeated what failed: their tasks cleared it, too.
     """
@@ -232,7 +233,7 @@ def _related(
     groups: dict[tuple[object, ...], _Equivalent] = {}
     for (candidate, level), similarity in zip(known, similarities, strict=True):
         actions, is_here = id(candidate.actions), candidate.repo.casefold() == repo
-        distance = farther.get(_key(candidate), "")
+        distance = farther.get(recovery_key(candidate), "")
         said = (
             actions, candidate.error_id, candidate.message, candidate.words,
             candidate.circumstances, candidate.verified, level, is_here, distance,
@@ -337,7 +338,7 @@ def _farther(
     foreign, away = set[_Key](), set[_Key]()
     has_own, has_own_here = False, False
     for one, level in levels:
-        key = _key(one)
+        key = recovery_key(one)
         is_same = level in SAME_TEMPLATE and not about_another(error, one)
         is_here = is_same and one.repo.casefold() == repo
         if not is_here:
@@ -357,13 +358,13 @@ def _farther(
 def _levels(
     signature: ErrorSignature, repo: str, candidates: Iterable[RecoveryCandidate]
 ) -> list[tuple[RecoveryCandidate, SignatureLevel]]:
-    """Return *candidates*, each once, and how exactly their errors agree with *signature*.
+    """Return *candidates* and how exactly their errors agree with *signature*.
 
     What comes with the package is left out where enough tasks of *repo* cleared such an error.
     """
     of_error: dict[tuple[str, str | None], SignatureLevel] = {}
     levels = []
-    for one in {_key(one): one for one in candidates}.values():
+    for one in candidates:
         level = of_error.get((one.error_id, one.location))
         if level is None:
             level = signature_level(signature, one)
@@ -855,7 +856,7 @@ def counted(
 def _remedy(query: Query, group: Sequence[_Equivalent]) -> Remedy:
     """Return the remedy that *group*, of one key, did; it is said as the first of them did it."""
     best = group[0]
-    done = min(best.done, key=_key)
+    done = min(best.done, key=recovery_key)
     others = [done for one in group for done in one.done]
     seen: dict[str, datetime] = {}
     elsewhere: set[str] = set()
@@ -903,15 +904,17 @@ def _description(query: Query, wording: Wording) -> str:
     """Word what was done for the error at hand: it names nothing that only another run typed."""
     attempt = query.state.last_action
     others = [
-        bool(action.replaced)
-        and not action.is_general
-        and ((bool(attempt) and action.replaced not in attempt) or is_cut(action.replaced))
+        action
         for action in wording.actions
+        if action.replaced
+        and not action.is_general
+        and ((attempt and action.replaced not in attempt) or is_cut(action.replaced))
     ]
-    if not any(others):
+    if not others:
         return query.names.fill(wording.description)
-    pairs = zip(wording.actions, others, strict=True)
-    actions = tuple([_instead(action) if is_other else action for action, is_other in pairs])
+    actions = tuple(
+        [_instead(action) if action in others else action for action in wording.actions]
+    )
     return query.names.fill(_described(actions))
 
 

@@ -39,7 +39,7 @@ from contextgraph.advising.channels import (
     no_embedder,
     query_of,
 )
-from contextgraph.advising.evidence import counted, found
+from contextgraph.advising.evidence import counted, found, recovery_key
 from contextgraph.advising.failure import failure_warnings
 from contextgraph.advising.freshness import fresh_case, fresh_playbook, fresh_remedy
 from contextgraph.advising.gate import (
@@ -209,11 +209,11 @@ class MemoryRetriever:
                     for name, channel in self.channels.items()
                 },
             )
+            each: dict[object, RecoveryCandidate] = {}
+            for of in findings.values():  # several channels find the same recoveries
+                each.update(zip(map(recovery_key, of.recoveries), of.recoveries, strict=True))
             candidates = [
-                one
-                for of in findings.values()
-                for one in of.recoveries
-                if vouches(one.contributor, one.repo, state.repo)
+                one for one in each.values() if vouches(one.contributor, one.repo, state.repo)
             ]
             remedies, known = self._remedies(query, findings, candidates)
             tasks = next((of.tasks for of in findings.values() if of.tasks), ())

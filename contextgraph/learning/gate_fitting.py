@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from contextgraph.advising.channels import FROM_RUNS, Channel, harness, query_of
-from contextgraph.advising.evidence import counted, found
+from contextgraph.advising.evidence import counted, found, recovery_key
 from contextgraph.advising.gate import (
     MOST_OF_LOOP,
     READING,
@@ -88,13 +88,13 @@ def judged_remedies(
     raw, part = run.raw, _part(run.raw.instance_id)
     for state, done, names in cleared_errors(run):
         query = query_of(state, store, frozenset({raw.instance_id}), raw.started_at)
-        candidates = [
-            candidate
+        candidates = {
+            recovery_key(candidate): candidate
             for channel in channels.values()
             if channel.at_error
             for candidate in channel.at_error(query, store).recoveries
             if _part(candidate.instance_id) != part
-        ]
+        }
         yield [
             JudgedRemedy(
                 raw.instance_id,
@@ -102,7 +102,7 @@ def judged_remedies(
                 remedy.is_supported,
                 does_the_same(done, remedy_of(remedy.actions, remedy.repo), names),
             )
-            for remedy in counted(query, *found(query, candidates))
+            for remedy in counted(query, *found(query, candidates.values()))
             if remedy.silence is None
         ]
 
