@@ -58,7 +58,14 @@ GEMINI_CLI = {
     "GEMINI_CLI_NO_RELAUNCH": "true",
     "GEMINI_CLI_TRUST_WORKSPACE": "true",
 }
-CLAUDE_CODE = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+CLAUDE_CODE = {
+    "ANTHROPIC_API_KEY": "scripted",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    # On a busy machine a server of tools begins after the first answer of the scripted model.
+    "MCP_CONNECTION_NONBLOCKING": "0",
+    "MCP_CONNECT_TIMEOUT_MS": "60000",
+    "MCP_TIMEOUT": "60000",
+}
 Command: TypeAlias = Sequence[str | Path]
 # A shell line, or another tool of Claude Code with what it is given.
 Call: TypeAlias = str | tuple[str, Mapping[str, Any]]
@@ -413,11 +420,11 @@ def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
 def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
     claude_code: Path, store: Path, project: Path
 ) -> None:
-    """At a prompt about it, before an edit of the file that it names, and through MCP; once."""
+    """At a prompt about it, before an edit of its file that bears on it, and by MCP; once."""
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
     decided = "No, an export batch in export.py never holds more than 640 rows."
     asked = "The partner drops rows again: which cap has an export batch?"
-    file = {"file_path": str(project / "export.py"), "content": "CAP = 1000"}
+    file = {"file_path": str(project / "export.py"), "content": "MOST_ROWS = 1000"}
     (record,) = call("mcp_config", store, client="claude-code").records
     servers = str(record["configuration"])
     tool = "mcp__contextgraph__query_memory"
