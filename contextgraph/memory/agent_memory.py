@@ -224,7 +224,7 @@ class AgentMemory:
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
-        """Return a memory of *parts*, for example with your own store."""
+        """Return a memory made of *parts*, for example with a store of your own."""
         memory = cls.__new__(cls)
         memory._take(parts)
         return memory
@@ -308,11 +308,14 @@ class AgentMemory:
         limit: NonNegativeInt = 50,
         skip: NonNegativeInt = 0,
     ) -> Sequence[Session]:
-        """Return at most *limit* of the sessions *wanted* (None: of all), after *skip*."""
+        """Return at most *limit* sessions that match *wanted*, or of all, after *skip* others."""
         return self._here(self.store.runs.sessions(wanted or SessionFilter(), limit, skip))
 
     def session(self, name: str) -> Session | None:
-        """Return the session *name* (of its run or a sub-agent, or at its client), else None."""
+        """Return a session, or None if it is unknown.
+
+        *name* is the id of its run, of the run of a sub-agent, or of the session at its client.
+        """
         found = self.store.runs.session(name)
         return next(iter(self._here([found] if found else [])), None)
 
@@ -329,7 +332,10 @@ class AgentMemory:
     def session_facets(
         self, wanted: SessionFilter | None = None, limit: NonNegativeInt = 20
     ) -> Facets:
-        """Count the sessions *wanted* by repository, agent and outcome, at most *limit* of each."""
+        """Count the sessions that match *wanted*, or all, by repository, agent and outcome.
+
+        Each count has at most *limit* entries.
+        """
         return self.store.runs.facets(wanted or SessionFilter(), limit)
 
     def remember(
@@ -342,7 +348,7 @@ class AgentMemory:
         credibility: Share | None = None,
         **properties: "Unpack[NoteProperties]",
     ) -> NoteReceipt:
-        """Store what *source* says about *repo* (empty: about anything): see `Notes.remember`."""
+        """Store a statement of *source* about *repo*, or about anything; see `Notes.remember`."""
         return self.notes.remember(
             content, repo=repo, source=source, tags=tags, credibility=credibility, **properties
         )
@@ -370,8 +376,8 @@ class AgentMemory:
     ) -> "FileHistory":
         """Return the sessions of *repo* that changed a file of its checkout, newest first.
 
-        With a *line*, those that wrote it; where none did, those that changed the file. Raises
-        `ReadError` where the file has no such line.
+        With *line*, only those that wrote this line, if there are any. Raises `ReadError` if the
+        file has no such line.
         """
         from contextgraph.knowledge.why import file_history
 
@@ -390,7 +396,10 @@ class AgentMemory:
         return self._parts.lessons
 
     def distiller(self) -> "Distiller":
-        """Return what distils lessons of sessions by a language model; see docs/llm.md."""
+        """Return a `Distiller`, which distils lessons of sessions by a language model.
+
+        See docs/llm.md.
+        """
         return self._parts.distiller()
 
     @CachedPart
@@ -587,9 +596,10 @@ class AgentMemory:
 
         Searches *repo*, or all repositories. Each result has its score in parts and the command
         that opens it. With *agent* or *file*, only sessions of this agent, or sessions that opened
-        or changed this file, are returned; with *since* or *until*, what is from then on, or from
-        before then. A time in the question ("last week", "in March", "since 2026-02") limits the
-        results, too; where nothing is of it, those of any time have probability 0.
+        or changed this file, are returned. *since* and *until* limit the results to a period, as
+        does a time in the question ("last week", "in March", "since 2026-02"); if there are none
+        from that time, results of any time are returned with probability 0.
+
         In a *repo*, commands that its tasks agree on are searched, too, unless the question names a
         time, an agent or a file.
         *strategy* is as for `Notes.recall`.
@@ -642,9 +652,9 @@ class AgentMemory:
     ) -> MemoryContext:
         """Return what people decided about *request*, or about the files and symbols *names*.
 
-        A request that *is_reply* answers an agent that works already. With the text *written* into
-        these files, only lessons that concern it; with *command*, lessons on how, or whether, to
-        run that shell line.
+        *is_reply* says that the request answers an agent at work. With *written*, the text to be
+        written into these files, only lessons about it are returned; with *command*, lessons on
+        how, or whether, to run that shell line.
 
         `MemoryContext.lessons` has lessons that probably apply and still hold, often none, in 150
         tokens, or 300 to quote one whole; `MemoryContext.notes` has notes that name a file.
@@ -688,7 +698,9 @@ class AgentMemory:
         agent: str = "",
         environment: Environment | None = None,
     ) -> RepositoryPlaybook:
-        """Return what the runs of *repo* agree on, with files ranked for *task*; false if unknown.
+        """Return what the runs of *repo* agree on, with files ranked for *task*.
+
+        The result is false if nothing is known.
 
         With *agent*, only runs of this agent count, and the result includes frequent failures of
         its machine: of *environment*, by default the one with most runs.
@@ -713,7 +725,7 @@ class AgentMemory:
         agent: str = "",
         environment: Environment | None = None,
     ) -> CommandHistory:
-        """Return how *command* is run in *repo*, with counts; false if no run did.
+        """Return how *command* is run in *repo*, with counts; the result is false if no run did.
 
         *agent* and *environment* are as for `playbook`.
         """
@@ -835,9 +847,9 @@ class AgentMemory:
         )
 
     def note_exposures(self) -> None:
-        """Store which advice was shown; otherwise that waits for the next write.
+        """Store the record of shown advice now, not with the next write.
 
-        Raises `StoreError`; the next write tries again.
+        Raises `StoreError`; the next write then tries again.
         """
         if shown := [*self._shown]:
             self.store.exposures.add(shown)
@@ -1040,7 +1052,7 @@ class AgentMemory:
         return self.lessons.add_history(found, name) if found else 0
 
     def age_lessons(self, folder: str) -> int:
-        """Silence lessons whose symbols and programs the repository at *folder* lost since.
+        """Silence lessons whose symbols and programs the repository at *folder* no longer has.
 
         Its objects are read as data; nothing that it configures is run. Returns the number of
         lessons that changed.
@@ -1066,7 +1078,7 @@ class AgentMemory:
         return take_over(self.notes, self.store.notes, root, name, entries)
 
     def checker(self, folder: str | Path) -> "Checker":
-        """Return what checks changes of the repository around *folder* against this memory."""
+        """Return a checker of changes to the repository around *folder*."""
         from contextgraph.knowledge.check import Checker
         from contextgraph.knowledge.team import root_of
         from contextgraph.readers import repository_name
@@ -1076,7 +1088,7 @@ class AgentMemory:
         return Checker(self.lessons, self.store.runs, root, name)
 
     def join_repository(self, former: str, now: str) -> int:
-        """Treat the repository *former* as *now*, since both are one; return its number of runs.
+        """Treat *former*, a repository that was renamed, as *now*; return the number of its runs.
 
         Queries by either name give the same answer. `split_repository` takes it back. Raises
         `SettingsError` if the names are joined already.
@@ -1209,11 +1221,11 @@ class AgentMemory:
     ) -> int:
         """Remove runs and notes, and all that only they taught, said or showed.
 
-        Theirs are those with these ids, and those that `holdings` returns. They go from texts that
-        were shown, the model of words, receipts of `distil`, and files exported on this machine;
-        with *sessions* go conversations of that id, with *sources* keyed entries. What another
-        process learns of them meanwhile goes, too, and their logs are not learned again, except by
-        `learn_again`. Returns how many runs were known.
+        Removes the runs and notes with these ids, and those that `holdings` returns, also from
+        texts that were shown, the model of words, receipts of `distil`, and files exported on this
+        machine. *sessions* also removes conversations with these ids, *sources* keyed entries. What
+        another process learns from them meanwhile is removed, too. Their logs are not learned
+        again, except after `learn_again`. Returns how many runs were known.
         """
         from contextgraph.knowledge.lessons import said_in
 
@@ -1245,7 +1257,7 @@ class AgentMemory:
         return removed
 
     def learn_again(self, runs: Iterable[RawTrajectory], source: str = "") -> None:
-        """Let the sessions of *runs*, by *source*, be learned where they were forgotten."""
+        """Allow forgotten sessions of *runs*, from *source*, to be learned again."""
         self._parts.forgetting.learn_again(runs, source)
 
     def _is_drawn(self, export: "Export") -> bool:
@@ -1354,7 +1366,8 @@ class AgentMemory:
     ) -> "Exported":
         """Write everything in this memory to the archive *path*, which any other store can import.
 
-        Of keyed files it has the entries that hold now.
+        It includes the keyed entries that are valid now.
+
         *on_damaged* is called with the id and the reason of each run that cannot be read; without
         it the error of the first is raised. With *salvage* anything else that is damaged is
         reported and left out in the same way, and a run of which only the log can be read is read
@@ -1399,10 +1412,10 @@ class AgentMemory:
         """Import an archive that `export` wrote into this memory; see docs/store.md.
 
         Its runs are learned from their logs and its notes remembered with the source *source*, by
-        default named after the file. A run that the memory has of any source is left as it is: an
-        archive that comes twice says nothing twice. *as_owner* imports everything, including
-        verdicts, pins, keyed entries and *vectors*, and consolidates as `batch` does: use it for
-        your own memory.
+        default named after the file. A run that the memory has already, from any source, stays as
+        it is, so a second import of an archive changes nothing. *as_owner* imports everything,
+        including verdicts, pins, keyed entries and *vectors*, and consolidates as `batch` does: use
+        it for your own memory.
         Raises `ReadError` before anything is stored.
         """
         from contextgraph.learning import checked_source, run_ids

@@ -48,7 +48,7 @@ class Client(OfService):
     Methods that change the store as a whole, or files of its machine, raise `NeedsStoreError`.
 
     A query is answered within *deadline* seconds, or its answer is empty and `degraded` says
-    why. All else is retried for a minute, then raises `StoreUnavailableError`.
+    why. Other requests are retried for a minute, then raise `StoreUnavailableError`.
     The service also consolidates by itself, and takes the source of a run or note from the token:
     naming another raises `SettingsError`, as does a token that does not suffice. A service whose
     version has another interface raises `StoreError`.
@@ -112,8 +112,8 @@ class Client(OfService):
 class AsyncClient(InThreads[Client]):
     """The methods of `Client` for asyncio; ``async with AsyncClient(url, token) as memory:``.
 
-    All are awaited but those that send nothing: `live`, `inspect`, `render`, `withholds`. Parts of
-    the memory are asked by `ask`.
+    Methods that send a request are coroutines; `live`, `inspect`, `render` and `withholds` are not.
+    `ask` calls a method of a part of the memory.
     """
 
     before = in_thread(Client.before)

@@ -107,7 +107,7 @@ def report(
     *,
     source: Annotated[Name, Field(description="Who reports it; empty for the owner.")] = "",
 ) -> bool:
-    """Report whether the advice of an answer helped; "recorded" is false where it was before."""
+    """Report whether the advice of an answer helped; "recorded" is false if it was before."""
     return memory.report_outcome(context, helped, item, source=source)
 
 
@@ -173,7 +173,7 @@ def sources(memory: AgentMemory) -> Sequence[KnownSource]:
 
 @operation(TokenScope.ADMIN, lines="sources")
 def sources_distrust(memory: AgentMemory, name: _Source) -> Record:
-    """Count nothing that a source supplied: its runs, reports and notes stay stored."""
+    """Ignore everything that a source supplied; its runs, reports and notes stay stored."""
     return _decided(memory, name, memory.quarantine(f"{SOURCE}{name}"))
 
 

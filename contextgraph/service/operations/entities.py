@@ -29,7 +29,7 @@ def entities_add(
     *,
     only_of: str | None = None,
 ) -> Record:
-    """Store an entity; without tags it gets those of its name."""
+    """Store an entity; without tags, the words of its name become its tags."""
     memory.entities.add_entity(Entity(name, entity_type, description, tags), only_of)
     return record_of(memory.entities.get_entity(name))
 
@@ -114,7 +114,7 @@ def entities_find(
     memory: AgentMemory,
     question: Annotated[Text, Field(description="Words of names or tags.")],
 ) -> Sequence[Entity]:
-    """List the entities that words of a question name."""
+    """List the entities that a question mentions."""
     return memory.entities.find_by_keywords(question)
 
 

@@ -52,7 +52,7 @@ def set_(
     is_owner: bool = True,
     only_of: str | None = None,
 ) -> Record:
-    """Keep JSON under a key, null removes it; secrets are masked."""
+    """Store JSON under a key, or remove the key by null; secrets are masked."""
     receipt = keyed.set_memory(
         key,
         json_content,

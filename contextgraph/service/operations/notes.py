@@ -290,7 +290,7 @@ def remember(  # noqa: PLR0913  (one parameter per property of a note)
     importance: Annotated[Share, Field(description="How much it matters, 0 to 1.")] = 0.5,
     caused_by: Annotated[Names, Field(description="Notes that are a cause of it.")] = (),
 ) -> NoteReceipt:
-    """Note a statement that later runs should know; the same again confirms it.
+    """Store a statement for later runs; storing it again confirms it.
 
     Secrets are masked. A pinned one, which all runs of the
     repository are shown, needs the scope admin. A request takes the source from its token.

@@ -41,7 +41,7 @@ def pages_put(  # noqa: PLR0913, PLR0917  (one parameter per property of a page)
     *,
     only_of: str | None = None,
 ) -> Record:
-    """Store a page, in place of the one with this id; secrets are masked."""
+    """Store a page, replacing the one with this id; secrets are masked."""
     page = Page(page_id, title, summary, content, tags, references, mentions, repo=repo)
     try:
         memory.pages.update_page(page, only_of)

@@ -89,7 +89,7 @@ def how(
     agent: OnlyAgent = "",
     environment: Machine = None,
 ) -> CommandHistory:
-    """Return how a command is really run here, with a warning of one that never worked."""
+    """Return how a command is run in a repository, with a warning if it never worked."""
     return memory.how(
         repo,
         command,
@@ -197,9 +197,9 @@ def outcome(
     *,
     only_of: str | None = None,
 ) -> Sequence[str]:
-    """Set by hand whether an instance was solved; this precedes logs and reports.
+    """Set whether an instance was solved, in place of what logs and reports say.
 
-    Of several runs name one *run*, or the *agent*.
+    If it has several runs, name the *run* or the *agent*.
     """
     return memory.set_outcome(instance_id, solved, agent=agent, run=run, only_of=only_of)
 
@@ -213,13 +213,13 @@ def repositories_join(
     former: Former,
     now: Annotated[Name, Field(description="The name by which the repository goes.")],
 ) -> Record:
-    """Let what is known and learned of a repository be of another name, as the two are one."""
+    """Treat a repository that was renamed as the one of its new name."""
     return {"former": former, "now": now, "runs": memory.join_repository(former, now)}
 
 
 @operation(TokenScope.ADMIN)
 def repositories_split(memory: AgentMemory, former: Former) -> Record:
-    """Take back that the name of a repository was joined with another one."""
+    """Undo repositories_join."""
     return {"former": former, "runs": memory.split_repository(former)}
 
 

@@ -58,7 +58,7 @@ def embed(
     memory: AgentMemory,
     embedder: Annotated[str, Field(description="First change to this one, such as local.")] = "",
 ) -> Record:
-    """Give a vector to each passage of a session that waits for one.
+    """Embed the passages of sessions that have no vector yet.
 
     An interrupted one continues when it is repeated. With the memory's own TF-IDF there is none.
     """
