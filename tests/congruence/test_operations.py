@@ -48,6 +48,8 @@ def calls_of(draw: st.DrawFn, operations: Sequence[str]) -> Sequence[Call]:
     return [draw(calls(one)) for one in draw(st.permutations(operations))]
 
 
+# Where stores differ the difference is printed, not the size of the runs.
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("pair", NOTE_PAIRS, ids=str)
 def test_operations_are_answered_the_same(pair: Pair, request: pytest.FixtureRequest) -> None:
     notes = [one for one in COMPARED if one.startswith("notes.")]
