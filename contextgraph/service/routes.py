@@ -393,7 +393,7 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
         )
         return await perform(operation, caller, given | sourced)
 
-    example = {"content": {"application/json": {"example": operation.example}}}
+    example = {"content": {"application/json": {"example": operation.example or {}}}}
     router.add_api_route(
         path,
         endpoint,
@@ -402,7 +402,7 @@ def _add(operation: Operation, perform: Perform = _perform, status: int = 200) -
         description=getdoc(operation.function),
         status_code=status,
         responses=_answered(operation.answer, status),
-        openapi_extra={"requestBody": example} if operation.example else None,
+        openapi_extra={"requestBody": example} if operation.example or method == "POST" else None,
     )
 
 
