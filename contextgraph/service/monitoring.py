@@ -155,7 +155,8 @@ class TooBusyError(Exception):
 
 _RETRY_SECONDS = "5"
 _SHOWN = 3  # errors of a request that its "detail" names
-_LONGEST = 300  # characters of a place and a reason
+_LONGEST, _GIVEN_CHARS = 300, 100  # characters of a place and a reason, and of a value in it
+_OF_NAMES = ("missing", "extra_forbidden")  # errors that are about no value
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     ClientDisconnect: HTTPStatus.BAD_REQUEST,  # nobody reads the answer
     errors.EmbeddingError: HTTPStatus.BAD_GATEWAY,
@@ -245,16 +246,27 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
+    wrong = [
         {
             "at": mask_secrets(clip(".".join(map(str, entry["loc"])), _LONGEST)),
-            "reason": mask_secrets(clip(entry["msg"], _LONGEST)),
+            "reason": mask_secrets(clip(entry["msg"], _LONGEST) + _given(entry)),
         }
         for entry in error.errors()[:MOST_ERRORS]
     ]
-    detail = "; ".join(f"{error['at']}: {error['reason']}" for error in errors[:_SHOWN])
+    detail = "; ".join(f"{one['at']}: {one['reason']}" for one in wrong[:_SHOWN])
     detail = f"the request is not valid: {detail}"
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=cast(list[Json], errors))
+    return problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        detail,
+        error=errors.InvalidArgumentError.__name__,
+        errors=cast(list[Json], wrong),
+    )
+
+
+def _given(entry: Mapping[str, Any]) -> str:
+    """Return what was given where another value was expected, as a library's error names it."""
+    is_value = "input" in entry and entry["type"] not in _OF_NAMES
+    return f", got {clip(repr(entry['input']), _GIVEN_CHARS)}" if is_value else ""
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:

@@ -813,6 +813,15 @@ def test_an_unknown_field_is_named(client: TestClient) -> None:
     assert response.json()["errors"][0]["at"] == "body.state.colour"
 
 
+def test_a_wrong_value_is_named_as_by_the_library(client: TestClient) -> None:
+    response = client.post("/v1/search", json={"question": "python", "limit": "many"})
+
+    status, detail = problem_of(response)
+    assert (status, response.json()["error"]) == (422, "InvalidArgumentError")
+    assert "body.limit: Input should be a valid integer" in detail
+    assert detail.endswith(", got 'many'")
+
+
 def test_the_id_of_a_request_is_taken_over(client: TestClient) -> None:
     given = [client.get("/healthz", headers={"X-Request-ID": name}) for name in ("a-1", "a b")]
     found = [response.headers["X-Request-ID"] for response in given]
