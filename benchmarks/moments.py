@@ -1,9 +1,10 @@
 """``python -m benchmarks.moments --sessions FOLDER --read FOLDER``: lessons at the right moment.
 
 FOLDER are logs of sessions of one team, and ``requests/`` and ``answers/`` of readers who wrote
-down their lessons. The sessions are replayed in order of time as hooks see them: start, prompts,
-edits, commands, ends of turns; each is learned when it is over. With ``--model`` the lessons of the
-readers, checked as `contextgraph distil` does, are accepted after each session.
+down their lessons. The turns of all sessions are replayed in order of time as hooks see them:
+start, prompts, edits, commands, ends of turns; the turns that are over when one of another session
+begins are learned by then. With ``--model`` the lessons of the readers, checked as `contextgraph
+distil` does, are accepted as soon as the words that they quote are learned.
 ``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
 reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
@@ -24,7 +25,10 @@ import subprocess
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
+from itertools import accumulate, chain, pairwise
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
@@ -145,24 +149,30 @@ def digest_of(folder: Path) -> str:
     return hashed.hexdigest()
 
 
-def keep_read(memory: AgentMemory, run: RawTrajectory, run_id: str, rows: Sequence[Row]) -> int:
-    """Keep, and accept, the lessons that a reader wrote of *run*; returns how many count."""
-    session, kept = session_of(run, run_id), 0
+def keep_read(
+    memory: AgentMemory, run: RawTrajectory, run_id: str, rows: Sequence[Row]
+) -> set[str]:
+    """Keep, and accept, the lessons that a reader wrote of *run*; returns their ids."""
+    session, kept = session_of(run, run_id), set[str]()
     for part, turns in enumerate(session.parts if session else ()):
         assert session is not None
         said = {turn.number: " ".join(turn.text.split()) for turn in turns}
         answer = []
         for row in rows:
             quotes = [" ".join(one["quote"].split()) for one in row["evidence"]]
-            found = ((quote, [at for at in said if quote in said[at]]) for quote in quotes)
-            if cited := [{"turn": at[0], "quote": quote} for quote, at in found if at]:
+            cited = [
+                {"turn": at[0], "quote": quote}
+                for quote in quotes
+                if (at := [turn for turn in said if quote in said[turn]])
+            ]
+            if len(cited) == len(quotes):
                 answer.append({**row, "evidence": cited, "changes": []})
         for start in range(0, len(answer), MAX_LESSONS):
             asked = Request(session, part, (), "")
             result = checked(json.dumps(answer[start : start + MAX_LESSONS]), asked)
             new, known = memory.lessons.keep(result.kept, run.repo)
             memory.lessons.accept([*new, *known])
-            kept += len(new)
+            kept.update(new, known)
     return kept
 
 
@@ -183,15 +193,54 @@ def _is_turn(task: str) -> bool:
     return bool(task.strip()) and not re.fullmatch(r"/[\w:-]+", task.strip())
 
 
+class Turn(NamedTuple):
+    """A turn of *run* that began at a *time*; *end* steps were over after it, None for all."""
+
+    time: datetime
+    run: RawTrajectory
+    begin: int
+    end: int | None
+
+    @property
+    def over(self) -> RawTrajectory:
+        """The run up to the end of this turn."""
+        steps = [*self.run.steps[: self.end]]
+        if self.end is not None:
+            steps[-1] = replace(steps[-1], user_message=None)
+        return replace(self.run, steps=tuple(steps))
+
+
+def turns_in_order(runs: Sequence[RawTrajectory]) -> list[Turn]:
+    """Return the turns of all *runs* in order of time.
+
+    A step is not later than the steps after it: some logs have a later time among them.
+    """
+    found = []
+    for run in runs:
+        assert run.started_at is not None
+        times = [step.timestamp or run.started_at for step in run.steps]
+        times = [*accumulate(reversed(times), min)][::-1] or [run.started_at]
+        said = [step.index + 1 for step in run.steps if (step.user_message or "").strip()]
+        for begin, end in pairwise([0, *said, None]):
+            assert begin is not None
+            time = times[min(begin, len(times) - 1)] if begin else run.started_at
+            found.append(Turn(max(time, run.started_at), run, begin, end))
+    return sorted(found, key=attrgetter("time"))
+
+
 def replay(
     memory: AgentMemory, run: RawTrajectory, opened: Mapping[int, Sequence[str]]
-) -> Iterator[Shown]:
-    """Yield what the agent of *run* would be shown, as its hooks do, and what it *opened*.
+) -> Iterator[list[Shown]]:
+    """Yield what the agent of *run* would be shown in each turn, and what it *opened*.
 
     It can open a subject that it was shown in this session.
     """
     live = memory.live(
-        repo=run.repo, task="", agent=run.agent, session=f"replay of {run.instance_id}"
+        repo=run.repo,
+        task="",
+        agent=run.agent,
+        exclude_instances=[run.instance_id],
+        session=f"replay of {run.instance_id}",
     )
     turn, seen, read = _START, 0, ""
     named = memory.lessons.subjects(run.repo, run.task)
@@ -223,15 +272,17 @@ def replay(
         yield from shown("prompt", live.prompt(text), text)
         yield from lessons_opened()
 
-    yield from shown("start", live.start(is_prompted=True), "")
-    yield from prompted(run.task, _is_turn(run.task)) if run.task.strip() else ()
+    found = [*shown("start", live.start(is_prompted=True), "")]
+    found += prompted(run.task, _is_turn(run.task)) if run.task.strip() else ()
     for step in run.steps:
-        yield from shown("before", live.before(step.action), step.action.text)
+        found += shown("before", live.before(step.action), step.action.text)
         live.resume([replace(step, user_message=None)])
         if said := (step.user_message or "").strip():
-            yield from shown("end", "; ".join(live.broken()), "")
-            yield from prompted(said)
-    yield from shown("end", "; ".join(live.broken()), "")
+            found += shown("end", "; ".join(live.broken()), "")
+            yield found
+            found = [*prompted(said)]
+    found += shown("end", "; ".join(live.broken()), "")
+    yield found
 
 
 def parted(text: str) -> tuple[str, str]:
@@ -255,7 +306,8 @@ def _searched(
 
     Each with the ids of the lessons that are right there, by `turns.jsonl` or `prompts.jsonl`.
     """
-    helps, known = judged(), [note for note in memory.store.notes.all() if note.lesson]
+    helps, name = judged(), run.instance_id
+    known = [note for note in memory.store.notes.all() if note.lesson and note.session != name]
     first = dict[int, set[str]]()
     for turn, prompt in enumerate(prompts_of(run)):
         meant = [one for moment in labelled if moment.turn == turn for one in moment.lessons]
@@ -263,15 +315,16 @@ def _searched(
             note
             for note in known
             if any(one.is_said_by(note, steps) for one in meant)
-            or helps.get((run.instance_id, turn, digest(note.content)))
+            or helps.get((name, turn, digest(note.content)))
         ]
         said = {(one.session, step) for one in meant for step in one.said_after(steps)}
         said |= {
             (one.session, one.step) for note in right if note.lesson for one in note.lesson.evidence
         }
         ids = {note.id for note in right}
-        found = memory.search(prompt, repo=run.repo)[:1] if said else ()
-        if any(one.id in ids or (one.session, one.step) in said for one in found):
+        found = memory.search(prompt, repo=run.repo) if said else ()
+        earlier = [one for one in found if one.session != name][:1]
+        if any(one.id in ids or (one.session, one.step) in said for one in earlier):
             first[turn] = ids
     return first
 
@@ -295,7 +348,7 @@ class Counts:
         self, run: RawTrajectory, shown: Sequence[Shown], labelled: Sequence[Moment],
         steps: Mapping[str, Sequence[int]], memory: AgentMemory,
     ) -> None:  # fmt: skip
-        """Count what was *shown* in *run*, and what *memory* knew when it began."""
+        """Count what was *shown* in *run*, and what *memory* knew when it ended."""
         known = [note for note in memory.store.notes.all() if note.lesson and note.lesson.is_active]
         texts = " ".join(" ".join(one.text.split()) for one in shown)
         named = memory.lessons.subjects(run.repo, run.task)
@@ -464,7 +517,7 @@ def answered(
             taken = second.learn_team(clone)
             for memory, lines in zip((first, second), said, strict=True):
                 for run in measured:
-                    for one in replay(memory, run, {}):
+                    for one in chain.from_iterable(replay(memory, run, {})):
                         for note in one.lessons:
                             lines.add((run.instance_id, one.turn, folded(note.content)))
             there = {folded(note.content) for note in second.store.notes.all() if note.lesson}
@@ -520,24 +573,29 @@ def _measure(
     """Replay *runs*, and add to *counts* what is measured of them."""
     labelled, answers, opened = moments(), answers_in(options.read), openings()
     tuned = tuned_part(runs, answers)
-    steps, kept = dict[str, list[int]](), 0
+    own = {run.instance_id: run for run in reversed(runs) if not is_subagent(run.agent)}
+    steps = {run.instance_id: steps_of(run) for run in own.values()}
+    replays, shown = dict[str, Iterator[list[Shown]]](), defaultdict[str, list[Shown]](list)
+    kept = set[str]()
     with AgentMemory.open(":memory:") as memory:
-        for run in runs:
-            is_first = run.instance_id not in steps and not is_subagent(run.agent)
-            is_measured = run.instance_id in answers and is_first
-            if is_measured and (run.instance_id in tuned) != options.held:
-                if options.fit:
-                    counts.rate(memory, run, labelled.get(run.instance_id, ()), steps)
-                else:
-                    shown = [*replay(memory, run, opened.get(run.instance_id, {}))]
-                    counts.add(run, shown, labelled.get(run.instance_id, ()), steps, memory)
-            if is_first:
-                steps[run.instance_id] = steps_of(run)
-            receipt = memory.learn(run)
-            if with_readers and is_measured:
-                kept += keep_read(memory, run, receipt.trajectory_id, answers[run.instance_id])
+        for turn, following in pairwise([*turns_in_order(runs), None]):
+            assert turn is not None
+            run, name = turn.run, turn.run.instance_id
+            is_read = own.get(name) is run and name in answers
+            if is_read and (name in tuned) != options.held:
+                if options.fit and not turn.begin:
+                    counts.rate(memory, run, labelled.get(name, ()), steps)
+                elif not options.fit:
+                    seen = replays.setdefault(name, replay(memory, run, opened.get(name, {})))
+                    shown[name] += next(seen)
+                    if turn.end is None:
+                        counts.add(run, shown[name], labelled.get(name, ()), steps, memory)
+            if turn.end is None or following is None or following.run is not run:
+                receipt = memory.learn(turn.over)
+                if with_readers and is_read:
+                    kept |= keep_read(memory, turn.over, receipt.trajectory_id, answers[name])
     if with_readers:
-        print(f"{kept} lessons of readers to the requests {digest_of(options.read)}")
+        print(f"{len(kept)} lessons of readers to the requests {digest_of(options.read)}")
 
 
 def _print(counts: Counts, options: argparse.Namespace) -> None:
