@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from contextgraph.advising.channels import (
     SAME_TEMPLATE,
+    TITLE_CHARS,
     CaseHit,
     Query,
     about_another,
@@ -25,7 +26,6 @@ from contextgraph.advising.channels import (
     ranks_in,
     scope_level,
     signature_level,
-    title_of,
 )
 from contextgraph.advising.evidence import advice_ids
 from contextgraph.advising.gate import (
@@ -62,10 +62,12 @@ from contextgraph.store.memory_store import Store
 from contextgraph.text import (
     TASK_CHARS,
     addresses_reader,
+    clip,
     gives_instructions,
     regex,
     stem,
     stems,
+    title_of,
     word_counts,
     words,
 )
@@ -250,7 +252,8 @@ def _case(
 
 def _shown_title(task: str) -> str:
     """Return the title of *task*, judged before it is cut: its beginning may look harmless."""
-    title, line = title_of(task), task.strip().partition("\n")[0]
+    line = title_of(task)
+    title = clip(line, TITLE_CHARS)
     is_hidden = addresses_reader(line) and not gives_instructions(title)
     return "(reads like an instruction)" if is_hidden else title
 

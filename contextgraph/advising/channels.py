@@ -57,6 +57,7 @@ from contextgraph.text import (
     quoted_names,
     rarity,
     subject_of,
+    title_of,
     word_counts,
     words,
 )
@@ -479,7 +480,7 @@ def by_notes(notes: "Callable[[], Notes]") -> Channel:
 
     def search(query: Query, store: Store) -> Findings:
         # A note is as short as a title: more of the task is only more that it cannot answer.
-        title = next(iter(query.state.task_description.strip().splitlines()), "")
+        title = title_of(query.state.task_description)
         if not title:
             return Findings()
         try:
@@ -576,7 +577,7 @@ def readable(
     return [note for note in shown if hidden.isdisjoint(note.targets(LinkType.SAID_IN))]
 
 
-_TITLE_CHARS, _TITLE_AGAIN = 120, 2
+TITLE_CHARS, _TITLE_AGAIN = 120, 2
 _REMEMBERED = 4_096
 
 SAME_TEMPLATE = frozenset({SignatureLevel.PLACE, SignatureLevel.TEMPLATE})
@@ -584,17 +585,12 @@ SAME_TEMPLATE = frozenset({SignatureLevel.PLACE, SignatureLevel.TEMPLATE})
 OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
-def title_of(task: str) -> str:
-    """Return the first line of *task*, clipped."""
-    return clip(task.strip().partition("\n")[0], _TITLE_CHARS)
-
-
 @lru_cache(_REMEMBERED)
 def task_counts(task: str, files: tuple[str, ...]) -> FixedCounts:
     """Count words of a past task by field, as BM25F: the title three times, *files* once."""
     counted = Counter(word_counts(task))
     for _ in range(_TITLE_AGAIN):
-        counted.update(words(title_of(task)))
+        counted.update(words(clip(title_of(task), TITLE_CHARS)))
     for file in files:
         counted.update(words(file))
     return FixedCounts(counted)
@@ -602,7 +598,7 @@ def task_counts(task: str, files: tuple[str, ...]) -> FixedCounts:
 
 def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
     """Return *weights*, doubled for words in the title of *task* and for whole identifiers."""
-    title = frozenset(words(title_of(task)))
+    title = frozenset(words(clip(title_of(task), TITLE_CHARS)))
     return {
         word: weight * (2 if word in title else 1) * (2 if "_" in word else 1)
         for word, weight in weights.items()

@@ -53,6 +53,7 @@ from contextgraph.text import (
     private_in,
     regex,
     strip_fenced,
+    title_of,
     without_private,
 )
 from contextgraph.trace import (
@@ -606,8 +607,8 @@ def describe(
 
 def summarise(read: Trace, files: Sequence[str]) -> str:
     """Summarise a run in at most 900 characters, without its outcome."""
-    title = next((line.strip() for line in read.raw.task.splitlines() if line.strip()), "")
-    sentences = [cut(title or "no task text", _TITLE_CHARS), *_reproduced(read)]
+    title = title_of(read.raw.task) or "no task text"
+    sentences = [cut(title, _TITLE_CHARS), *_reproduced(read)]
     sentences.append(f"changed {some(files)}" if files else "changed no file")
     sentences += [cut(clause, _CLAUSE_CHARS) for clause in (*_fixes(read), *_cleared(read))]
     sentences += [_loop_sentence(loop, read.steps) for loop in read.loops[:NAMED]]
@@ -772,7 +773,12 @@ class Inspection(Struct, frozen=True):
     @property
     def title(self) -> str:
         """A line that says what was asked, as sessions have it."""
-        return _title(self.trace.raw)
+        raw = self.trace.raw
+        return one_line(
+            title_of("\n".join((raw.task, *(step.user_message or "" for step in raw.steps))))
+            or raw.instance_id,
+            _TITLE_CHARS,
+        )
 
 
 def inspect_run(raw: RawTrajectory) -> Inspection:
@@ -919,18 +925,12 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         spent=raw.spent,
         guess=ending_of(raw, read.steps),
         folder=raw.folder,
-        title=_title(raw),
+        title=one_line(
+            title_of("\n".join((raw.task, *(step.user_message or "" for step in raw.steps))))
+            or raw.instance_id,
+            _TITLE_CHARS,
+        ),
     )
-
-
-def _title(raw: RawTrajectory) -> str:
-    """The first line that says what was asked, with the next one where it only announces it."""
-    for request in (raw.task, *(step.user_message or "" for step in raw.steps)):
-        lines = [line.strip("#*-=<> \t") for line in request.splitlines()]
-        said = [line for line in lines if any(map(str.isalnum, line))]
-        if said:
-            return one_line(" ".join(said[: 1 + said[0].endswith(":")]), _TITLE_CHARS)
-    return raw.instance_id
 
 
 def _changed(read: Trace) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -377,6 +377,13 @@ def one_line(text: str, width: int) -> str:
     return cut(" ".join(plain(text).split()), width)
 
 
+def title_of(text: str) -> str:
+    """Return the first line of *text* with words, with the next one where it only announces it."""
+    lines = (line.strip("#*-=<> \t") for line in text.splitlines())
+    said = [*islice((line for line in lines if any(map(str.isalnum, line))), 2)]
+    return " ".join(said[: 1 + said[0].endswith(":")]) if said else ""
+
+
 _LETTERS = regex(r"[^\W\d_]+")
 
 
