@@ -85,6 +85,9 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
         scripts=_fresh_commands(playbook.scripts, tree),
         setup=_fresh_commands((one for one in playbook.setup if _is_needed(one, tree)), tree),
         failing_tests=_present(playbook.failing_tests, tree, _of_test),
+        places=tuple(
+            one for one in playbook.places if os.path.exists(os.path.join(tree.root, one[1]))
+        ),
         package=package,
         package_tasks=playbook.package_tasks if package else 0,
         facts=tuple(fact for fact in playbook.facts if _holds(fact, tree)),

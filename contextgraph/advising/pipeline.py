@@ -84,7 +84,6 @@ from contextgraph.model import (
     RepositoryPlaybook,
     Scope,
     Silence,
-    SimilarCase,
     State,
     TaskType,
     Time,
@@ -119,10 +118,6 @@ def passed(remedies: Iterable[Remedy], *steps: Step) -> Iterator[Remedy]:
                 result = step(taken)
                 taken = replace(taken, silence=result) if isinstance(result, Silence) else result
         yield taken
-
-
-def _is_any_shown(cases: Iterable[SimilarCase]) -> bool:
-    return any(case.is_shown for case in cases)
 
 
 @checked
@@ -318,7 +313,7 @@ class MemoryRetriever:
 
         of_gates = [cases_of(query, hits, gate, self._store, limit, self.weights) for gate in gates]
         sessions: list[Found] = []
-        if not all(map(_is_any_shown, of_gates)):
+        if not all(any(case.is_shown for case in cases) for cases in of_gates):
             more, failed = self._search(
                 query, {name: channel.without_cases for name, channel in self.channels.items()}
             )
@@ -328,7 +323,7 @@ class MemoryRetriever:
         for gate, cases in zip(gates, of_gates, strict=True):
             probable = [one for one in notes if one.probability >= gate.min_note_precision]
             excluded = query.scope.exclude_instances
-            spoken = () if _is_any_shown(cases) else sessions
+            spoken = () if any(case.is_shown for case in cases) else sessions
             about = session_of_task(spoken, query.state.repo, excluded, gate, self._store)
             known = {case.trajectory_id for case in about}
             others = (case for case in cases if case.trajectory_id not in known)
@@ -624,8 +619,11 @@ def _by_chance(remedy: Remedy) -> Remedy:
 def without_shown(context: MemoryContext, already_shown: Collection[str]) -> MemoryContext:
     """Return *context* without runs, notes, lessons, warnings and facts *already_shown*."""
     playbook = context.playbook
-    if playbook and all(line.text in already_shown for line in playbook_lines(playbook)):
-        playbook = None
+    if playbook and already_shown:
+        said = [one for one in playbook_lines(playbook) if one.text in already_shown]
+        off = (*playbook.quarantined, *(line.id_in(playbook.repo) for line in said))
+        playbook = replace(playbook, quarantined=off)
+        playbook = playbook if any(playbook_lines(playbook)) else None
     return replace(
         context,
         similar_cases=tuple(

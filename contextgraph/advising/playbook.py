@@ -22,6 +22,7 @@ from contextgraph.model import (
     CommandUse,
     Environment,
     FailingTest,
+    Family,
     MachineFact,
     Note,
     NoteKind,
@@ -39,7 +40,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import Store, current_name
-from contextgraph.text import mask_secrets, masked_name, regex
+from contextgraph.text import TASK_CHARS, mask_secrets, masked_name, regex
 from contextgraph.trace import (
     SCRIPT,
     MachineLesson,
@@ -63,6 +64,10 @@ _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 # As so many tasks of a repository count those of all; what lines and their parts cost, in steps.
 _FURTHER_TASKS, _LINE_COST, _PART_COST = 3, 0.06, 0.01
 _PINNED = 20
+# The most frequent errors of a repository, among which those of checks are.
+_ERRORS = 20
+# A path that leaves the working folder.
+ABOVE = regex(r"(?<![\w.~/-])(?:\.\./)+\w[\w.-]*\w(?:/[\w-][\w.-]*\w)*")
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
 _PLACEHOLDER = regex(r"<(?:tests|script|code)>")
@@ -133,12 +138,28 @@ class Playbooks:
                 if not (fact.cause is Cause.LAYOUT and _has_folder(runs, fact.fails))
             ),
             environment=environment or usual_environment(run.facts.environment for run in runs),
+            failures=tuple(self._failures(repo, exclude_instances, as_of)),
+            places=tuple(_places(task, runs)),
             quarantined=tuple(
                 verdict.advice
                 for verdict in self._store.exposures.record([]).verdicts
                 if verdict.is_quarantined and is_fact_id(verdict.advice)
             ),
         )
+
+    def _failures(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+    ) -> Iterator[FailingTest]:
+        """Yield the messages with which checks of *repo* failed alike in several tasks."""
+        scope = Scope(repo, frozenset(map(masked_name, exclude_instances)), as_of)
+        for tally in self._store.recoveries.errors(scope, _ERRORS) if repo else ():
+            error = tally.error
+            is_same = error.family is Family.BUILD and "<" not in error.template
+            if is_same and _ENOUGH_TASKS <= tally.tasks <= 2 * tally.cleared:
+                runs = self._store.runs.trajectories(tally.trajectories).values()
+                tasks = {run.instance_id for run in self._trusted([*runs], repo)}
+                if len(tasks) >= _ENOUGH_TASKS:
+                    yield FailingTest(error.template, len(tasks))
 
     def commands(self, repo: str) -> list[tuple[ActionKind, CommandRecord]]:
         """Return the commands of the root of *repo* that its tasks agree on, with their kind."""
@@ -441,6 +462,23 @@ def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     }
 
 
+def _places(task: str, runs: Sequence[KnownRun]) -> Iterator[tuple[str, str]]:
+    """Yield paths of *task* above the working folder, each with where most *runs* found it."""
+    for named in dict.fromkeys(match[0] for match in ABOVE.finditer(task[:TASK_CHARS])):
+        wanted = f"/{named.replace('../', '')}/"
+        met = Counter[str]()
+        for run in runs:
+            found = set[str]()
+            for path in (*run.facts.opened, *run.facts.listed, *run.facts.edited):
+                at = f"/{path.lstrip('/')}/".find(wanted)
+                place = path[: at + len(wanted) - 1 - (not path.startswith("/"))]
+                # A project may have a folder of the same name as one beside it.
+                found |= {place} if at >= 0 and "/" in place else set()
+            met.update(found)
+        if met:
+            yield named, min(met, key=lambda place: (-met[place], len(place), place))
+
+
 def _has_folder(runs: Sequence[KnownRun], folder: str) -> bool:
     """Return whether any of *runs* shows a file in this *folder* of the repository."""
     return any(
@@ -496,11 +534,13 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
     ]
     forms = {use.form for _, use in uses}
 
-    def key(use: CommandUse) -> tuple[str, str]:
-        chosen = f"{use.runner} {TESTS}"
-        return chosen if chosen in forms else use.form, use.folder
-
-    return _recorded(uses, key)
+    return _recorded(
+        uses,
+        lambda use: (
+            chosen if (chosen := f"{use.runner} {TESTS}") in forms else use.form,
+            use.folder,
+        ),
+    )
 
 
 def _as_typed(use: CommandUse) -> str:
@@ -613,19 +653,16 @@ def _counted(
     only = {run.source for run, use in uses if use.ran == bool(ran)}
     tried = {run.instance_id for run, _ in uses}
     unprompted = {run.instance_id for run, use in uses if not use.prompted}
+    failed_so = Counter(use.error_type for _, use in uses if not use.ran)
     return CommandRecord(
         command,
         folder,
         worked=len({run.instance_id for run, use in uses if use.ran}),
         tried=len(tried),
-        error_type=_most(Counter(use.error_type for _, use in uses if not use.ran)),
+        error_type=min(failed_so, key=lambda name: (-failed_so[name], name), default=""),
         prompted=len(tried - unprompted),
         source=min(only, key=_is_clone) if several_sources and independent(only) == 1 else None,
     )
-
-
-def _most(counted: Counter[str]) -> str:
-    return min(counted, key=lambda name: (-counted[name], name), default="")
 
 
 def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:

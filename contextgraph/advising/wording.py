@@ -258,7 +258,12 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
         for record in playbook.tests
         if not (record.worked or record.source) and record.tried >= tried
     ]
+    yield (
+        "named in the task:",
+        (PlaybookPart(f"`{named}` is `{place}`") for named, place in playbook.places),
+    )
     yield "does not run:", map(_record, sorted(broken, key=lambda record: -record.tried)[:1])
+    yield "checks often fail with:", map(_failing, playbook.failures[:1])
     yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
@@ -286,7 +291,7 @@ def _installations(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     """All packages that tasks needed in one command; what never builds, and the way that did."""
     packages, patterns = _missing(playbook.facts)
     others = []
-    for record in _agreed(playbook.setup):
+    for record in filter(attrgetter("is_agreed"), playbook.setup):
         installer, _, package = record.command.rpartition(" ")
         if record.folder or not _INSTALLS_ONE.fullmatch(record.command):
             # The project itself may stand among the packages.
@@ -320,14 +325,10 @@ def _needed(
     """The way that most tasks agree on, where a newcomer would fail without it: others did."""
     programs = {fact.works for fact in playbook.facts if fact.cause is Cause.PROGRAM}
     failed = sum(record.tried - record.worked for record in records)
-    for best in _agreed(records)[:1]:
+    for best in [record for record in records if record.is_agreed][:1]:
         is_other_program = not programs.isdisjoint(best.command.split())
         if is_other_program or failed >= max(_AGREEING, playbook.tasks / 5):
             yield best
-
-
-def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
-    return [record for record in records if record.is_agreed]
 
 
 def render_warning(history: CommandHistory) -> str:

@@ -11,6 +11,7 @@ from typing import Self
 
 from contextgraph.advising.freshness import is_gone, lessons_to_say, with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
+from contextgraph.advising.playbook import ABOVE
 from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
@@ -40,7 +41,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import checked, replace
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions
+from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions, regex
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_in, command_use
 from contextgraph.trace.loops import STUCK_AFTER, is_alarming
@@ -55,6 +56,7 @@ INDEX = (
     "`contextgraph lessons --about SUBJECT`: "
 )
 _FEWEST_INDEXED, _INDEXED = 5, "index of lessons"
+_COMMAND = regex(r"\s*/[\w:-]+(?!\S)")
 _LIMIT = 3
 
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
@@ -407,8 +409,9 @@ class LiveRun:
         if error_of(pasted):
             remedy = self._shown(lambda: self._query(pasted), STEP_TOKENS, "error")
         index = self._index(text)
-        is_task = not self._raw.task and index and not (self._steps or any(True for _ in earlier()))
-        if is_task:
+        # The log is read for these alone.
+        opens = index or _COMMAND.match(text) or ABOVE.search(text)
+        if not self._raw.task and opens and not (self._steps or any(True for _ in earlier())):
             known = self._opening(text, self._memory.retriever.gate.close_case_precision)
         else:
             known = self._decided(

@@ -1050,3 +1050,35 @@ def test_what_a_quarantined_remedy_does_is_in_no_line_of_a_start() -> None:
         assert "PYTHONPATH=" not in (memory.before("acme/shop", "python reproduce.py") or "")
         assert memory.release(context.shown[0].advice)
         assert "PYTHONPATH=" in memory.render(memory.query(start))
+
+
+def test_a_start_says_where_earlier_runs_found_what_the_task_names_above_its_folder() -> None:
+    paths = ("docs/PLAN.md", "lib/shelf.go", "/home/ada/parcels-lib/engine.go")
+    steps = tuple(
+        Step(at, "", Action("Read", f"Read {path}", {"file_path": path}), "1 package shelf")
+        for at, path in enumerate(paths)
+    )
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(RawTrajectory("claude-code", "look", "acme/shop", "Look", steps))
+        task = "Read @../docs/PLAN.md, ../../parcels-lib, ../lib/, then ../unknown/a.go and a/../b"
+        said = memory.live(repo="acme/shop", task="").prompt(task) or ""
+    assert "named in the task: `../docs/PLAN.md` is `docs/PLAN.md`, " in said
+    assert "`../../parcels-lib` is `/home/ada/parcels-lib`" in said
+    assert not any(f"`{name}" in said for name in ("../lib", "../unknown", "../b"))
+
+
+def test_a_start_says_how_checks_fail_alike_and_says_no_line_twice() -> None:
+    lint, failed = Action("bash", "golangci-lint run"), "a.go:2:1: File is not properly formatted"
+    with AgentMemory.open(":memory:") as memory:
+        for number in range(3):
+            steps = (
+                Step(0, "", lint, f"pkg/{failed} (gofmt)\n1 issues:\n* gofmt: 1", exit_code=1),
+                Step(1, "", Action("bash", "gofmt -w pkg/a.go"), "", exit_code=0),
+                Step(2, "", lint, "0 issues.", exit_code=0),
+            )
+            assert not memory.live(repo="acme/shop", task="").start()
+            memory.learn(RawTrajectory("claude-code", f"t{number}", "acme/shop", "Fix it", steps))
+        live = memory.live(repo="acme/shop", task="")
+        line = "checks often fail with: File is not properly formatted (gofmt) (3)"
+        assert line in live.start(is_prompted=True)
+        assert line not in (live.prompt("Read ../lib/a.go") or "")
