@@ -73,6 +73,8 @@ _NEVER = 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 _TITLE_OF_SESSION, _CAUSE = 60, 140
+# From this probability on there is room for a lesson as a whole.
+_APPLIES = 0.75
 # Agents try these by themselves.
 _USUAL = [
     f"{program} {what}" for program in ("python", "python3") for what in (SCRIPT, "-c <code>")
@@ -503,10 +505,15 @@ def lesson_lines(recollections: Sequence[Recollection]) -> list[tuple[Recollecti
     if not recollections:
         return []
     by_id = {recollection.note.id: recollection for recollection in recollections}
-    quotes = fitting(
-        quote_of(one.note, sessions=int(one.why.get("sessions", 1))) for one in by_id.values()
+    quotes = [
+        (quote_of(one.note, sessions=int(one.why.get("sessions", 1))), one.probability)
+        for one in by_id.values()
+    ]
+    chosen = fitting(
+        quote._replace(is_agreed=quote.is_agreed or _APPLIES <= helps < 1)
+        for quote, helps in quotes
     )
-    return [(by_id[quote.id], line) for quote, line in quotes]
+    return [(by_id[quote.id], line) for quote, line in chosen]
 
 
 def note_line(note: Note, most: int = _NOTE_CHARS) -> str:

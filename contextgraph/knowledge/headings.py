@@ -1,7 +1,7 @@
-"""Headings under which lessons are listed, and the few words by which an index names each."""
+"""Headings under which lessons are listed."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from contextgraph.knowledge.sentences import is_common
 from contextgraph.model import Lesson, Origin
@@ -13,8 +13,6 @@ _PHRASE = regex(
     r"(?: [A-Za-z][\w'-]*){0,3}))"
 )
 _FEWEST_LETTERS, _MOST_WORDS = 3, 2
-_TOKEN = regex(r"`[^`\n]+`|(?<![\w@./-])[\w@./-]*\w")
-_RUN, _KEYWORDS = 3, 4
 # A word that more of the lessons have is the project's.
 _OF_THE_PROJECT, _FEW = 0.2, 8
 _NAME, _PHRASES, _WORD = 3, 2, 1
@@ -78,30 +76,3 @@ def _candidates(lesson: Lesson) -> Iterator[tuple[int, str, str]]:
                 part = " ".join(phrase[at : at + size])
                 if len(key := stems(part)) == size:
                     yield _PHRASES if size > 1 else _WORD, " ".join(key), part.lower()
-
-
-def keywords(text: str, weight: Callable[[str], float]) -> str:
-    """Return the words of *text* that say what it is about: by *weight* of their stems, the rarest.
-
-    One or two runs of neighbours that the model of sentences does not know, of names their last
-    part. Empty where it knows them all.
-    """
-    runs, end = list[list[str]](), -1
-    for match in _TOKEN.finditer(text):
-        word = match[0].strip("`@").rpartition("/")[2]
-        if len(word) < _FEWEST_LETTERS or is_common(word.lower()) or not stems(word):
-            continue
-        if text[end : match.start()].strip() or end < 0 or len(runs[-1]) == _RUN:
-            runs.append([])
-        runs[-1].append(word)
-        end = match.end()
-
-    def rarity(run: Sequence[str]) -> float:
-        return sum(max(map(weight, stems(word))) for word in run)
-
-    chosen, said = list[str](), set[str]()
-    for run in sorted(runs, key=rarity, reverse=True):
-        if said.isdisjoint(stems(" ".join(run))) and len(said) + len(run) <= _KEYWORDS:
-            chosen.append(" ".join(run))
-            said |= {*stems(" ".join(run))}
-    return ", ".join(chosen[:2])

@@ -22,7 +22,6 @@ from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.fitted import fitted
-from contextgraph.knowledge.headings import keywords
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     Notes,
@@ -80,7 +79,7 @@ from contextgraph.model.values import checked, replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
-from contextgraph.text import count_tokens, dice, digest, folded, kept_text, rarity, regex, stems
+from contextgraph.text import count_tokens, dice, digest, folded, kept_text, regex, stems
 from contextgraph.trace.ordered import bears_on_command, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -400,32 +399,32 @@ class Lessons:
     ) -> dict[str, str]:
         """Return the subjects of the lessons of *repo* by id, those nearest to *request* first.
 
-        Then the newest, and after all these such as wait, where a person's own words may be quoted;
-        of many the first 250. A subject is the one that a model gave, or the rarest words of the
-        sentence. What is counted is said before the command itself; what *is_gone* is left out.
+        Then the newest; of many the first 250. A subject is the one that a model gave, or what the
+        sentence names: of one without either, and of one that waits, nobody could look it up. What
+        is counted is said before the command itself; what *is_gone* is left out.
         """
         hidden = self._notes.distrusted()
         notes = {
             note.id: note
             for note in self._newest(repo)
             if note.is_live
-            and _may_be_quoted(note)
+            and not waits(note)
             and not _is_counted(note)
             and note.contributor not in hidden
         }
         left = superseded_in(self._store, [*notes]).keys() | _said_again(notes.values())
         worded = {id_: Worded.of(note) for id_, note in notes.items() if id_ not in left}
         near = (one.id for one in closest(request_words(request), worded))
-        in_order = sorted(dict.fromkeys((*near, *worded)), key=lambda id_: waits(notes[id_]))
-        met = Counter(stem for one in worded.values() for stem in one.own)
-
-        def weight(stem: str) -> float:
-            return rarity(met[stem], len(worded))
-
-        named = (
-            (id_, lesson_of(notes[id_]).about.subject or keywords(notes[id_].content, weight))
-            for id_ in in_order
+        abouts = (
+            (id_, lesson_of(notes[id_]).about)
+            for id_ in dict.fromkeys((*near, *worded))
             if not (is_gone and is_gone(notes[id_]))
+        )
+        # `run` says what to do, not what it is about.
+        named = (
+            (id_, about.subject or ", ".join(names[:2]))
+            for id_, about in abouts
+            for names in [[one for one in about.names if not (one.isalpha() and one.islower())]]
         )
         return dict(islice(filter(itemgetter(1), named), _INDEXED))
 
@@ -1120,8 +1119,9 @@ def _newest_of(listed: Sequence[tuple[Note, Close]]) -> tuple[Note, Close]:
 def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
     """Return what was said in sessions like the one that *request* begins, most wanted first.
 
-    By the owner, or the team whose folder is trusted; not what agents read by themselves. The
-    sessions began with the same request; of a slash command without arguments it is the last one.
+    By the owner, or the team whose folder is trusted; not what agents read by themselves, nor what
+    waits for a review: that is only quoted at requests about it. The sessions began with the same
+    request; of a slash command without arguments it is the last one.
     """
     own = [
         note
@@ -1140,8 +1140,8 @@ def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
     said = [
         note
         for note in same
-        if note.lesson and note.is_live and not is_read_at_start(note.lesson.evidence[0].speaker)
-        if _may_be_quoted(note)
+        if note.lesson and note.is_live and not waits(note)
+        if not is_read_at_start(note.lesson.evidence[0].speaker)
     ]
     return sorted(said, key=lambda note: (_wanted(note), _last_said(note)), reverse=True)
 

@@ -15,7 +15,7 @@ from contextgraph.agents.before import NextCall
 from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge import NewLesson
 from contextgraph.knowledge.extraction import statements_in
-from contextgraph.knowledge.headings import by_heading, keywords
+from contextgraph.knowledge.headings import by_heading
 from contextgraph.knowledge.last import to_review
 from contextgraph.knowledge.lessons import note_of_lesson, said_again
 from contextgraph.knowledge.ranking import REQUEST_WORDS, fitting, quote_of
@@ -1453,12 +1453,12 @@ def test_a_symbol_that_an_edit_only_mentions_brings_no_remark_that_nobody_accept
 
 
 WISHES = (
-    "We don't want the replace directive, it would always be active.",
-    "Let's never merge the watcher with the filter, they change apart.",
-    "Always truncate the names to the terminal width in the listing.",
-    "We always use the wall clock when the Cursor messages have no time.",
-    "Never write floats into the price table, always decimals.",
-    "The invoices must always carry the supplier number of the warehouse.",
+    "We don't want the `replace_directive`, it would always be active.",
+    "Let's never merge the `FileWatcher` with the filter, they change apart.",
+    "Always truncate the names to the `terminal_width` in the listing.",
+    "We always use the `wall_clock` when the Cursor messages have no time.",
+    "Never write floats into the `price_table`, always decimals.",
+    "Never leave the `supplier_number` of the warehouse out of an invoice.",
 )
 
 
@@ -1497,10 +1497,10 @@ def test_the_subjects_leave_out_lessons_whose_file_is_gone(
         live = memory.live(repo=SHOP, task="", workdir=str(tmp_path))
         return live.prompt("Print the listing of the warehouse") or ""
 
-    assert "parcels" in index()
+    assert "shelf.py" in index()
     (tmp_path / "pkg" / "shelf.py").unlink()
     assert "by subject" in index()
-    assert "parcels" not in index()
+    assert "shelf.py" not in index()
 
 
 def test_an_index_of_many_lessons_words_those_that_it_may_have_room_for(
@@ -1510,18 +1510,13 @@ def test_an_index_of_many_lessons_words_those_that_it_may_have_room_for(
     new = [
         NewLesson(f"Shelf number{n} takes parcel{n} alone.", facts)
         for n, one in enumerate(said)
-        for facts in [LessonFacts(LessonKind.RULE, Origin.DISTILLED, About(), (one,), True)]
+        for about in [About(subject=f"parcel{n}")]
+        for facts in [LessonFacts(LessonKind.RULE, Origin.DISTILLED, about, (one,), True)]
     ]
     memory.lessons.keep(new, SHOP)
     named = memory.lessons.subjects(SHOP, "Where does parcel7 go?")
     texts = {one.id: one.text for one in memory.lessons.of(SHOP)}
     assert (len(texts), len(named), texts[next(iter(named))]) == (260, 250, new[7].text)
-
-
-def test_a_lesson_of_hyphens_is_worded_in_no_time() -> None:
-    with deadline(5):
-        assert keywords("-" * 50_000, lambda stem: 1.0) == ""
-    assert keywords("call `./ship.py` --dry-run", lambda stem: 1.0) == "call ship.py --dry-run"
 
 
 def test_sentences_are_compared_with_lessons_of_their_turn_alone() -> None:
@@ -1709,6 +1704,9 @@ def test_a_start_has_what_was_said_in_sessions_that_began_so(
         task, message = messages
         run = session(message, instance=instance)
         memory.learn(replace(run, task=task, started_at=MONDAY + timedelta(days=number)))
+    # What waits for a review is quoted only where a request is about it.
+    assert not memory.lessons.standing(SHOP, request_)
+    memory.lessons.accept([one.id for one in memory.lessons.of(SHOP)])
     found = [one.note.content for one in memory.lessons.standing(SHOP, request_)]
     assert [next(word for word in said if word in text) for text in found] == said
 
@@ -1719,6 +1717,7 @@ def test_what_does_not_surely_apply_is_said_to_one_session_and_what_does_to_each
     memory.learn(export_talk())
     reviewed = session("Let's round only at the end in src/tax.py.", instance="review")
     memory.learn(replace(reviewed, task="/review 12", started_at=MONDAY + timedelta(days=1)))
+    memory.lessons.accept([one.id for one in memory.lessons.of(SHOP) if "tax" in one.text])
     told = []
     for number in range(4):
         name = f"session {number}"
