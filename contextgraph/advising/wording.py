@@ -700,17 +700,13 @@ def case_line(case: SimilarCase) -> str:
     return f"{head}: {case.title}{changed}"
 
 
-def _telling(names: Iterable[str]) -> list[str]:
-    """The first of *names* of several words: single words may be those of any language."""
-    return sorted(names, key=lambda name: not _SEVERAL_WORDS.search(name))[:_IDENTIFIERS]
-
-
 def _patch(changed: PatchSummary) -> str:
     """Return what a patch changed in its files, in brackets; empty for nothing."""
-    named = (
-        ("in", changed.symbols[:_SYMBOLS]),
-        ("adds", _telling(changed.added)),
-        ("removes", _telling(changed.removed)),
+    # Single words may be those of any language.
+    added, removed = (
+        sorted(names, key=lambda name: not _SEVERAL_WORDS.search(name))[:_IDENTIFIERS]
+        for names in (changed.added, changed.removed)
     )
+    named = (("in", changed.symbols[:_SYMBOLS]), ("adds", added), ("removes", removed))
     parts = "; ".join(f"{what} {', '.join(names)}" for what, names in named if names)
     return f" ({parts})" if parts else ""
