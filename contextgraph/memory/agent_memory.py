@@ -93,7 +93,7 @@ from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import OnDamaged
 from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip, count_tokens, fence, number_of
+from contextgraph.text import count_tokens, fence, number_of, quoted
 from contextgraph.trace import is_advice_id
 from contextgraph.trace.signature import error_id
 
@@ -1583,7 +1583,7 @@ def _runs_in(row: Mapping[str, Any], number: int) -> Iterator[RawTrajectory | Re
 
     if not isinstance(row, Mapping):
         raise InvalidArgumentError(
-            f"record {number}: Expected RawTrajectory or a mapping, got {clip(repr(row), 100)}"
+            f"record {number}: Expected RawTrajectory or a mapping, got {quoted(row, 100)}"
         )
     return runs_in(dict(row), Place("learn", number, "record"))
 

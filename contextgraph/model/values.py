@@ -5,7 +5,7 @@ And checks of arguments by msgspec.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, ValuesView
 from contextlib import suppress
 from enum import Enum, EnumType
 from functools import cache, wraps
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from contextgraph.errors import InvalidArgumentError
-from contextgraph.text import clip, mask_secrets, meant
+from contextgraph.text import meant, quoted
 
 Value = TypeVar("Value")
 
@@ -126,7 +126,7 @@ def argument(name: str, kind: Any, given: Any) -> Any:
             for field, index in _STEPS.findall(path):
                 given = getattr(given, field) if field else given[int(index)]
         expected = _words(kind, message.partition(", got ")[0])
-        shown = mask_secrets(clip(repr(given), _SHOWN_CHARS))
+        shown = quoted(given, _SHOWN_CHARS)
         raise InvalidArgumentError(f"{name}{path}: {expected}, got {shown}") from error
     return found
 
@@ -150,8 +150,10 @@ def _instance(kind: Any, given: Any) -> Any:
 
 
 def _in_another_form(kind: Any, given: Any, error: Exception) -> Any:
-    """Return *given* from numpy, or as one of a union that JSON cannot tell apart."""
+    """Return *given* from numpy or a view of a mapping, or as one of an ambiguous union."""
     if isinstance(error, msgspec.ValidationError):
+        if isinstance(given, KeysView | ValuesView):
+            return msgspec.convert([*given], kind, dec_hook=_instance)
         items = given if isinstance(given, list | tuple) else [given]
         if not any(hasattr(one, "tolist") for one in items):
             raise error

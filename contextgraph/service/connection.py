@@ -243,7 +243,7 @@ def _error(name: str, response: "Response") -> Exception:
 
 def _wrong_argument(error: Any) -> str:
     _, _, argument = str(error["at"]).partition(".")  # after the place: the query, or the body
-    return mask_secrets(clip(f"{argument}: {error['reason']}", _DETAIL_CHARS))
+    return clip(mask_secrets(f"{argument}: {error['reason']}"), _DETAIL_CHARS)
 
 
 def _detail(response: "Response") -> str:

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from contextgraph import errors
 from contextgraph.model import Json
 from contextgraph.system.processes import continued
-from contextgraph.text import clip, mask_secrets, regex
+from contextgraph.text import clip, mask_secrets, quoted, regex
 
 METRICS = "contextgraph.metrics"  # the key of those of the tenant in the scope of a request
 REQUEST_ID = "X-Request-ID"
@@ -248,8 +248,8 @@ async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     wrong = [
         {
-            "at": mask_secrets(clip(".".join(map(str, entry["loc"])), _LONGEST)),
-            "reason": mask_secrets(clip(entry["msg"], _LONGEST) + _given(entry)),
+            "at": clip(mask_secrets(".".join(map(str, entry["loc"]))), _LONGEST),
+            "reason": clip(mask_secrets(entry["msg"]), _LONGEST) + _given(entry),
         }
         for entry in error.errors()[:MOST_ERRORS]
     ]
@@ -266,7 +266,7 @@ async def _invalid(_request: Request, error: Exception) -> Response:
 def _given(entry: Mapping[str, Any]) -> str:
     """Return what was given where another value was expected, as a library's error names it."""
     is_value = "input" in entry and entry["type"] not in _OF_NAMES
-    return f", got {clip(repr(entry['input']), _GIVEN_CHARS)}" if is_value else ""
+    return f", got {quoted(entry['input'], _GIVEN_CHARS)}" if is_value else ""
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from contextgraph.text.strings import clean, regex, visible
+from contextgraph.text.strings import clean, clip, regex, visible
 
 if TYPE_CHECKING:
     from contextgraph.text.secret_rules import Hint
@@ -35,6 +35,21 @@ def mask_secrets(text: str) -> str:
 def kept_text(text: str) -> str:
     """Return *text* as it is stored: cleaned, without secrets and blanks around it."""
     return mask_secrets(clean(text)).strip()
+
+
+_ESCAPED = regex(r"\\([nrt])")
+_UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def quoted(value: object, max_chars: int) -> str:
+    """Return *value* as an error quotes it, in at most *max_chars* characters of one line.
+
+    Secrets are masked before it is cut and its lines are joined: after that they are not found.
+    """
+    masked = mask_secrets(_ESCAPED.sub(lambda one: _UNESCAPED[one[1]], repr(value)))
+    for letter, character in _UNESCAPED.items():
+        masked = masked.replace(character, f"\\{letter}")
+    return clip(masked, max_chars)
 
 
 def _unbroken(text: str) -> str:

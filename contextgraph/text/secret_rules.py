@@ -594,7 +594,7 @@ _FOLDED = {
         | (?P<webhook>s(?<=hooks)(?=[./]))
         | (?P<webhook1>b2(?<=webhookb2)(?=/))
         | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
-        ) | (?<=sk)(?:(?P<password7>(?<=psk)(?<![a-z]psk){_ASSIGNED})
+        ) | (?<=sk)(?:(?P<password7>(?<=psk)(?:(?<![a-z]psk)|(?<=\\[nrt]psk)){_ASSIGNED})
         | (?P<positional14>(?<=:\ psk)(?=\ )))
     )""",
     "w": rf"""w(?:(?=[ado])(?:
@@ -604,7 +604,7 @@ _FOLDED = {
         |
         (?P<values>ord(?<=password)(?=[^()\n]{{0,100}}\)\s{{0,9}}values))
         | (?P<password>(?:ord(?<=assword)
-            |d(?:(?<=asswd)|(?<=pwd)(?<![a-z0-9]pwd)|(?<=userpwd))|ort(?<=(?:ass|enn)wort)
+            |d(?:(?<=asswd)|(?<=pwd)(?:(?<![a-z0-9]pwd)|(?<=\\[nrt]pwd))|(?<=userpwd))|ort(?<=(?:ass|enn)wort)
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
         ) | (?<=pw)(?:(?P<suffix>(?<=[a-z]pw){_ASSIGNED})

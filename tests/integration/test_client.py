@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from inspect import Parameter, iscoroutinefunction, isfunction, signature
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from threading import Thread
@@ -220,6 +221,31 @@ def test_a_wrong_argument_is_named_as_by_the_memory(
         for memory in (client, running.memory):
             with pytest.raises(InvalidArgumentError, match=f"^{re.escape(message)}"):
                 call(memory)
+
+
+def test_a_refused_argument_is_quoted_without_its_secrets(client: Client, running: Running) -> None:
+    token = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0"
+    given: Any = f'a\npsk="vT4!kQ9zLm2xR"\n{"-" * 100}{token} cut here'
+    calls: tuple[Any, ...] = (
+        lambda memory: memory.search("python", limit=given),
+        lambda memory: memory.search("python", strategy=given),
+        lambda memory: memory.notes.recall("python", tags={"note": given}),
+    )
+    for call, memory in (
+        *product(calls, (client, running.memory)),
+        (lambda memory: memory.learn([given]), running.memory),
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"got .*<secret:password>") as raised:
+            call(memory)
+        assert not any(part in str(raised.value) for part in ("kQ9zLm2xR", token[-8:]))
+
+
+@pytest.mark.parametrize("given", [{"a/b-1": 1}.keys(), {1: "a/b-1"}.values(), {"a/b-1"}])
+def test_a_collection_may_be_a_set_or_of_a_mapping(
+    client: Client, running: Running, given: Any
+) -> None:
+    for memory in (client, running.memory):
+        assert not memory.query("ZeroDivisionError: x", exclude_instances=given)
 
 
 def test_a_number_may_be_of_numpy(client: Client, running: Running) -> None:
