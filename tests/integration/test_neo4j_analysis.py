@@ -152,22 +152,31 @@ def test_the_guide_names_each_label_and_relation(memory: AgentMemory, driver: Dr
         assert found - named == set()
 
 
-def test_the_graph_of_a_repository_has_no_advice_of_another(
-    memory: AgentMemory, driver: Driver
+@pytest.mark.parametrize("change", ["m.repo = 'another/one'", "m.status = 'retired'"])
+def test_the_graph_of_a_repository_has_no_advice_of_another_and_none_retired(
+    memory: AgentMemory, driver: Driver, change: str
 ) -> None:
-    moved = "MATCH (m:Methodology {tenant: 'default', repo: $before}) SET m.repo = $after"
+    of_repo = "MATCH (m:Methodology {tenant: 'default', repo: $repo})"
+    found = driver.execute_query(f"{of_repo} RETURN m.id AS id, m.status AS status", repo=REPO)
+    own = {row["id"]: row["status"] for row in found.records}
 
-    def scopes() -> set[str | None]:
+    def shown() -> set[str]:
         rows = answer(driver, "repository_graph", tenant="default", repo=REPO)
-        shown = [node for row in rows if row["advised"] for node in row["advised"].nodes]
-        return {node.get("repo") for node in shown if "Methodology" in node.labels}
+        nodes = [node for row in rows if row["advised"] for node in row["advised"].nodes]
+        return {node["id"] for node in nodes} & own.keys()
 
-    assert REPO in scopes()
-    driver.execute_query(moved, before=REPO, after="another/one")
+    assert shown()
+    driver.execute_query(f"{of_repo} SET {change}", repo=REPO)
     try:
-        assert scopes() <= {None}
+        assert not shown()
     finally:
-        driver.execute_query(moved, before="another/one", after=REPO)
+        driver.execute_query(
+            "UNWIND keys($own) AS id MATCH (m:Methodology {tenant: 'default', id: id}) "
+            "SET m.repo = $repo, m.status = $own[id]",
+            own=own,
+            repo=REPO,
+        )
+    assert shown()
 
 
 def test_the_guide_lists_them_all() -> None:
