@@ -89,7 +89,9 @@ Action = Annotated[str, Field(max_length=_ACTION_CHARS)]
 Task = Annotated[Text, Field(description="The issue or task.")]
 Instance = Annotated[Name, Field(description="The id of the task being worked on.")]
 Limit = Annotated[int, Field(ge=1, le=_ITEMS, description="The most items of each kind.")]
-Source = Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")]
+Source = Annotated[
+    str | dict[str, JsonValue], Field(description="A name, or kind, name, retrieved_at, …")
+]
 Again = Annotated[bool, Field(description="Also what was shown before: it left your context.")]
 
 Result = dict[str, Json]
@@ -479,7 +481,7 @@ def report_outcome(
 
 def learn_trajectory(
     asked: Connection,
-    run: Annotated[JsonValue, Field(description=_RUN)],
+    run: Annotated[str | dict[str, JsonValue] | list[JsonValue], Field(description=_RUN)],
     repo: Repository = "",
     instance_id: Instance = "",
     outcome: Annotated[Outcome | None, Field(description="Whether it solved the task.")] = None,

@@ -44,7 +44,8 @@ def set_(
     json_content: Annotated[JsonValue, Field(description="The value; null removes it.")],
     *,
     source: Annotated[
-        JsonValue, Field(description="A name, or an object with kind, name, retrieved_at, locator.")
+        Name | dict[str, JsonValue],
+        Field(description="A name, or an object with kind, name, retrieved_at, locator."),
     ] = "user",
     isolate: Annotated[
         bool, Field(description="Without a complete source, store it below /untrusted.")
