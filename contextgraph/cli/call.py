@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from contextgraph.cli import here
 from contextgraph.cli.commands import Common, argument, common_options, described
 from contextgraph.cli.output import DONE, emit, warn
+from contextgraph.errors import MemoryNotFoundError
 from contextgraph.service.operations import Operation, TokenScope, operations
 from contextgraph.text import mask_secrets, meant
 
@@ -134,7 +135,7 @@ def _value(schema: Mapping[str, Any], texts: Sequence[str]) -> Any:
         return [_value(items, [text]) for text in texts]
     if len(texts) > 1:
         raise click.UsageError(f"{schema.get('title')} is given more than once")
-    return texts[0] if "string" in kinds else _json(texts[0])
+    return texts[0] if "string" in kinds and "object" not in kinds else _json(texts[0])
 
 
 def _json(text: str) -> Any:
@@ -166,8 +167,14 @@ def _subject(common: Common, operation: Operation) -> "Settings | KeyedMemory":
     if operation.subject == "settings":
         return common.settings()
     keyed = common.keyed()
-    if not operation.creates:
-        keyed.check_exists()
+    if operation.creates or keyed.root.exists():
+        return keyed
+    if operation.scope is TokenScope.READ:
+        # As a service answers: a memory may have no entries.
+        with suppress(MemoryNotFoundError), common.open(read_only=True) as memory:
+            memory.store.runs.ids(limit=1)
+            return keyed
+    keyed.check_exists()
     return keyed
 
 

@@ -44,7 +44,14 @@ def stats(
     common: Common,
     *,
     top: Annotated[int, described(metavar="N", min=1, help="Rows in each table.")] = 15,
-    repo: Annotated[str, option("OWNER/REPO", "Failures in this repository.")] = "",
+    repo: Annotated[
+        str,
+        option(
+            "OWNER/REPO",
+            "Failures, mistakes and people in this repository; with --json, all else is of the "
+            "whole memory.",
+        ),
+    ] = "",
     situation: Annotated[
         str,
         option(

@@ -123,6 +123,16 @@ def test_operations_that_change_a_memory_create_none(store: Path, name: str) -> 
     assert not store.exists()
 
 
+def test_what_is_not_named_cannot_be_forgotten(store: Path) -> None:
+    call("remember", store, content="CI uses tox")
+
+    nothing, unknown = call("forget", store), call("forget", store, trajectory_ids=["trj_1"])
+
+    assert (nothing.code, unknown.code) == (1, 1)
+    assert "name what to forget: trajectory_ids, notes, sessions" in nothing.err
+    assert "nothing of that is known" in unknown.err
+
+
 def test_formats_are_listed() -> None:
     found = call("formats").records
     by_name = {one["name"]: one for one in found}

@@ -60,6 +60,23 @@ def test_where_nothing_was_set_the_remedy_is_named(store: Path, arguments: tuple
     assert not [*store.parent.iterdir()]
 
 
+def test_a_memory_without_entries_has_an_empty_brief(store: Path) -> None:
+    call("remember", store, content="CI uses tox")
+
+    brief = call("brief", store)
+
+    assert (brief.code, brief.records) == (0, [{"text": "", "keys": [], "omitted": 0}])
+    assert call("compact", store).code == 1
+
+
+def test_a_source_is_a_name_or_an_object(store: Path) -> None:
+    read = {"kind": "file", "name": "tox.ini", "retrieved_at": "2026-01-31", "locator": "tox.ini"}
+    for source in ("agent", read):
+        assert call("set", store, key=KEY, json_content="tox", source=source).code == 0
+    refused = call("set", store, key=KEY, json_content="tox", source=7)
+    assert (refused.code, "source" in refused.err) == (2, True)
+
+
 def test_a_key_is_forgotten_with_its_history(store: Path) -> None:
     call("set", store, key=KEY, json_content=1)
     call("set", store, key=KEY, json_content=2)

@@ -38,6 +38,16 @@ def test_programs_get_the_common_mistakes_of_a_situation(store: Path) -> None:
     assert submitting["common_mistakes"] == []
 
 
+def test_a_repository_narrows_failures_and_mistakes_and_says_so(store: Path) -> None:
+    (everywhere,), (elsewhere,) = (call("stats", store, repo=one).records for one in ("", "a/b"))
+
+    changed = {name for name, value in everywhere.items() if value != elsewhere[name]}
+    assert changed == {"failure_patterns", "common_mistakes"}
+    said = contextgraph("call", "stats", "--list").out
+    assert "Failures and mistakes in this repository" in said
+    assert "all else is of the whole memory" in said
+
+
 def test_for_an_unknown_repository_nothing_is_known(store: Path) -> None:
     result = contextgraph("stats", "--store", store, "--repo", "zoo/lion")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from contextgraph.errors import NotFoundError
+from contextgraph.errors import InvalidArgumentError, NotFoundError
 from contextgraph.learning.statistics import Friction, MemoryStats, no_mistakes
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import CommandHistory, Outcome, RepositoryPlaybook
@@ -109,7 +109,11 @@ def _stats_record(stats: MemoryStats, given: Mapping[str, Any], memory: AgentMem
 def stats(
     memory: AgentMemory,
     repo: Annotated[
-        OnlyRepository, Field(description="Failures in this repository (owner/repo).")
+        OnlyRepository,
+        Field(
+            description="Failures and mistakes in this repository (owner/repo); all else is of the "
+            "whole memory."
+        ),
     ] = "",
     situation: Annotated[
         Name,
@@ -223,13 +227,19 @@ def repositories_split(memory: AgentMemory, former: Former) -> Record:
     return {"former": former, "runs": memory.split_repository(former)}
 
 
-@operation(
-    TokenScope.ADMIN,
-    "POST /v1/forget",
-    key="forgotten",
-    missing="nothing of that is known; trajectories lists the runs there are, and notes the notes",
-    takes_long=True,
-)
+def _forgotten_record(runs: int, given: Mapping[str, Any], _: object) -> Record:
+    if not any(given.values()):
+        raise InvalidArgumentError(
+            "name what to forget: trajectory_ids, notes, sessions, sources or repos"
+        )
+    if not runs:
+        raise NotFoundError(
+            "nothing of that is known; trajectories lists the runs there are, and notes the notes"
+        )
+    return {"forgotten": runs}
+
+
+@operation(TokenScope.ADMIN, "POST /v1/forget", form=_forgotten_record, takes_long=True)
 def forget(
     memory: AgentMemory,
     trajectory_ids: Identities = (),
