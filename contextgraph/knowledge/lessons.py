@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge.asked import asks_what_is_known
+from contextgraph.knowledge.broken import is_at
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
@@ -80,7 +81,12 @@ from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
 from contextgraph.text import count_tokens, dice, digest, folded, kept_text, regex, stems
-from contextgraph.trace.ordered import bears_on_command, names_ruled_out
+from contextgraph.trace.ordered import (
+    bears_on_command,
+    forbids_changes,
+    left_alone,
+    names_ruled_out,
+)
 from contextgraph.trace.shell import commands_in
 
 _SOURCES: Mapping[Origin, str] = {
@@ -657,8 +663,9 @@ class Lessons:
     ) -> tuple[Recollection, ...]:
         """Return lessons about one of the files or symbols *names*, the newest of a source first.
 
-        With the text that is *written* into these files only what bears on it, and what rules out
-        one of the names. On a symbol bears what is written in a block of lines with it.
+        With the text that is *written* into these files only what bears on it, what rules out one
+        of the names, and what says to leave such a file as it is. On a symbol bears what is written
+        in a block of lines with it.
         """
         wanted = {_last_part(name) for name in names}
         words = [stem for name in names for stem in stems(name)][:REQUEST_WORDS]
@@ -680,7 +687,11 @@ class Lessons:
                 for name, said in about.items()
                 if "." in name or len({*map(_session_of, said)}) < _OF_THE_PROJECT
             }
-            ruling_out = [note for note in seen if any(rules_out(note, name) for name in wanted)]
+            ruling_out = [
+                note
+                for note in seen
+                if leaves_alone(note, names) or any(rules_out(note, name) for name in wanted)
+            ]
         said = chain(*about.values(), ruling_out)
         return self._current({note.id: note for note in said}, as_of)
 
@@ -1033,6 +1044,12 @@ def rules_out(note: Note, name: str) -> bool:
     )
 
 
+def leaves_alone(note: Note, files: Collection[str]) -> bool:
+    """Return True where *note*, which waits for no review, says not to change one of *files*."""
+    kept = [] if waits(note) else [*left_alone(note.content, note.tags)]
+    return any(not one.only_kept and is_at(file, one.path) for one in kept for file in files)
+
+
 def is_rule_of(note: Note, name: str) -> bool:
     """Return True where *note* lays down something for the file or symbol *name* itself."""
     named = re.escape(_last_part(name))
@@ -1043,15 +1060,15 @@ def bears_on(note: Note, name: str, written: Collection[str]) -> bool:
     """Return True where *note* about *name* matters to one who puts the stems *written* into it.
 
     That a file is named does not make it what the lesson is about. A rule of the file itself
-    matters where a word of it is put in; what names it in passing where two are, and half of its
-    words in a long text, which shares words with many.
+    matters where a word of it is put in, or where it forbids changes; what names it in passing
+    where two words are, and half of its words in a long text, which shares words with many.
     """
     # The words in the name itself are no such words: `ParcelData` is no parcel and no data.
     beside = re.sub(re.escape(_last_part(name)), " ", note.content, flags=re.IGNORECASE)
     own = {*stems(beside)}.difference(stems(_last_part(name)))
     shared = len(own.intersection(written))
     if is_rule_of(note, name):
-        return shared > 0
+        return shared > 0 or forbids_changes(note.content)
     least = len(own) / 2 if len(written) > _LONG_TEXT else FEWEST_WRITTEN
     return shared >= max(FEWEST_WRITTEN, least)
 

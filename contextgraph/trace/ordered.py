@@ -169,10 +169,15 @@ def _is_led(one: _Word) -> bool:
 
 
 def _words(text: str) -> Iterator[_Word]:
+    for clause in _clauses(text):
+        yield from _of_clause(clause)
+
+
+def _clauses(text: str) -> Iterator[list[str]]:
     clause: list[str] = []
     for token in (*_TOKEN.findall(text.replace("’", "'")), "."):
         if token in ",;:.!?()–—\n":
-            yield from _of_clause(clause)
+            yield clause
             clause = []
         else:
             clause.append(token)
@@ -283,20 +288,32 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
     if _is_bound(text):
         return
     paths = {path.strip("/") for path in known}
-    clause = list[str]()
-    for token in (*_TOKEN.findall(text.replace("’", "'")), "."):
-        if token not in ",;:.!?()–—\n":
-            clause.append(token.strip("`"))
-            continue
-        done = {stem(word.casefold()) for word in clause}
-        is_negated = any(word.casefold() in _NOT for word in clause)
-        is_left = not _UNTOUCHED.isdisjoint(map(str.casefold, clause)) and not is_negated
-        changed = is_negated and not done.isdisjoint(_CHANGING)
-        if is_left or changed or (is_negated and not done.isdisjoint(_ENDING)):
+    for tokens in _clauses(text):
+        clause = [one.strip("`") for one in tokens]
+        is_left = _is_left(clause)
+        if is_left or (_is_negated(clause) and not _ENDING.isdisjoint(_stems(clause))):
             for word in clause:
                 if word.strip("/") in paths or "/" in word:
-                    yield LeftAlone(word.strip("/"), not (is_left or changed))
-        clause = []
+                    yield LeftAlone(word.strip("/"), not is_left)
+
+
+def forbids_changes(text: str) -> bool:
+    """Return whether *text* says, at any time, to leave something as it is."""
+    return not _is_bound(text) and any(map(_is_left, _clauses(text)))
+
+
+def _is_left(clause: Sequence[str]) -> bool:
+    if _is_negated(clause):
+        return not _CHANGING.isdisjoint(_stems(clause))
+    return not _UNTOUCHED.isdisjoint(map(str.casefold, clause))
+
+
+def _is_negated(clause: Sequence[str]) -> bool:
+    return any(word.casefold() in _NOT for word in clause)
+
+
+def _stems(clause: Sequence[str]) -> set[str]:
+    return {stem(word.casefold()) for word in clause}
 
 
 def _is_bound(text: str) -> bool:

@@ -1270,6 +1270,26 @@ def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_o
     assert not shown_for(f"def upload(ledger): ... # {others}")
 
 
+@pytest.mark.parametrize(
+    ("said", "file"),
+    [
+        ("Never edit schema.sql by hand.", "db/schema.sql"),
+        ("schema.sql is generated, do not edit it.", "schema.sql"),
+        ("Legacy.py must not be changed.", "/home/me/shop/src/Legacy.py"),
+        ("Do not touch anything in third_party/lib/, we mirror it.", "third_party/lib/a/b.c"),
+    ],
+)
+def test_an_edit_is_shown_what_says_to_leave_its_file_as_it_is(
+    memory: AgentMemory, said: str, file: str
+) -> None:
+    memory.learn(session(said))
+    memory.lessons.accept([one.id for one in memory.lessons.of(SHOP)])
+    for path, text in ((file, "x = 1"), (file, ""), ("other.py", "x = 1")):
+        edit = Action("Edit", "Edit", {"file_path": path, "new_string": text})
+        with memory.live(repo=SHOP, instance_id=text, task="Something else entirely") as run:
+            assert (said in (run.before(edit) or "")) is (path == file)
+
+
 def test_an_edit_is_shown_what_names_a_symbol_where_it_bears_on_the_lines_beside_it(
     memory: AgentMemory,
 ) -> None:
