@@ -179,7 +179,7 @@ def _plain(value: object) -> object:
 def _words(kind: Any, expected: str) -> str:
     """Return what msgspec *expected*, in words of Python; values of an enumeration each."""
     expected = expected.replace("`", "").replace("array", "list").replace("null", "None")
-    for one in (kind, *get_args(kind)):
+    for one in (kind, *get_args(kind)) if expected != "Expected list" else ():
         if isinstance(one, EnumType):
             *values, last = (f"'{choice.value}'" for choice in cast(type[Enum], one))
             return f"Expected {', '.join(values)} or {last}"

@@ -202,6 +202,7 @@ STATE: Any = State
         ),
         (lambda memory: memory.snapshot("python", max_tokens=-1), "max_tokens: "),
         (lambda memory: memory.lessons.of(status=["won"]), "status[0]: Expected 'proposed', "),
+        (lambda memory: memory.lessons.of(status="active"), "status: Expected list, got 'active'"),
         (lambda memory: memory.lessons.about("python", limit=-1), "limit: "),
         (lambda memory: memory.pages.search("python", limit=-1), "limit: "),
         (lambda memory: memory.entities.get_related("Redis", -1), "depth: "),
