@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory
 from contextgraph.model import ConsolidationReport, LearnStatus, Phase, Scope, Source
 from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.neo4j.connection import Connection, Parameters, Row
+from contextgraph.store.neo4j.statements import together
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
@@ -144,3 +146,15 @@ def test_what_is_forgotten_while_it_is_read_is_read_again(
     found = answer()
     assert begun[1:] == ["forgotten"]
     assert found in (before, answer())
+
+
+def test_a_deletion_while_a_statement_is_answered_is_seen(
+    store: Neo4jStore, neo4j_server: Neo4jServer
+) -> None:
+    """What was deleted last is read before the answer, and again after it."""
+    store.runs.add(RUNS)
+    deletion = "MATCH (n:Memory {tenant: $tenant}) SET n.removed_at = 7"
+    asked = together([f"{deletion} RETURN 0 AS number, [] AS found"])
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        (row,) = driver.execute_query(asked, tenant=store.tenant, database_="neo4j").records
+    assert (row["before"], row["removed_at"]) == (0, 7)

@@ -154,16 +154,15 @@ class _Reading:
     ) -> Iterator[tuple[int, list[Any]]]:
         """Yield the numbers and answers of several texts, which take one round trip.
 
-        The last deletion and change are noted before they are read, and afterwards.
+        The last deletion is noted before they are read, it and the last change afterwards.
         """
-        for number, found in self._found(statements.together(texts), **parameters):
-            if number < 0:
-                self._saw(*found)
-            else:
-                yield number, found
+        # No row where nothing was ever written.
+        for row in self._rows(statements.together(texts), **parameters):
+            self._saw({row["before"], row["removed_at"]}, row["revision"])
+            yield from row["found"]
 
-    def _saw(self, removed_at: int, revision: int) -> None:
-        """Note the revisions of the last deletion and change before an answer."""
+    def _saw(self, removed_at: set[int], revision: int) -> None:
+        """Note the revisions of the last deletions and the last change at an answer."""
 
     def _property(self, table: Table, space: str) -> str | None:
         """Return the property for vectors of *table* in *space*."""
@@ -282,8 +281,8 @@ class _Reading:
         texts += [statements.words_counted(table, 1)] if asked else []
         given: dict[str, object] = {"asked": [{}], "words": asked}
         answers = dict(self._answers(texts, given))
-        ((total,),), counted = answers[0], dict(answers.get(1, ()))
-        return WordCounts(total, {word: counted[word] for word in words})
+        ((total,),), counted = answers.get(0, [[0]]), dict(answers.get(1, ()))
+        return WordCounts(total, {word: counted.get(word, 0) for word in words})
 
     def vectors(self, table: Table, space: str, keys: Iterable[str]) -> dict[str, Vector | None]:
         named = [*keys]
@@ -622,9 +621,9 @@ class Neo4jPort(_Reading):
             "try again",
         )
 
-    def _saw(self, removed_at: int, revision: int) -> None:
+    def _saw(self, removed_at: set[int], revision: int) -> None:
         if self._seen.removed_at is not None:
-            self._seen.removed_at.add(removed_at)
+            self._seen.removed_at |= removed_at
         if self._seen.depth:
             self._seen.revision = revision
 

@@ -418,15 +418,21 @@ def vectors_dropped(table: Table, is_of_all: bool) -> str:
 
 
 def together(texts: Sequence[str]) -> str:
-    """Return the text that gives the answers of *texts* as one row: each costs the driver time."""
-    parts = "\nUNION ALL\n".join((CHANGED_AT, *texts, CHANGED_AT))
-    return f"CALL () {{ {parts} }} RETURN collect([number, found]) AS found"
+    """Return the text that gives the answers of *texts* as one row: each costs the driver time.
+
+    With the revision of the last deletion before them, and those of deletion and change after
+    them: answers of several calls fit where nothing was deleted between. `properties` reads the
+    node again: the server may keep a property that it has read.
+    """
+    parts = "\nUNION ALL\n".join(texts)
+    return (
+        "MATCH (m:Memory {tenant: $tenant}) WITH m, m.removed_at AS before "
+        f"CALL (m) {{ {parts} }} "
+        "WITH m, before, collect([number, found]) AS found WITH found, before, properties(m) AS m "
+        "RETURN found, before, m.removed_at AS removed_at, m.revision AS revision"
+    )
 
 
-# Goes with the questions of a call: answers of several calls fit where nothing was deleted between.
-CHANGED_AT = """
-MATCH (m:Memory {tenant: $tenant})
-RETURN -1 AS number, [m.removed_at, m.revision] AS found"""
 REVISION = "MATCH (m:Memory {tenant: $tenant}) RETURN m.revision AS revision"
 COUNT_CHANGE = """
 MATCH (m:Memory {tenant: $tenant})
