@@ -4,6 +4,7 @@ import json
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -657,7 +658,9 @@ class LiveRun:
         unsure = [one.note.id for one in lessons if one.probability < 1]
         if not (unsure and self.session.name):
             return tuple(lessons)
-        told = self._memory.store.exposures.told(unsure)
+        told: Mapping[str, int] = {}
+        with suppress(NeedsStoreError):  # of a service that does not know it
+            told = self._memory.store.exposures.told(unsure)
         least = self._memory.retriever.gate.min_lesson_precision
 
         def helps(one: Recollection) -> float:

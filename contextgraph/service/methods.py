@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 import orjson
 
 from contextgraph import errors, model
+from contextgraph.advising.gate import Gate
 from contextgraph.advising.loops import LoopDetector
 from contextgraph.advising.pipeline import MemoryRetriever
 from contextgraph.advising.playbook import Playbooks
@@ -187,7 +188,7 @@ class OfService(OverHttp, AgentMemory):
 class RetrieverOfService(Part, MemoryRetriever):
     """Answers of the service."""
 
-    elsewhere = ("channels", "embedder", "gate", "weights")
+    elsewhere = ("channels", "embedder", "weights")
 
     by_error = requested(MemoryRetriever.by_error, "retriever", READ)
     by_state = requested(MemoryRetriever.by_state, "retriever", READ)
@@ -200,6 +201,7 @@ class RetrieverOfService(Part, MemoryRetriever):
     def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
         self.playbooks = _Playbooks(service, policy)
+        self.gate = Gate()  # for what a live run decides beside its agent
 
     def retrieve(self, *args: Any, **kwargs: Any) -> model.MemoryContext:
         """See `MemoryRetriever.retrieve`; empty where the service does not answer."""

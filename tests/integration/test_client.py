@@ -51,6 +51,7 @@ from contextgraph.service.tokens import TokenFile
 from contextgraph.system.remote import RetryPolicy
 from tests.builders import NO_MODULE, detouring_run, run
 from tests.listening import listening
+from tests.unit.test_lessons import LATER, SHOP, export_talk, session
 
 AT_ERROR = State(repo="acme/shop", current_error=NO_MODULE)
 
@@ -598,6 +599,21 @@ def test_what_is_never_learned_here_is_not_sent(
     monkeypatch.setenv("CONTEXTGRAPH_NEVER_LEARN", "acme/shop")
     with Client(client.store_id, "wrong") as other, pytest.raises(NeverLearnedError):
         other.learn(runs(1)[0])
+
+
+@pytest.mark.parametrize("request_", ["/review 13", "Write ../shop/prices.py anew", LATER])
+def test_a_live_run_of_a_client_says_at_a_prompt_what_that_of_the_memory_says(
+    client: Client, running: Running, request_: str
+) -> None:
+    running.memory.learn(export_talk())
+    reviewed = session("Let's round only at the end in src/tax.py.", instance="review")
+    running.memory.learn(replace(reviewed, task="/review 12"))
+    said = []
+    for memory in (client, running.memory):
+        run = memory.live(repo=SHOP, task="", session=f"{request_} {memory.is_service}")
+        said.append(re.sub(r"ctx_[\w-]+", "", run.prompt(request_) or ""))
+    assert said[0] == said[1]
+    assert bool(said[0]) is (request_ == LATER)
 
 
 def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> None:
