@@ -151,7 +151,8 @@ class Origins:
         """
         if self.is_trusted(file):
             return ""
-        for path in (Path(file).absolute(), Path(file).resolve()):
+        # A folder that `..` leaves is none that the file is in.
+        for path in (Path(os.path.abspath(file)), Path(file).resolve()):
             for folder in reversed(path.parents):
                 if _is_checkout(str(folder)) and not self._holds_own(folder):
                     return str(folder)

@@ -81,6 +81,18 @@ def test_a_module_of_a_clone_is_not_run_when_a_hook_starts_to_learn(
     assert not ran.exists()
 
 
+def test_runs_beside_a_checkout_are_not_of_it(clone: Path, tmp_path: Path) -> None:
+    (clone / ".git").mkdir()
+    write_runs(tmp_path / "runs.jsonl", [recovering_run(1, session="5f0c"), recovering_run(2)])
+    store = ("--store", str(tmp_path / "memory.db"))
+
+    done = _run(clone, "learn", "../runs.jsonl", *store)
+
+    assert (done.returncode, "count for" in done.stderr) == (0, False)
+    listed = _run(clone, "sessions", "--json", *store).stdout.splitlines()
+    assert {json.loads(line)["repo"] for line in listed} == {"acme/shop"}
+
+
 def test_a_pipe_in_the_queue_of_hooks_is_not_waited_for(clone: Path, tmp_path: Path) -> None:
     os.mkfifo(pipe := tmp_path / "session.jsonl")
     store = ("--store", str(tmp_path / "memory.db"))
