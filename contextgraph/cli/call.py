@@ -135,7 +135,7 @@ def _value(schema: Mapping[str, Any], texts: Sequence[str]) -> Any:
         return [_value(items, [text]) for text in texts]
     if len(texts) > 1:
         raise click.UsageError(f"{schema.get('title')} is given more than once")
-    return texts[0] if "string" in kinds and "object" not in kinds else _json(texts[0])
+    return texts[0] if "string" in kinds else _json(texts[0])
 
 
 def _json(text: str) -> Any:

@@ -90,7 +90,11 @@ Task = Annotated[Text, Field(description="The issue or task.")]
 Instance = Annotated[Name, Field(description="The id of the task being worked on.")]
 Limit = Annotated[int, Field(ge=1, le=_ITEMS, description="The most items of each kind.")]
 Source = Annotated[
-    str | dict[str, JsonValue], Field(description="A name, or kind, name, retrieved_at, …")
+    JsonValue,
+    Field(
+        description="A name, or kind, name, retrieved_at, …",
+        json_schema_extra={"type": ["string", "object"]},
+    ),
 ]
 Again = Annotated[bool, Field(description="Also what was shown before: it left your context.")]
 
@@ -242,7 +246,7 @@ def _short(schema: Any, parts: Mapping[str, Any]) -> Any:
     if "$ref" in schema:
         part = _short(parts[schema["$ref"].rpartition("/")[2]], parts)
         part.pop("description", None)  # of the class, not of the argument
-        return part | {name: schema[name] for name in schema.keys() & {"description"}}
+        return part | {name: schema[name] for name in schema.keys() & {"description", "type"}}
     if (choices := schema.get("anyOf")) and {"type": "null"} in choices:
         chosen, *_ = (one for one in choices if one != {"type": "null"})
         rest = {name: one for name, one in schema.items() if name != "anyOf"}
@@ -481,7 +485,10 @@ def report_outcome(
 
 def learn_trajectory(
     asked: Connection,
-    run: Annotated[str | dict[str, JsonValue] | list[JsonValue], Field(description=_RUN)],
+    run: Annotated[
+        JsonValue,
+        Field(description=_RUN, json_schema_extra={"type": ["string", "object", "array"]}),
+    ],
     repo: Repository = "",
     instance_id: Instance = "",
     outcome: Annotated[Outcome | None, Field(description="Whether it solved the task.")] = None,

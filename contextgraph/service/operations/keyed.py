@@ -44,8 +44,7 @@ def set_(
     json_content: Annotated[JsonValue, Field(description="The value; null removes it.")],
     *,
     source: Annotated[
-        Name | dict[str, JsonValue],
-        Field(description="A name, or an object with kind, name, retrieved_at, locator."),
+        JsonValue, Field(description="A name, or an object with kind, name, retrieved_at, locator.")
     ] = "user",
     isolate: Annotated[
         bool, Field(description="Without a complete source, store it below /untrusted.")
