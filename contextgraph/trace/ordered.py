@@ -297,11 +297,6 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
                     yield LeftAlone(word.strip("/"), not is_left)
 
 
-def forbids_changes(text: str) -> bool:
-    """Return whether *text* says, at any time, to leave something as it is."""
-    return not _is_bound(text) and any(map(_is_left, _clauses(text)))
-
-
 def _is_left(clause: Sequence[str]) -> bool:
     if _is_negated(clause):
         return not _CHANGING.isdisjoint(_stems(clause))
