@@ -22,7 +22,6 @@ from contextgraph.model import (
     CommandUse,
     Environment,
     FailingTest,
-    Family,
     MachineFact,
     Note,
     NoteKind,
@@ -64,8 +63,6 @@ _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 # As so many tasks of a repository count those of all; what lines and their parts cost, in steps.
 _FURTHER_TASKS, _LINE_COST, _PART_COST = 3, 0.06, 0.01
 _PINNED = 20
-# The most frequent errors of a repository, among which those of checks are.
-_ERRORS = 20
 # A path that leaves the working folder.
 ABOVE = regex(r"(?<![\w.~/-])(?:\.\./)+\w[\w.-]*\w(?:/[\w-][\w.-]*\w)*")
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
@@ -138,7 +135,6 @@ class Playbooks:
                 if not (fact.cause is Cause.LAYOUT and _has_folder(runs, fact.fails))
             ),
             environment=environment or usual_environment(run.facts.environment for run in runs),
-            failures=tuple(self._failures(repo, exclude_instances, as_of)),
             places=tuple(_places(task, runs)),
             quarantined=tuple(
                 verdict.advice
@@ -146,20 +142,6 @@ class Playbooks:
                 if verdict.is_quarantined and is_fact_id(verdict.advice)
             ),
         )
-
-    def _failures(
-        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
-    ) -> Iterator[FailingTest]:
-        """Yield the messages with which checks of *repo* failed alike in several tasks."""
-        scope = Scope(repo, frozenset(map(masked_name, exclude_instances)), as_of)
-        for tally in self._store.recoveries.errors(scope, _ERRORS) if repo else ():
-            error = tally.error
-            is_same = error.family is Family.BUILD and "<" not in error.template
-            if is_same and _ENOUGH_TASKS <= tally.tasks <= 2 * tally.cleared:
-                runs = self._store.runs.trajectories(tally.trajectories).values()
-                tasks = {run.instance_id for run in self._trusted([*runs], repo)}
-                if len(tasks) >= _ENOUGH_TASKS:
-                    yield FailingTest(error.template, len(tasks))
 
     def commands(self, repo: str) -> list[tuple[ActionKind, CommandRecord]]:
         """Return the commands of the root of *repo* that its tasks agree on, with their kind."""

@@ -265,7 +265,6 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
         (PlaybookPart(f"`{named}` is `{place}`") for named, place in playbook.places),
     )
     yield "does not run:", map(_record, sorted(broken, key=lambda record: -record.tried)[:1])
-    yield "checks often fail with:", map(_failing, playbook.failures[:1])
     yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])

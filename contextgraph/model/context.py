@@ -128,9 +128,8 @@ class RepositoryPlaybook(Struct, frozen=True):
     installations. *package* is the folder in which *package_tasks* changed files. *notes* are
     pinned notes, newest first; *degraded* says why they could not be read. *facts* are those of the
     machine and the harness, most costly first; *environment* is the one of these runs.
-    *failures* are messages of checks, the same in several tasks. *places* are paths above the
-    working folder that the task names, with where runs found them. *quarantined* are the ids of
-    lines that are never shown.
+    *places* are paths above the working folder that the task names, with where runs found them.
+    *quarantined* are the ids of lines that are never shown.
     """
 
     repo: str
@@ -147,7 +146,6 @@ class RepositoryPlaybook(Struct, frozen=True):
     degraded: str = ""
     facts: tuple[MachineFact, ...] = ()
     environment: Environment = Environment()
-    failures: tuple[FailingTest, ...] = ()
     places: tuple[tuple[str, str], ...] = ()
     quarantined: tuple[str, ...] = ()
 

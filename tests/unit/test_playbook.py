@@ -1067,18 +1067,17 @@ def test_a_start_says_where_earlier_runs_found_what_the_task_names_above_its_fol
     assert not any(f"`{name}" in said for name in ("../lib", "../unknown", "../b"))
 
 
-def test_a_start_says_how_checks_fail_alike_and_says_no_line_twice() -> None:
-    lint, failed = Action("bash", "golangci-lint run"), "a.go:2:1: File is not properly formatted"
+def test_a_prompt_says_no_line_again_that_the_start_has_said() -> None:
     with AgentMemory.open(":memory:") as memory:
         for number in range(3):
             steps = (
-                Step(0, "", lint, f"pkg/{failed} (gofmt)\n1 issues:\n* gofmt: 1", exit_code=1),
-                Step(1, "", Action("bash", "gofmt -w pkg/a.go"), "", exit_code=0),
-                Step(2, "", lint, "0 issues.", exit_code=0),
+                Step(0, "", Action("bash", "make check"), "sh: tox: not found", exit_code=127),
+                Step(1, "", Action("Read", "Read", {"file_path": "/home/ada/lib/a.go"}), "ok"),
             )
-            assert not memory.live(repo="acme/shop", task="").start()
             memory.learn(RawTrajectory("claude-code", f"t{number}", "acme/shop", "Fix it", steps))
         live = memory.live(repo="acme/shop", task="")
-        line = "checks often fail with: File is not properly formatted (gofmt) (3)"
+        line = "does not run: `make check`"
         assert line in live.start(is_prompted=True)
-        assert line not in (live.prompt("Read ../lib/a.go") or "")
+        said = live.prompt("Read ../lib/a.go") or ""
+        assert "`../lib/a.go` is" in said
+        assert line not in said
