@@ -1916,10 +1916,11 @@ class ExposureStore(_Part):
             ]
         )  # fmt: skip
         contexts = {context for rows in found for (context,) in rows}
-        asked = Question(tables.CONTEXT, [_keyed(contexts)], wanted=(KEY, "session"))
+        was_shown = [_keyed(contexts), _equal("withheld", False)]
+        asked = Question(tables.CONTEXT, was_shown, wanted=(KEY, "session"))
         sessions = dict[str, str](_one(self._port, asked) if contexts else ())
         return {
-            name: len({sessions.get(context) or context for (context,) in rows})
+            name: len({sessions[one] or one for (one,) in rows if one in sessions})
             for name, rows in zip(names, found, strict=True)
         }
 

@@ -710,6 +710,11 @@ def test_maintenance_by_an_administrator(service: Served) -> None:
     learned = {"trajectory_ids": [run["trajectory_id"]]}
     assert client.post("/v1/forget", json=learned).json() == {"forgotten": 1}
     assert client.post("/v1/forget", json=learned).status_code == 404
+
+    note = client.post("/v1/notes", json={"content": "the build needs make"}).json()["id"]
+    assert note in client.get("/v1/notes").text
+    assert client.post("/v1/forget", json={"notes": [note]}).json() == {"forgotten": 0}
+    assert note not in client.get("/v1/notes").text
     assert client.get(f"/v1/trajectories/{run['trajectory_id']}").status_code == 404
     assert 'path="/v1/consolidate",status="200"} 1.0' in client.get("/metrics").text
 

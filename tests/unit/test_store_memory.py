@@ -181,7 +181,9 @@ def test_sessions_that_were_shown_an_item_are_counted_once(store: SqliteStore) -
     for number, session in enumerate(("one", "one", "other", "", "")):
         shown = Exposure.of(f"ctx_{number}", [ShownItem("a"), ShownItem("b")][: number + 1], NOON)
         store.exposures.add([replace(shown, session=session)])
-    assert store.exposures.told(["a", "b", "c"]) == {"a": 4, "b": 4, "c": 0}
+    withheld = Exposure.of("ctx_5", [ShownItem("b"), ShownItem("d")], NOON)
+    store.exposures.add([replace(withheld, session="third", is_withheld=True)])
+    assert store.exposures.told(["a", "b", "c", "d"]) == {"a": 4, "b": 4, "c": 0, "d": 0}
 
 
 def test_of_each_advice_the_newest_hundred_reports_count(store: SqliteStore) -> None:

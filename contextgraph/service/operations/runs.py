@@ -232,10 +232,9 @@ def _forgotten_record(runs: int, given: Mapping[str, Any], _: object) -> Record:
         raise InvalidArgumentError(
             "name what to forget: trajectory_ids, notes, sessions, sources or repos"
         )
-    if not runs:
-        raise NotFoundError(
-            "nothing of that is known; trajectories lists the runs there are, and notes the notes"
-        )
+    # The number is of runs: notes, sessions and sources may be gone without any.
+    if not runs and set(filter(given.get, given)) == {"trajectory_ids"}:
+        raise NotFoundError("nothing of that is known; trajectories lists the runs there are")
     return {"forgotten": runs}
 
 
