@@ -14,7 +14,7 @@ from contextgraph.model.trajectory import CAPTION, TRANSIENT, Outcome, TaskType,
 # Before the command that a fragment is about: variables, another folder, the interpreter.
 _PREPARATION = re.compile(r"(?:\w+=\S* |cd \S+ ?(?:&&|;) ?|python[\d.]* -m )+")
 # Before the name of a file, of which a browser would show no more.
-_FOLDERS = re.compile(r"(?<!\S)[\w.@~+-]*/(?:[\w.@+-]+/)*(?=[\w*])")
+_FOLDERS = re.compile(r"(?<!\S)[\w.@~+-]*/(?:[\w.@+-]+/)*(?=[\w*-]*\.\w)")
 # Before the command or variable that a remedy names; the number of the first of several.
 _WORDS_OF_REMEDY = re.compile(r"^(?:\(1\) )?(?:(?:set|run|use|add|install) (?=`))?")
 

@@ -436,6 +436,8 @@ def test_captions_of_errors_begin_with_what_tells_them_apart() -> None:
             "git clone https://example.org/acme/shop.git (loop)",
         ),
         ("sed -i 's/old/new/' lib/ 2>/dev/null", "sed -i 's/old/new/' lib/ 2>/dev/null (loop)"),
+        ("git checkout origin/main", "git checkout origin/main (loop)"),
+        ("rm -rf build/* lib/gen/*.c", "rm -rf build/* *.c (loop)"),
     ],
 )
 def test_captions_of_fragments_name_the_command_and_its_file(command: str, caption: str) -> None:
