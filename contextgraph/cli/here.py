@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
-from pydantic import Field
+from pydantic import DirectoryPath, Field
 
 from contextgraph.cli.learn import Intake
 from contextgraph.cli.output import PARTLY_DONE
@@ -230,16 +230,18 @@ def mcp_config(
 
 def learn_team(
     settings: Settings,
-    folder: Annotated[Path, Field(description="A folder of the repository.")],
+    folder: Annotated[DirectoryPath, Field(description="A folder of the repository.")],
 ) -> Record:
     """Take over the lessons in .contextgraph of a trusted repository; forget those of others.
 
     Done by `trust`, by `team sync`, and where they have changed when an agent starts.
     """
+    from contextgraph.knowledge.team import root_of, trusts_lessons
     from contextgraph.memory.agent_memory import AgentMemory
 
     with AgentMemory.of_settings(settings) as memory:
-        return record_of(memory.learn_team(folder))
+        taken = memory.learn_team(folder)
+    return record_of(taken, trusted=trusts_lessons(root_of(folder)))
 
 
 def token_create(

@@ -27,7 +27,7 @@ from contextgraph.model import (
     RawTrajectory,
     Step,
 )
-from tests.acceptance.command_line import Result, contextgraph
+from tests.acceptance.command_line import Result, call, contextgraph
 
 SHOP, REMOTE = "acme/shop", "https://github.com/acme/shop.git"
 SOURCE = "clone:github.com/acme/shop"
@@ -125,6 +125,17 @@ def test_a_proposal_is_a_branch_and_leaves_tree_and_index_alone(
     assert f"\n{BATCH}\n" in text
     assert "kind: decision" in text
     assert "  - shop/export.py" in text
+
+
+def test_a_call_says_whether_the_folder_is_trusted(store: Path, checkout: Path) -> None:
+    proposed(store, checkout)
+    (before,) = call("learn_team", store, folder=checkout / "shop").records
+    contextgraph("trust", ".", "--yes", "--store", store)
+    (after,) = call("learn_team", store, folder=".").records
+    nowhere = call("learn_team", store, folder="nowhere")
+
+    assert (before["trusted"], after["trusted"]) == (False, True)
+    assert (nowhere.code, "not point to a directory" in nowhere.err) == (2, True)
 
 
 def test_how_many_lessons_are_left_out_of_a_list_is_said(store: Path, checkout: Path) -> None:
