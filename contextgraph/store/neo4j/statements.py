@@ -48,20 +48,20 @@ def own(column: str) -> str:
 def _pattern(table: Table, where: Form = ()) -> str:
     if table.ends is None:
         return f"(n:{table.label})"
-    expanded = {column for column, how in where if _is_expanded(table, column, how)}
+    expanded = {column for column, how in where if _is_expanded(table, where, column, how)}
     first = f"(a:{table.ends[0].label})" if SOURCE in expanded else "()"
     last = f"(b:{table.ends[1].label})" if TARGET in expanded else "()"
     return f"{first}-[n:{table.label}]->{last}"
 
 
 @lru_cache(1_000)
-def _is_expanded(table: Table, column: str, how: Is) -> bool:
+def _is_expanded(table: Table, where: Form, column: str, how: Is) -> bool:
     """Return whether edges are found from the nodes at this end, as no index has more to offer."""
-    return (
-        table.ends is not None
-        and column in (SOURCE, TARGET)
-        and how in (Is.EQUAL, Is.IN)
-        and not any(column in index and len(index) > 1 for index in table.indexes)
+    if table.ends is None or column not in (SOURCE, TARGET) or how not in (Is.EQUAL, Is.IN):
+        return False
+    index = serving(table, where, ())
+    return (index is not None and index.columns == (column,)) or not any(
+        column in longer and len(longer) > 1 for longer in table.indexes
     )
 
 
@@ -78,7 +78,7 @@ def match(table: Table, where: Form, order: tuple[str, ...] = ()) -> str:
                 f"WHERE {_conditions(table, where)}"
             )
     terms = [_conditions(table, where)]
-    if any(_is_expanded(table, column, how) for column, how in where):
+    if any(_is_expanded(table, where, column, how) for column, how in where):
         return f"MATCH {_pattern(table, where)} WHERE {terms[0]}"
     hint = ""
     if not any(column == KEY and how in COMPARED for column, how in where):
@@ -99,7 +99,7 @@ def _conditions(table: Table, where: Form, is_expanded: bool = True) -> str:
     terms = ["n.tenant = $tenant"]
     for place, (column, how) in enumerate(where):
         named = own(column)
-        if is_expanded and _is_expanded(table, column, how):
+        if is_expanded and _is_expanded(table, where, column, how):
             node = "a" if column == SOURCE else "b"
             terms.append(f"{node}.tenant = $tenant")
             named = f"{node}.id"
