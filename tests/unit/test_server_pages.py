@@ -14,6 +14,7 @@ from contextgraph.config import Settings
 from contextgraph.console.routes import add_pages
 from contextgraph.knowledge import NewLesson
 from contextgraph.model import (
+    About,
     Action,
     Condition,
     Exposure,
@@ -172,13 +173,17 @@ def test_advice_is_listed_with_what_was_said_and_what_followed(service: Served) 
 
 def test_an_index_that_was_shown_is_listed(service: Served, visitor: TestClient) -> None:
     memory = service.app.state.service.tenant("default").memory
+    said = Quotation("never round", "", "s", 0, datetime(2026, 1, 31, tzinfo=UTC))
     rules = [
-        f"We never round the {name} of a tariff before the invoice is written."
+        NewLesson(
+            f"We never round the {name} of a tariff before the invoice is written.",
+            LessonFacts(
+                LessonKind.RULE, Origin.SAID, About(subject=f"rounding of {name}"), (said,), True
+            ),
+        )
         for name in ("discount", "freight", "surcharge", "customs", "deposit", "refund")
     ]
-    said = Quotation("never round", "", "s", 0, datetime(2026, 1, 31, tzinfo=UTC))
-    facts = LessonFacts(LessonKind.RULE, Origin.SAID, evidence=(said,), is_active=True)
-    memory.lessons.keep([NewLesson(rule, facts) for rule in rules], "acme/shop")
+    memory.lessons.keep(rules, "acme/shop")
     memory.live(repo="acme/shop", task="", session="s").prompt("Write the invoices")
     assert "for the agent to open some" in page(visitor, "/pages/advice")
 
