@@ -516,13 +516,11 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
     ]
     forms = {use.form for _, use in uses}
 
-    return _recorded(
-        uses,
-        lambda use: (
-            chosen if (chosen := f"{use.runner} {TESTS}") in forms else use.form,
-            use.folder,
-        ),
-    )
+    def key(use: CommandUse) -> tuple[str, str]:
+        chosen = f"{use.runner} {TESTS}"
+        return chosen if chosen in forms else use.form, use.folder
+
+    return _recorded(uses, key)
 
 
 def _as_typed(use: CommandUse) -> str:
