@@ -233,7 +233,7 @@ def sure_alone(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: b
 def durable(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: bool) -> str:
     """Return how many sentences that a reader called lessons are kept, and are kept as active.
 
-    And how many of those that are kept, and were judged, are lessons.
+    And the share of lessons among the kept sentences that were judged.
     """
     rows = map(json.loads, _JUDGED.read_text("utf-8").splitlines())
     judged = {row["id"]: row["verdict"] == "right" for row in rows}

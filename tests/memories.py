@@ -61,7 +61,7 @@ def hold_the_same(stores: ComparedStores) -> None:
     ):
         stores.compare(operation)
     stores.compare("exposures.record", (*ADVICE_IDS[1:], *ITEM_IDS))
-    stores.compare("exposures.told", (*ADVICE_IDS[1:], *ITEM_IDS))
+    stores.compare("exposures.sessions_shown", (*ADVICE_IDS[1:], *ITEM_IDS))
     stores.compare("methodologies.get", METHODOLOGY_IDS)
     for operation in ("runs.learned", "runs.trajectories", "runs.fragments"):
         stores.compare(operation, TRAJECTORY_IDS)

@@ -63,9 +63,9 @@ _LIMIT = 3
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
 _COMPARED_EVERY = 10
 
-# Of 54 texts at prompts and edits of a team 22 were right; of 11 whose lessons one session had been
-# told before 2, of nine that more had been told none.
-_TOLD = 2
+# Of 54 texts at prompts and edits of a team 22 were right; of 11 whose lessons one session had
+# seen before, 2; of nine whose lessons more sessions had seen, none.
+_MOST_COUNTED = 2
 
 WHOLE_ROUNDS = 3
 # The most that each part of the fixed zone takes of the budget.
@@ -649,22 +649,24 @@ class LiveRun:
 
         return self._shown(lambda: self._query(state.progress), STEP_TOKENS, "failing")
 
-    def _news(self, lessons: Sequence[Recollection]) -> tuple[Recollection, ...]:
-        """Return those of *lessons* that still help so probably, whatever earlier agents were told.
+    def _still_likely(self, lessons: Sequence[Recollection]) -> tuple[Recollection, ...]:
+        """Return the *lessons* that probably help although earlier sessions were shown them.
 
-        The odds that one helps fall with the sessions that were told it, at most to a third: where
+        The odds that one helps fall with the number of these sessions, at most to a third: where
         it was needed, a person says it again. Raises `StoreError`.
         """
         unsure = [one.note.id for one in lessons if one.probability < 1]
         if not (unsure and self.session.name):
             return tuple(lessons)
-        told: Mapping[str, int] = {}
+        sessions: Mapping[str, int] = {}
         with suppress(NeedsStoreError):  # of a service that does not know it
-            told = self._memory.store.exposures.told(unsure)
+            sessions = self._memory.store.exposures.sessions_shown(unsure)
         least = self._memory.retriever.gate.min_lesson_precision
 
         def helps(one: Recollection) -> float:
-            does_not = (1 - one.probability) * (1 + min(_TOLD, told.get(one.note.id, 0)))
+            does_not = (1 - one.probability) * (
+                1 + min(_MOST_COUNTED, sessions.get(one.note.id, 0))
+            )
             return one.probability / (one.probability + does_not)
 
         return tuple(one for one in lessons if helps(one) >= least)
@@ -677,7 +679,7 @@ class LiveRun:
                 here = lessons_to_say(context.lessons, self._tree, at_start=moment == "start")
                 context = replace(context, lessons=here)
             if context.lessons:
-                context = replace(context, lessons=self._news(context.lessons))
+                context = replace(context, lessons=self._still_likely(context.lessons))
             text = self.session.show(context, max_tokens, moment)
         except StoreError as error:
             self.session.fail("the agent goes on without advice", error)

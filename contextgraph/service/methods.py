@@ -323,7 +323,7 @@ class _Exposures(Part, ExposureStore):
 
     of_session = requested(ExposureStore.of_session, "store.exposures", READ)
     record = requested(ExposureStore.record, "store.exposures", READ)
-    told = requested(ExposureStore.told, "store.exposures", READ)
+    sessions_shown = requested(ExposureStore.sessions_shown, "store.exposures", READ)
     forget_session = requested(ExposureStore.forget_session, "store.exposures", WRITE)
     report = asked(ExposureStore.report, "POST /v1/reports", of_token="source")
     _add = asked(ExposureStore.add, "POST /v1/store/exposures/add")

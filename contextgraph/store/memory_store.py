@@ -1903,8 +1903,8 @@ class ExposureStore(_Part):
         found.sort(key=lambda one: (-one.shown_at.timestamp(), one.context_id))
         return found[skip : skip + max(0, limit)]
 
-    def told(self, items: Collection[str]) -> Mapping[str, int]:
-        """Return in how many sessions each of *items* was shown: in its newest 100 contexts."""
+    def sessions_shown(self, items: Collection[str]) -> Mapping[str, int]:
+        """Return how many sessions were shown each of *items*, of its newest 100 contexts."""
         names = sorted({*items})
         found = self._port.find(
             [

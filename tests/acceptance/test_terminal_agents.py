@@ -470,15 +470,15 @@ def test_claude_code_tells_the_person_at_the_end_of_a_turn_which_rule_it_broke(
     shown_to(first, project, CLAUDE_CODE, ())
     assert contextgraph("learn", "--queued", "--store", store).code == 0
     file = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
-    told = project.parent / "told.jsonl"
+    output = project.parent / "output.jsonl"
     seen = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
     line = shlex.join(map(str, (claude_code, "--allowedTools", "Write,Bash", *seen, "-p")))
 
     def said_to_the_person(*calls: Call) -> str:
-        command = ("sh", "-c", f"{line} 'Go on with the work.' > {told}")
+        command = ("sh", "-c", f"{line} 'Go on with the work.' > {output}")
         requests = shown_to([command], project, CLAUDE_CODE, calls)
         assert "this turn changed" not in "".join(requests)
-        events = [json.loads(one) for one in told.read_text().splitlines()]
+        events = [json.loads(one) for one in output.read_text().splitlines()]
         stops = [one for one in events if one.get("hook_event") == "Stop" and one.get("stdout")]
         return "".join(json.loads(one["stdout"])["systemMessage"] for one in stops)
 

@@ -601,7 +601,7 @@ def test_what_is_never_learned_here_is_not_sent(
         other.learn(runs(1)[0])
 
 
-@pytest.mark.parametrize("request_", ["/review 13", "Write ../shop/prices.py anew", LATER])
+@pytest.mark.parametrize("request_", ["/review 13", "Rewrite ../shop/prices.py", LATER])
 def test_a_live_run_of_a_client_says_at_a_prompt_what_that_of_the_memory_says(
     client: Client, running: Running, request_: str
 ) -> None:

@@ -1733,12 +1733,12 @@ def test_what_does_not_surely_apply_is_said_to_one_session_and_what_does_to_each
     reviewed = session("Let's round only at the end in src/tax.py.", instance="review")
     memory.learn(replace(reviewed, task="/review 12", started_at=MONDAY + timedelta(days=1)))
     memory.lessons.accept([one.id for one in memory.lessons.of(SHOP) if "tax" in one.text])
-    told = []
+    shown = []
     for number in range(4):
         name = f"session {number}"
         with memory.live(repo=SHOP, instance_id=name, task="/review 12", session=name) as run:
-            told.append(("src/tax.py" in run.start(), "640 rows" in (run.prompt(LATER) or "")))
-    assert told == [(True, True), *[(False, True)] * 3]
+            shown.append(("src/tax.py" in run.start(), "640 rows" in (run.prompt(LATER) or "")))
+    assert shown == [(True, True), *[(False, True)] * 3]
 
 
 def test_a_start_has_nothing_that_another_or_a_file_for_agents_said_where_it_names_nothing(

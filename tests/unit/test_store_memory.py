@@ -183,7 +183,7 @@ def test_sessions_that_were_shown_an_item_are_counted_once(store: SqliteStore) -
         store.exposures.add([replace(shown, session=session)])
     withheld = Exposure.of("ctx_5", [ShownItem("b"), ShownItem("d")], NOON)
     store.exposures.add([replace(withheld, session="third", is_withheld=True)])
-    assert store.exposures.told(["a", "b", "c", "d"]) == {"a": 4, "b": 4, "c": 0, "d": 0}
+    assert store.exposures.sessions_shown(["a", "b", "c", "d"]) == {"a": 4, "b": 4, "c": 0, "d": 0}
 
 
 def test_of_each_advice_the_newest_hundred_reports_count(store: SqliteStore) -> None:
