@@ -1,5 +1,6 @@
 """A memory whose server stops and restarts: errors meanwhile, correct answers afterwards."""
 
+import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -14,11 +15,13 @@ from contextgraph import AgentMemory, State
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import MemoryContext
 from tests.builders import recovering_run
-from tests.line import HOST, line, refusing_port
+from tests.line import HOST, line, refusing_port, resets_connections
 from tests.server import Neo4jServer
 
 ERROR = "ModuleNotFoundError: No module named 'tariffs'"
 STATE = State(repo="acme/shop", current_error=ERROR)
+
+pytestmark = resets_connections
 
 
 @dataclass
@@ -47,6 +50,7 @@ def server(neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
         found = Proxied(port, neo4j_server.uri, stack)
         found.start()
         yield found
+    gc.collect()  # what the driver left is not reported in a later test
 
 
 @pytest.fixture
