@@ -14,7 +14,7 @@ import tomllib
 from itertools import groupby
 from pathlib import Path
 
-from tests.environments import environment_with
+from tests.environments import installed_uv
 
 ROOT = Path(__file__).parents[1]
 TESTED = "text trace readers store learning hook".split()
@@ -27,7 +27,7 @@ Version = tuple[int, ...]
 
 def main() -> int:
     """Run the tests on each; return 1 where some failed."""
-    uv = environment_with("uv==0.13.9").with_name("uv")
+    uv = installed_uv()
     installed = os.pathsep.join(map(str, (Path.home() / ".pyenv" / "versions").glob("*/bin")))
     os.environ["PATH"] = os.pathsep.join([installed, os.environ["PATH"]])
     known = pythons(uv)

@@ -1,4 +1,4 @@
-"""Python environments with packages that this one lacks, made once for the clone; they need a
+"""Programs and Python environments with packages that this one lacks, made once; they need a
 package index."""
 
 import fcntl
@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,28 +17,20 @@ from tests.server import ENVIRONMENT
 ROOT = Path(__file__).parents[1]
 
 
+# In one environment, as mini-swe-agent needs litellm and datasets anyway.
+WITH_MINI_SWE_AGENT = (
+    *("mini-swe-agent==2.4.6", "litellm==1.106.2"),
+    *("datasets==5.2.0", "ray[data]==2.60.0", "fsspec"),
+)
+
+
 @pytest.fixture(scope="session")
 def mini_swe_agent() -> Path:
-    """The interpreter of an environment with mini-swe-agent, and with all of this one."""
-    return environment_with("mini-swe-agent==2.4.6")
+    """The interpreter of an environment with mini-swe-agent, and with all of this one.
 
-
-@pytest.fixture(scope="session")
-def ray_python() -> Path:
-    """The interpreter of an environment with Ray Data, and with all of this one."""
-    return environment_with("ray[data]==2.60.0", "fsspec")
-
-
-@pytest.fixture(scope="session")
-def datasets_python() -> Path:
-    """The interpreter of an environment with Hugging Face's datasets, and with all of this one."""
-    return environment_with("datasets==5.2.0")
-
-
-@pytest.fixture(scope="session")
-def litellm_python() -> Path:
-    """The interpreter of an environment with litellm, and with all of this one."""
-    return environment_with("litellm==1.106.2")
+    It also has litellm, Hugging Face's datasets and Ray Data.
+    """
+    return environment_with(*WITH_MINI_SWE_AGENT)
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +55,7 @@ def zensical() -> Path:
 @pytest.fixture(scope="session")
 def uv() -> Path:
     """The program uv."""
-    return environment_with("uv==0.13.9").with_name("uv")
+    return installed_uv()
 
 
 @pytest.fixture(scope="session")
@@ -96,29 +89,20 @@ def opencode() -> Path:
 
 
 def from_npm(package: str, pattern: str) -> Path:
-    """A file of *package*, which npm installs once for the clone.
+    """A file of *package*, which npm installs once for the user: it may have 400 MB.
 
     Where it cannot be installed, the test is skipped; in CI it fails.
     """
-    folder = ROOT / f".venv-{package.replace('/', '-')}"
-    modules = folder / "node_modules"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of several test processes, one installs
-        if not any(modules.glob(pattern)):
-            if shutil.which("npm") is None:
-                unavailable(f"{package}: npm is not installed")
-            options = ("--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund")
-            done = subprocess.run(
-                ["npm", "install", *options, package],
-                env=ENVIRONMENT,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                unavailable(f"npm could not install {package}: {done.stderr.strip()[-300:]}")
-    return next(modules.glob(pattern))
+    caches = Path(ENVIRONMENT.get("XDG_CACHE_HOME") or Path(ENVIRONMENT["HOME"]) / ".cache")
+
+    def install(folder: Path) -> None:
+        if shutil.which("npm") is None:
+            unavailable(f"{package}: npm is not installed")
+        options = ("--ignore-scripts", "--no-audit", "--no-fund")
+        run(package, "npm", "install", "--prefix", folder, *options, package)
+
+    folder = made_once(caches / "contextgraph" / "npm" / package, package, install)
+    return next((folder / "node_modules").glob(pattern))
 
 
 def python_of(version: str) -> str:
@@ -136,36 +120,56 @@ def python_of(version: str) -> str:
 def environment_with(*packages: str, base: str = sys.executable) -> Path:
     """The interpreter of an environment with *packages*, which is made where there is none.
 
-    It has what the environment of these tests has, unless *base* is another interpreter. Where
-    they cannot be installed, the test is skipped; in CI it fails.
+    It has what the environment of these tests has, unless *base* is another interpreter; its
+    packages come before those. Where they cannot be installed, the test is skipped; in CI it
+    fails.
     """
-    folder = ROOT / f".venv-{packages[0].partition('=')[0].partition('[')[0]}"
-    python, stamp = folder / "bin" / "python", folder / "installed"
+    name = packages[0].partition("=")[0]
+
+    def install(folder: Path) -> None:
+        # Without pip, which takes six seconds to install; uv needs no copy in the environment.
+        run(name, base, "-m", "venv", "--clear", "--without-pip", folder)
+        python = folder / "bin" / "python"
+        run(name, installed_uv(), "pip", "install", "--quiet", "--python", python, *packages)
+        if base == sys.executable:
+            (site_packages,) = folder.glob("lib/python*/site-packages")
+            here = sysconfig.get_path("purelib")
+            path = site_packages / "this_environment.pth"
+            path.write_text(f"import site; site.addsitedir({here!r})\n")
+
     made_from = f"{' '.join(packages)} {base} {sys.version}"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
+    return made_once(ROOT / f".venv-{name}", made_from, install) / "bin" / "python"
+
+
+def installed_uv() -> Path:
+    """The program uv: it resolves in seconds what takes pip minutes."""
+    package = "uv==0.13.9"
+    options = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1")
+
+    def install(folder: Path) -> None:
+        pip = (sys.executable, "-m", "pip", "install", *options)
+        run(package, *pip, "--upgrade", "--target", folder, package)
+
+    return made_once(ROOT / ".venv-uv", package, install) / "bin" / "uv"
+
+
+def made_once(folder: Path, made_from: str, make: Callable[[Path], None]) -> Path:
+    """*folder*, which *make* fills unless it was made from the same before."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    stamp = folder / "installed"
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of several test processes, one installs
         if not (stamp.exists() and stamp.read_text() == made_from):
-            install(packages, folder, python, base)
+            make(folder)
             stamp.write_text(made_from)
-    return python
+    return folder
 
 
-def install(packages: tuple[str, ...], folder: Path, python: Path, base: str) -> None:
-    """Make the environment in *folder*; its packages come before those of this one."""
-    subprocess.run([base, "-m", "venv", folder], check=True, env=ENVIRONMENT)
-    # uv resolves in seconds what takes pip minutes.
-    pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
-    uv = [str(folder / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(python)]
-    for command in ([*pip, "install", "--retries", "1", "uv"], [*uv, *packages]):
-        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-        if done.returncode:
-            unavailable(f"{packages[0]} cannot be installed: {done.stderr.strip()[-300:]}")
-    if base != sys.executable:
-        return
-    (site_packages,) = folder.glob("lib/python*/site-packages")
-    here = sysconfig.get_path("purelib")
-    (site_packages / "this_environment.pth").write_text(f"import site; site.addsitedir({here!r})\n")
+def run(name: str, *command: str | Path) -> None:
+    """Run a *command* that installs *name*."""
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        unavailable(f"{name} cannot be installed: {done.stderr.strip()[-300:]}")
 
 
 def unavailable(reason: str) -> NoReturn:

@@ -22,9 +22,9 @@ with AgentMemory.open(":memory:") as memory:
 """
 
 
-def test_data_sets_splits_and_saved_ones_are_learned(datasets_python: Path, tmp_path: Path) -> None:
+def test_data_sets_splits_and_saved_ones_are_learned(mini_swe_agent: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [datasets_python, "-c", LEARN],
+        [mini_swe_agent, "-c", LEARN],
         env={**ENVIRONMENT, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"},
         cwd=tmp_path,
         capture_output=True,

@@ -35,7 +35,7 @@ print(os.environ.get("PLANTED_API_KEY"))
 
 @pytest.fixture(scope="module")
 def used(
-    litellm_python: Path, tmp_path_factory: pytest.TempPathFactory
+    mini_swe_agent: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[list[str], list[Body]]:
     """The output of the program in a checkout with a key, and the requests of its memories.
 
@@ -55,7 +55,7 @@ def used(
         places = {"XDG_CACHE_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
         keys = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
         done = subprocess.run(
-            [litellm_python, "-c", PROGRAM],
+            [mini_swe_agent, "-c", PROGRAM],
             env={**ENVIRONMENT, **places, **keys},
             cwd=folder,
             capture_output=True,

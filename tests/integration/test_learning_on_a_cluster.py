@@ -31,10 +31,10 @@ WITHOUT_USAGE = {**ENVIRONMENT, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 @pytest.fixture(scope="module")
-def cluster(ray_python: Path) -> Iterator[str]:
+def cluster(mini_swe_agent: Path) -> Iterator[str]:
     """The address of a cluster of two nodes with one processor each."""
     with subprocess.Popen(
-        [ray_python, "-c", NODES],
+        [mini_swe_agent, "-c", NODES],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -85,12 +85,12 @@ def runs_in(store: Path) -> list[dict[str, Any]]:
 
 
 def test_a_cluster_teaches_what_one_process_does_and_can_be_interrupted(
-    ray_python: Path, cluster: str, shards: list[str], tmp_path: Path
+    mini_swe_agent: Path, cluster: str, shards: list[str], tmp_path: Path
 ) -> None:
     there, here = tmp_path / "there.db", tmp_path / "here.db"
 
-    first = learned(ray_python, cluster, there, *shards, "--limit", "30")
-    again = learned(ray_python, cluster, there, *shards)
+    first = learned(mini_swe_agent, cluster, there, *shards, "--limit", "30")
+    again = learned(mini_swe_agent, cluster, there, *shards)
 
     assert (first["created"], first["unchanged"]) == (30, 0)
     assert (again["created"], again["unchanged"], again["failed"]) == (30, 30, 1)
