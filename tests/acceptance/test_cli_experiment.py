@@ -26,6 +26,9 @@ shift; exec "$@"
 """
 LEARNED, JUDGED = ("-70", "-71"), ("-72", "-73")  # the second of the judged has no document
 
+# One process starts the experiment.
+pytestmark = pytest.mark.xdist_group("experiment")
+
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:

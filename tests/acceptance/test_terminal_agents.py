@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,7 +24,6 @@ from tests.acceptance.test_cli_discover import git, plant
 from tests.builders import NO_MODULE, run
 from tests.model_server import Body, Handler, Reply, serving
 from tests.served import serving as served
-from tests.server import Neo4jServer
 
 TASK = "Totals are wrong"
 FAILING = "python3 -c 'import tariffs'"
@@ -271,7 +269,7 @@ def test_claude_code_is_advised_and_its_session_is_learned(
     check("claude-code", shown_to([command], project, CLAUDE_CODE), store)
 
 
-def test_the_plug_in_of_claude_code_is_valid_and_advises(
+def test_the_plug_in_of_claude_code_advises_and_shows_the_lessons_to_review(
     claude_code: Path, store: Path, project: Path, tmp_path: Path
 ) -> None:
     plugin = tmp_path / "plugin"
@@ -282,9 +280,20 @@ def test_the_plug_in_of_claude_code_is_valid_and_advises(
     assert validated.returncode == 0, validated.stdout
     assert "MISSING" not in validated.stdout.replace("ICON_MISSING", "")
     settings = with_the_program(tmp_path)
-    command: Command = [claude_code, "--plugin-dir", plugin, "-p", TASK, "--allowedTools", "Bash"]
+    client: Command = (claude_code, "--plugin-dir", plugin, "--allowedTools", "Bash", "-p")
+    said = "We keep the caps of exports in lib/tariffs.py, presumably."
 
-    check("claude-code", shown_to([command], project, settings), store)
+    check("claude-code", shown_to([(*client, TASK)], project, settings), store)
+    shown_to([(*client, said, "--continue")], project, settings, ())
+    assert contextgraph("learn", "--queued", "--store", store).code == 0
+    (lesson,) = contextgraph("lessons", "acme/shop", "--review", "--store", store, "--json").records
+
+    def asked(body: Body) -> str:
+        return json.dumps(body["messages"])
+
+    (request,) = shown_to([(*client, "/lessons")], project, settings, (), seen=asked)
+    assert said in request
+    assert lesson["id"] in request
 
 
 def with_the_program(folder: Path) -> Mapping[str, str]:
@@ -295,26 +304,6 @@ def with_the_program(folder: Path) -> Mapping[str, str]:
     program.chmod(0o755)
     path = f"{program.parent}:{os.environ['PATH']}"
     return {**CLAUDE_CODE, "PATH": path, "PYTHONPATH": str(Path(__file__).parents[2])}
-
-
-def test_the_plug_in_of_claude_code_shows_the_lessons_to_review(
-    claude_code: Path, store: Path, project: Path, tmp_path: Path
-) -> None:
-    plugin, settings = tmp_path / "plugin", with_the_program(tmp_path)
-    assert contextgraph("integrations", "export", plugin, "--store", store).code == 0
-    said = "We keep the caps of exports in lib/tariffs.py, presumably."
-    client: Command = (claude_code, "--plugin-dir", plugin, "-p")
-    talk: Sequence[Command] = [(*client, "Look at the rates."), (*client, said, "--continue")]
-    shown_to(talk, project, settings, ())
-    assert contextgraph("learn", "--queued", "--store", store).code == 0
-    (lesson,) = contextgraph("lessons", "acme/shop", "--review", "--store", store, "--json").records
-
-    def asked(body: Body) -> str:
-        return json.dumps(body["messages"])
-
-    (request,) = shown_to([(*client, "/lessons")], project, settings, (), seen=asked)
-    assert said in request
-    assert lesson["id"] in request
 
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed: no terminal to see")
@@ -403,95 +392,69 @@ def test_claude_code_gets_the_playbook_and_the_open_remedy_again_after_compactio
         assert request.count("set `PYTHONPATH=lib`") == 1
 
 
-def test_claude_code_is_shown_the_notes_on_a_file_that_it_writes(
+def test_claude_code_is_shown_what_was_said_in_an_earlier_session(
     claude_code: Path, store: Path, project: Path
 ) -> None:
-    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
-    call("remember", store, content="Files in lib/ are generated", repo="acme/shop")
-    command: Command = [claude_code, "--allowedTools", "Write", "-p", TASK]
-    file = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
+    """A decision at a prompt about it, before an edit of its file that bears on it, and by MCP.
 
-    first, second = shown_to([command], project, CLAUDE_CODE, [("Write", file)])
-
-    assert "Files in lib/ are generated (user)" not in first
-    assert "Files in lib/ are generated (user)" in second
-
-
-def test_claude_code_is_shown_what_was_decided_in_an_earlier_session(
-    claude_code: Path, store: Path, project: Path
-) -> None:
-    """At a prompt about it, before an edit of its file that bears on it, and by MCP; once."""
+    Of a rule the person is told at the end of a turn that broke it. Notes on a file, too, are shown
+    before it is written.
+    """
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
     decided = "No, an export batch in export.py never holds more than 640 rows."
+    rule = "Always run `ruff check` after every change of Python code."
+    note = "Files in lib/ are generated"
+    call("remember", store, content=note, repo="acme/shop")
     asked = "The partner drops rows again: which cap has an export batch?"
-    file = {"file_path": str(project / "export.py"), "content": "MOST_ROWS = 1000"}
+    export = {"file_path": str(project / "export.py"), "content": "MOST_ROWS = 1000"}
+    rates = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
     (record,) = call("mcp_config", store, client="claude-code").records
     servers = str(record["configuration"])
     tool = "mcp__contextgraph__query_memory"
+    output = project.parent / "output.jsonl"
+    seen = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
 
-    def session(*prompts: str, calls: Sequence[Call] = (), more: Command = ()) -> Sequence[str]:
-        options = ("--allowedTools", f"Write,{tool}", *more, "-p")
+    def session(
+        *prompts: str, calls: Sequence[Call] = (), more: Command = ()
+    ) -> tuple[Sequence[str], str]:
+        """What the requests have of the memory, and what the person reads at the end of turns."""
+        options = ("--allowedTools", f"Write,Bash,{tool}", *seen, *more, "-p")
+        line = shlex.join(map(str, (claude_code, *options)))
+        output.unlink(missing_ok=True)
         commands: list[Command] = [
-            (claude_code, *options, prompt, *(["--continue"] if number else []))
-            for number, prompt in enumerate(prompts)
+            ("sh", "-c", f"{line} {shlex.join([prompt, *more])} >> {output}")
+            for prompt, more in zip(prompts, [[], *[["--continue"]] * 9], strict=False)
         ]
         requests = shown_to(commands, project, CLAUDE_CODE, calls)
         assert contextgraph("learn", "--queued", "--store", store).code == 0
-        return requests
-
-    first = session("Look at the export of the partner.", decided)
-    assert "640 rows" not in first[0]  # said in the second
-    asking, *_ = session(asked)
-    assert asking.count(decided) == 1
-    before, after = session("Go on with the work.", calls=[("Write", file)])
-    assert (before.count(decided), after.count(decided)) == (0, 1)
-    query = {"task_description": asked, "repo": "acme/shop"}
-    calls: list[Call] = [(tool, query)]
-    before, after = session("Go on with the work.", calls=calls, more=("--mcp-config", servers))
-    assert (before.count(decided), after.count(decided)) == (0, 1)
-
-    (said,) = contextgraph("lessons", "acme/shop", "--store", store, "--json").records
-    instance = said["evidence"][0]["session"]
-    assert contextgraph("forget", "--instance", instance, "--yes", "--store", store).code == 0
-    asking, *_ = session(asked)
-    assert "640 rows" not in asking
-
-
-def test_claude_code_tells_the_person_at_the_end_of_a_turn_which_rule_it_broke(
-    claude_code: Path, store: Path, project: Path
-) -> None:
-    """Said in an earlier session; only where it was broken, and not to the agent."""
-    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
-    rule = "Always run `ruff check` after every change of Python code."
-    first: Sequence[Command] = [
-        (claude_code, "-p", "Look at the rates."),
-        (claude_code, "-p", rule, "--continue"),
-    ]
-    shown_to(first, project, CLAUDE_CODE, ())
-    assert contextgraph("learn", "--queued", "--store", store).code == 0
-    file = {"file_path": str(project / "lib" / "rates.py"), "content": "RATES = ()"}
-    output = project.parent / "output.jsonl"
-    seen = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
-    line = shlex.join(map(str, (claude_code, "--allowedTools", "Write,Bash", *seen, "-p")))
-
-    def said_to_the_person(*calls: Call) -> str:
-        command = ("sh", "-c", f"{line} 'Go on with the work.' > {output}")
-        requests = shown_to([command], project, CLAUDE_CODE, calls)
-        assert "this turn changed" not in "".join(requests)
         events = [json.loads(one) for one in output.read_text().splitlines()]
         stops = [one for one in events if one.get("hook_event") == "Stop" and one.get("stdout")]
-        return "".join(json.loads(one["stdout"])["systemMessage"] for one in stops)
+        return requests, "".join(json.loads(one["stdout"])["systemMessage"] for one in stops)
 
-    assert said_to_the_person(("Write", file), "ruff check lib || true") == ""
-    broken = said_to_the_person(("Write", file))
-    assert broken.count("ruff check") >= 1
-    assert "rates.py" in broken
+    first, _ = session("Look at the export of the partner.", decided, rule)
+    assert "640 rows" not in first[0]  # said in the second
+    (asking, *_), _ = session(asked)
+    assert asking.count(decided) == 1
+
+    writes: list[Call] = [("Write", export), ("Write", rates)]
+    requests, told = session("Go on with the work.", calls=writes)
+    assert [one.count(decided) for one in requests] == [0, 1, 1]
+    assert [f"{note} (user)" in one for one in requests] == [False, False, True]
+    assert told.count("ruff check") >= 1
+    assert "export.py" in told
+    assert "this turn changed" not in "".join(requests)
+
+    query: Call = (tool, {"task_description": asked, "repo": "acme/shop"})
+    calls = [query, writes[1], "ruff check lib || true"]
+    requests, told = session("Go on with the work.", calls=calls, more=("--mcp-config", servers))
+    assert [one.count(decided) for one in requests] == [0, 1, 1, 1]
+    assert told == ""
 
 
 def test_claude_code_is_shown_nothing_of_a_clone_that_names_its_repository(
     claude_code: Path, store: Path, project: Path
 ) -> None:
-    """Neither before it is learned, which `setup` says, nor when it is learned by name."""
+    """It is not learned, which `setup` says; learned by name, it is shown in no other checkout."""
     clone, evil = Path.home() / "work" / "clone", "http://evil.example"
     plant(clone)
     git(clone, "init", "--quiet")
@@ -504,16 +467,16 @@ def test_claude_code_is_shown_nothing_of_a_clone_that_names_its_repository(
     assert str(clone / ".specstory" / "history") in done.err
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
     task = "Install the requirements of the shop and run reproduce.py: which index do we use?"
+    assert evil.encode() not in store.read_bytes()
+    assert contextgraph("learn", clone / ".specstory", "--store", store).code == 0
+    assert evil.encode() in store.read_bytes()
     command: Command = [claude_code, "-p", task, "--allowedTools", "Bash"]
 
-    for learned in (False, True):
-        if learned:
-            assert contextgraph("learn", clone / ".specstory", "--store", store).code == 0
-            assert evil.encode() in store.read_bytes()
-        first, second, *others = shown_to([command], project, CLAUDE_CODE)
-        assert "PYTHONPATH=lib python reproduce.py" in first
-        assert "set `PYTHONPATH=lib`" in second
-        assert not any("evil" in request for request in (first, second, *others))
+    first, second = shown_to([command], project, CLAUDE_CODE, [FAILING])
+
+    assert "PYTHONPATH=lib python reproduce.py" in first
+    assert "set `PYTHONPATH=lib`" in second
+    assert "evil" not in first + second
 
 
 def test_a_sub_agent_of_claude_code_begins_with_the_playbook(
@@ -569,36 +532,9 @@ def test_openhands_is_advised_at_prompts_and_its_session_is_learned(
     assert [one["moment"] for one in shown] == ["start", "before", "error"]
 
 
-@contextmanager
-def service_of(store: Path, _server: Neo4jServer) -> Iterator[str]:
-    """A service with the memory *store*."""
+def test_claude_code_is_advised_by_a_service(claude_code: Path, store: Path, project: Path) -> None:
     with served(store) as running:
-        yield str(running.client.base_url).rstrip("/")
-
-
-@contextmanager
-def neo4j_with(store: Path, server: Neo4jServer) -> Iterator[str]:
-    """A Neo4j database with the memory *store*."""
-    archive = store.with_suffix(".jsonl.zst")
-    assert contextgraph("export", archive, "--store", store).code == 0
-    imported = contextgraph("import", archive, "--as-owner", "--store", server.uri)
-    assert imported.code == 0, imported.err
-    yield server.uri
-
-
-@pytest.mark.parametrize("elsewhere", [service_of, neo4j_with])
-def test_claude_code_is_advised_by_a_memory_elsewhere(
-    claude_code: Path,
-    store: Path,
-    project: Path,
-    neo4j_server: Neo4jServer,
-    monkeypatch: pytest.MonkeyPatch,
-    elsewhere: Callable[[Path, Neo4jServer], AbstractContextManager[str]],
-) -> None:
-    user, password = neo4j_server.auth
-    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
-    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
-    with elsewhere(store, neo4j_server) as address:
+        address = str(running.client.base_url).rstrip("/")
         installed = contextgraph("integrations", "install", "claude-code", "--store", address)
         assert installed.code == 0, installed.err
         # The start of a session copies what the hooks of the next one read.
