@@ -449,9 +449,10 @@ class Credits(Struct, frozen=True):
         What several sources agree on only several can silence.
         """
         credit = self.of(name)
+        if not credit.is_quarantined:
+            return False
         is_agreed = self.several_sources and independent(sources) >= ACTIVE_FROM
-        is_accused = credit.by_hand or not is_agreed or credit.accusers >= ACTIVE_FROM
-        return credit.is_quarantined and is_accused
+        return credit.by_hand or not is_agreed or credit.accusers >= ACTIVE_FROM
 
 
 NO_CREDITS = Credits({}, several_sources=False)

@@ -205,7 +205,7 @@ class RemedyKind(StrEnum):
 
 
 # Retrieval groups hundreds of them in a query.
-class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True, cache_hash=True):
+class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True, cache_hash=True, gc=False):
     """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
@@ -220,7 +220,7 @@ class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True, cache_h
     parameters: tuple[str, ...] = ()
 
 
-class RemedyAction(Struct, frozen=True, omit_defaults=True, cache_hash=True):
+class RemedyAction(Struct, frozen=True, omit_defaults=True, cache_hash=True, gc=False):
     """One action of a remedy as it was done, and its *pattern*.
 
     *target* is what it was done to or with, in words of that project: a command, a path, a
