@@ -633,10 +633,15 @@ class Learning:
         if self.queue:
             self.queue.settle(results.broken)
         if not memory.is_service:
-            if results.intake.git:
-                _learn_histories(memory, results.intake)
-            if results.intake.folders:
-                _age_lessons(memory, results.intake.folders)
+            self._complete(memory, results)
+
+    def _complete(self, memory: "AgentMemory", results: "_Results") -> None:
+        """Do what follows the learning of runs, in the memory on this machine."""
+        if results.intake.git:
+            _learn_histories(memory, results.intake)
+        if results.intake.folders:
+            _age_lessons(memory, results.intake.folders)
+        if results.counts:  # without runs there may be no memory, and a question makes one
             results.warn_about(memory)
             self._embed_later(memory)
 

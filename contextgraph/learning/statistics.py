@@ -401,7 +401,7 @@ _RUNS_AT_ONCE = 256
 
 
 def no_mistakes(_: str) -> tuple[MistakePattern, ...]:
-    """Return nothing: what a service, which cannot send a function, answers in its place."""
+    """Return nothing: where statistics are without the function, as an answer over HTTP is."""
     return ()
 
 
@@ -460,14 +460,17 @@ class StatisticsEngine:
         self._usage = usage
 
     def get_stats(self) -> MemoryStats:
-        """Return all statistics."""
+        """Return all statistics, those of common mistakes as a function."""
+        return replace(self.get_counts(), common_mistakes=self.get_common_mistakes)
+
+    def get_counts(self, repo: str = "") -> MemoryStats:
+        """Return `get_stats` without the function; with *repo*, only its failure patterns."""
         met = self._store.recoveries.error_steps()
         return MemoryStats(
             counts=self._store.admin.counts(),
             error_frequency=type_frequency(met),
             transitions=_shares(type_transitions(met)),
-            common_mistakes=self.get_common_mistakes,
-            failure_patterns=self.get_failure_patterns(),
+            failure_patterns=self.get_failure_patterns(repo),
             usage=self._usage(),
             withholding=effect_of(self._store.exposures.all()),
             notes=self._notes(),

@@ -680,6 +680,9 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
         assert memory.query(AT_ERROR).degraded == ()
         with pytest.raises(SettingsError, match="needs the store itself"):
             memory.back_up(Path("copy.db"))
+    monkeypatch.delenv("CONTEXTGRAPH_TOKEN")
+    with AgentMemory.open(running.url, token=running.token) as memory:
+        assert memory.query(AT_ERROR).degraded == ()
 
 
 def test_a_token_that_does_not_suffice_is_refused(running: Running) -> None:
