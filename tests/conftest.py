@@ -25,9 +25,17 @@ from tests.environments import (
     zensical,
 )
 from tests.new_memories import copy_new_memories
+from tests.plans import plans
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
-from tests.server import Neo4jServer, computed, neo4j, neo4j_server, neo4j_with_indexes
+from tests.server import (
+    Neo4jServer,
+    computed,
+    neo4j,
+    neo4j_server,
+    neo4j_to_change,
+    neo4j_with_indexes,
+)
 
 __all__ = [
     "agent_sdks",
@@ -38,9 +46,11 @@ __all__ = [
     "mini_swe_agent",
     "neo4j",
     "neo4j_server",
+    "neo4j_to_change",
     "neo4j_with_indexes",
     "opencode",
     "openhands",
+    "plans",
     "postgres",
     "uv",
     "zensical",
@@ -163,7 +173,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _last_on_a_server(item: pytest.Item) -> int:
     fixtures = getattr(item, "fixturenames", ())
-    return ("neo4j" in fixtures) - ("plans" in fixtures)
+    return 2 * ("neo4j" in fixtures) + ("neo4j_to_change" in fixtures) - ("plans" in fixtures)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
