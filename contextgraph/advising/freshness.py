@@ -50,6 +50,8 @@ _INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/CLAUDE.md")
 _INSTRUCTION_BYTES, _KNOWN = 100_000, 0.7
 # As of `pip install NAME`.
 _WORDS_OF_ONE = 3
+# No agent refuses a file of fewer bytes as too long for one read.
+_SHORT = 50_000
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
 _Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
 
@@ -98,6 +100,8 @@ def _holds(fact: MachineFact, tree: WorkingTree) -> bool:
     """True where *fact* may hold on this machine: what works is there, what is missing is not."""
     if fact.cause is Cause.PROGRAM:
         return tree.has("", fact.works) and not tree.is_same_program(fact.fails, fact.works)
+    if fact.cause is Cause.LONG_FILE:
+        return not 0 < tree.size(fact.fails) < _SHORT
     return fact.cause is not Cause.PACKAGE or not tree.has_package(fact.works.split()[-1])
 
 

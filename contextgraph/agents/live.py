@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from contextgraph.advising.freshness import is_gone, lessons_to_say, with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
-from contextgraph.advising.playbook import ABOVE
+from contextgraph.advising.playbook import ABOVE, FILE
 from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
@@ -42,7 +43,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import checked, replace
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions, regex
+from contextgraph.text import clip, clip_tokens, command_of, count_tokens, fence, gives_instructions
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_in, command_use
 from contextgraph.trace.loops import STUCK_AFTER, is_alarming
@@ -57,7 +58,6 @@ INDEX = (
     "`contextgraph lessons --about SUBJECT`: "
 )
 _FEWEST_INDEXED, _INDEXED = 5, "index of lessons"
-_COMMAND = regex(r"\s*/[\w:-]+(?!\S)")
 _LIMIT = 3
 
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
@@ -410,10 +410,12 @@ class LiveRun:
         if error_of(pasted):
             remedy = self._shown(lambda: self._query(pasted), STEP_TOKENS, "error")
         index = self._index(text)
-        # The log is read for these alone.
-        opens = index or _COMMAND.match(text) or ABOVE.search(text)
-        if not self._raw.task and opens and not (self._steps or any(True for _ in earlier())):
-            known = self._opening(text, self._memory.retriever.gate.close_case_precision)
+        # The log is read for these alone; the name of a file brings facts, no similar tasks.
+        opens = index or command_of(text) or ABOVE.search(text)
+        may_open = not self._raw.task and (opens or FILE.search(text))
+        if may_open and not (self._steps or any(True for _ in earlier())):
+            close = self._memory.retriever.gate.close_case_precision
+            known = self._opening(text, close if opens else inf)
         else:
             known = self._decided(
                 "prompt",

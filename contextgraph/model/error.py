@@ -179,6 +179,7 @@ class Cause(StrEnum):
     KEPT_FOLDER = "kept folder"
     CHECKOUT = "nothing cloned yet"
     LAYOUT = "no such folder"
+    LONG_FILE = "file too long for one read"
     PROGRAM = "wrong program"
     PACKAGE = "missing package"
     EDIT = "refused edit"

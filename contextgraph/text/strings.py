@@ -377,6 +377,15 @@ def one_line(text: str, width: int) -> str:
     return cut(" ".join(plain(text).split()), width)
 
 
+_COMMAND = regex(r"\s*(/[\w:-]+)(?!\S)")
+
+
+def command_of(prompt: str) -> str:
+    """Return the command that a *prompt* begins with, such as `/review`; empty for none."""
+    begun = _COMMAND.match(prompt)
+    return begun[1] if begun else ""
+
+
 def title_of(text: str) -> str:
     """Return the first line of *text* with words, with the next one where it only announces it."""
     lines = (line.strip("#*-=<> \t") for line in text.splitlines())
