@@ -101,14 +101,16 @@ def test_bytes_of_something_else_are_refused(data: bytes) -> None:
         TfidfModel.from_bytes(data)
 
 
-def test_embedding_needs_no_scikit_learn() -> None:
+def test_fitting_needs_no_scikit_learn_and_embedding_no_scipy() -> None:
     model = fit(["alpha beta", "alpha gamma", "beta gamma"])
     code = (
-        "import sys\nfrom contextgraph.inference.fitting import TfidfModel\n"
+        "import sys\nfrom contextgraph.inference.fitting import TfidfModel, fit\n"
         "model = TfidfModel.from_bytes(sys.stdin.buffer.read())\n"
         "assert model.embed(['alpha']).vectors[0]\n"
-        "print({'sklearn', 'scipy'} & set(sys.modules))"
+        "assert not {'sklearn', 'scipy'} & set(sys.modules)\n"
+        "assert fit(['alpha beta', 'alpha gamma', 'beta gamma']).embed(['alpha']).vectors[0]\n"
+        "print('sklearn' in sys.modules)"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, input=model.to_bytes(), capture_output=True, check=True)
-    assert done.stdout.strip() == b"set()"
+    assert done.stdout.strip() == b"False"
