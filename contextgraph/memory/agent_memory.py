@@ -684,7 +684,8 @@ class AgentMemory:
         seen = readable(notes.values(), self.store, excluded, as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
-        least = self.retriever.gate.min_lesson_precision
+        gate = self.retriever.gate
+        least = gate.min_lesson_precision if written is None else gate.min_written_precision
         return MemoryContext(
             new_context_id(),
             lessons=fitting_lessons(known, least),
