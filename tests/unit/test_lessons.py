@@ -1730,7 +1730,8 @@ def test_a_short_request_brings_the_lesson_that_says_all_of_it(request_: str, sa
         ("/review 12", ["src/cart.py"]),
         ("  /review  12\n", ["src/cart.py"]),
         ("/review 13", []),
-        ("/review", ["src/tax.py"]),
+        ("/review", []),
+        ("/review-each-of-these-changes", []),
         ("go on", []),
         ("Look at the prices again, please", []),
         ("", []),
@@ -1774,9 +1775,10 @@ def test_a_start_has_nothing_that_another_or_a_file_for_agents_said_where_it_nam
     memory: AgentMemory,
 ) -> None:
     rule = "We should always keep the tests table-driven."
-    memory.learn(session("Look at the tests", rule), source="clone:theirs")
+    run = replace(session("Look at the tests", rule), task="/review 12")
+    memory.learn(run, source="clone:theirs")
     assert memory.lessons.of(SHOP)
-    assert memory.lessons.standing(SHOP, "/review") == ()
+    assert memory.lessons.standing(SHOP, "/review 12") == ()
 
 
 def test_what_always_holds_is_a_rule_and_other_words_of_people_are_decisions() -> None:
