@@ -633,20 +633,17 @@ class Learning:
         if self.queue:
             self.queue.settle(results.broken)
         if not memory.is_service:
-            self._complete(memory, results)
+            if results.intake.git:
+                _learn_histories(memory, results.intake)
+            if results.intake.folders:
+                _age_lessons(memory, results.intake.folders)
+            self._end(memory, results)
 
-    def _complete(self, memory: "AgentMemory", results: "_Results") -> None:
-        """Do what follows the learning of runs, in the memory on this machine."""
-        if results.intake.git:
-            _learn_histories(memory, results.intake)
-        if results.intake.folders:
-            _age_lessons(memory, results.intake.folders)
-        if results.counts:  # without runs there may be no memory, and a question makes one
-            results.warn_about(memory)
-            self._embed_later(memory)
-
-    def _embed_later(self, memory: "AgentMemory") -> None:
-        """Start to embed passages in another process, where a model of meaning is used."""
+    def _end(self, memory: "AgentMemory", results: "_Results") -> None:
+        """Warn, and embed passages in another process, where a model of meaning is used."""
+        if not results.counts:  # there may be no memory, which a question would create
+            return
+        results.warn_about(memory)
         settings = self.common.settings()
         if settings.store in IN_MEMORY or not (waiting := memory.store.waiting_passages()):
             return

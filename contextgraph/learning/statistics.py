@@ -585,7 +585,7 @@ class StatisticsEngine:
             followed=shown.followed,
             tokens=shown.tokens,
             saved=saved - shown.wrong - shown.tokens / TOKENS_OF_A_STEP,
-            ceiling=sum(worth.get(error, 0.0) * count for error, count in shown.known_at.items()),
+            ceiling=sum((worth.get(one, 0.0) * n for one, n in shown.known_at.items()), 0.0),
         )
 
     def get_solve_rates(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
+from sys import maxsize
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
@@ -242,7 +243,7 @@ class WriterOfService(Part, MemoryWriter):
     ) -> Sequence[model.LearnReceipt]:
         if source:
             raise errors.SettingsError(_OF_TOKEN)
-        lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
+        lines = b"\n".join(orjson.dumps(clipped(to_record(raw), maxsize)) for raw in raws)
         params = {"wait": _WAIT_SECONDS, "complete": True}
         headers = {"Content-Type": "application/x-ndjson"}
         job = self.send("POST", "/v1/learn", params=params, content=lines, headers=headers)
