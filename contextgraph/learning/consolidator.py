@@ -310,7 +310,6 @@ class ConsolidationTrigger:
     def __init__(self, consolidator: MemoryConsolidator | None) -> None:
         self._consolidator = consolidator
         self._batches = 0
-        self._has_receipts = False
         self._has_unembedded = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -319,7 +318,6 @@ class ConsolidationTrigger:
         """Consolidate if it is due; in *background* a thread finds out, and does it."""
         known = receipt.status is LearnStatus.UNCHANGED
         self._has_unembedded |= known and receipt.to_embed > 0
-        self._has_receipts = True
         if self._batches or self._consolidator is None:
             return
         if background:
@@ -365,9 +363,9 @@ class ConsolidationTrigger:
             yield
         finally:
             self._batches -= 1
-        # Not after an error: a user who interrupts does not want to wait. Also where all runs were
-        # known: an earlier batch may have been killed before it came here.
-        if not self._batches and self._has_receipts:
+        # Not after an error: a user who interrupts does not want to wait. Whatever was learned: an
+        # earlier batch may have been killed before it came here.
+        if not self._batches:
             report = self._run(MemoryConsolidator.is_due, progress)
             if on_report is not None and report is not None:
                 on_report(report)

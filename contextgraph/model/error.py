@@ -179,7 +179,6 @@ class Cause(StrEnum):
     KEPT_FOLDER = "kept folder"
     CHECKOUT = "nothing cloned yet"
     LAYOUT = "no such folder"
-    LONG_FILE = "file too long for one read"
     PROGRAM = "wrong program"
     PACKAGE = "missing package"
     EDIT = "refused edit"
@@ -205,8 +204,7 @@ class RemedyKind(StrEnum):
     OTHER = "other"
 
 
-# Retrieval groups hundreds of them in a query.
-class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True, cache_hash=True, gc=False):
+class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True):
     """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
@@ -220,8 +218,13 @@ class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True, cache_h
     replaced: str = ""
     parameters: tuple[str, ...] = ()
 
+    # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
+    def __hash__(self) -> int:
+        """Hash the texts only: nearly all that differ do so in them."""
+        return hash((self.target, self.replaced, self.parameters))
 
-class RemedyAction(Struct, frozen=True, omit_defaults=True, cache_hash=True, gc=False):
+
+class RemedyAction(Struct, frozen=True, omit_defaults=True):
     """One action of a remedy as it was done, and its *pattern*.
 
     *target* is what it was done to or with, in words of that project: a command, a path, a
@@ -234,6 +237,10 @@ class RemedyAction(Struct, frozen=True, omit_defaults=True, cache_hash=True, gc=
     pattern: RemedyPattern
     replaced: str = ""
     parameters: tuple[tuple[str, str], ...] = ()
+
+    def __hash__(self) -> int:
+        """Hash the texts only, as a pattern does."""
+        return hash((self.target, self.replaced, self.parameters))
 
     @property
     def general(self) -> "RemedyAction":

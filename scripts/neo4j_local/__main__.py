@@ -127,12 +127,13 @@ def _record(server: Server) -> dict[str, str | int]:
 def _settings(server: Server) -> str:
     """Lines for ``eval``."""
     settings = {
-        "CONTEXTGRAPH_STORE": server.uri,
-        "CONTEXTGRAPH_NEO4J_USER": server.user,
-        "CONTEXTGRAPH_NEO4J_PASSWORD": server.password,
+        "NEO4J_URI": server.uri,
+        "NEO4J_USERNAME": server.user,
+        "NEO4J_PASSWORD": server.password,
     }
-    browser = [f"# Neo4j Browser: {server.http}"] if server.http else []
-    return "\n".join([*(f"export {name}={value}" for name, value in settings.items()), *browser])
+    if server.http:
+        settings["NEO4J_HTTP"] = server.http
+    return "\n".join(f"export {name}={value}" for name, value in settings.items())
 
 
 if __name__ == "__main__":

@@ -323,26 +323,15 @@ def test_the_end_of_a_session_is_learned_when_the_next_one_starts(
     assert str(transcript) in {run.get("source") for run in runs}
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("CONTEXTGRAPH_MAX_RUN_SIZE", "0"),
-        ("CONTEXTGRAPH_NEVER_LEARN", "*"),
-        ("CONTEXTGRAPH_TENANT", "other"),
-        ("CONTEXTGRAPH_SOURCE", "eve"),
-    ],
-)
 def test_the_environment_of_an_agent_does_not_say_what_hooks_keep(
-    store: Path,
-    project: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    value: str,
+    store: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given = {"MAX_RUN_SIZE": "0", "NEVER_LEARN": "*", "TENANT": "other", "SOURCE": "eve"}
+    names = [f"CONTEXTGRAPH_{name}" for name in given]
     transcript = tmp_path / "session.jsonl"
     transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
-    monkeypatch.setenv(name, value)
+    for name, value in zip(names, given.values(), strict=True):
+        monkeypatch.setenv(name, value)
     fields = {"session_id": "1", "transcript_path": str(transcript), "cwd": str(project)}
     answers = [
         answer(json.dumps({**fields, "hook_event_name": event}), str(store))
@@ -350,8 +339,10 @@ def test_the_environment_of_an_agent_does_not_say_what_hooks_keep(
     ]
     os.wait()  # for the process that the start of the session began
 
-    assert name in json.loads(answers[1])["systemMessage"]
-    monkeypatch.delenv(name)
+    message = json.loads(answers[1])["systemMessage"]
+    assert [name for name in names if name not in message] == []
+    for name in names:
+        monkeypatch.delenv(name)
     runs = contextgraph("runs", "--store", store, "--json").records
     contributors = {run.get("source"): run.get("contributor") for run in runs}
     assert contributors[str(transcript)] is None
@@ -672,9 +663,9 @@ def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
     assert not shown_text[1]
 
 
-def _in_process(store: Path, event: str) -> str:
+def _in_process(store: Path, event: str, *program: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "contextgraph", "hook", "--store", store],
+        [sys.executable, *(program or ("-m", "contextgraph", "hook", "--store")), store],
         input=event,
         capture_output=True,
         text=True,
@@ -682,6 +673,17 @@ def _in_process(store: Path, event: str) -> str:
         check=True,
     )
     return done.stdout
+
+
+# One process answers to all: a start is what most of the time goes to.
+ANSWER_EACH = """
+import sys
+from contextgraph.agents.hook import answer
+events = sys.stdin.read().splitlines()
+for event in events:
+    answer(event, sys.argv[1])
+print("answered", len(events))
+"""
 
 
 @pytest.mark.parametrize("place", ["failures", "log", "settings", "file"])
@@ -699,8 +701,11 @@ def test_a_hook_waits_for_no_pipe(store: Path, project: Path, tmp_path: Path, pl
     os.mkfifo(path)
     compacted = started(project, source="compact", transcript_path=str(paths["log"]))
     stopped = {**compacted, "hook_event_name": "Stop"}
-    for event in (compacted, failure(project), command(project, "cat b.py"), stopped):
-        _in_process(store, json.dumps(event))
+    events = [compacted, failure(project), command(project, "cat b.py"), stopped]
+
+    answered = _in_process(store, "\n".join(map(json.dumps, events)), "-c", ANSWER_EACH)
+
+    assert answered.endswith("answered 4\n")
 
 
 def test_a_hook_gives_up_on_an_event_that_does_not_end(store: Path) -> None:

@@ -38,19 +38,18 @@ def _run(clone: Path, *arguments: str, stdin: str = "") -> "subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("scheme", ["http", "bolt"])
 @pytest.mark.parametrize(
-    ("command", "stdin"),
+    ("command", "stdin", "scheme"),
     [
-        (("query", "--error", "ModuleNotFoundError: No module named 'yaml'"), ""),
-        (("stats",), ""),
-        (("hook",), json.dumps({"hook_event_name": "SessionStart", "cwd": "."})),
-        (("mcp",), ""),
+        (("query", "--error", "ModuleNotFoundError: No module named 'yaml'"), "", "http"),
+        (("stats",), "", "bolt"),
+        (("hook",), json.dumps({"hook_event_name": "SessionStart", "cwd": "."}), "bolt"),
+        (("mcp",), "", "http"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_nothing_is_sent_to_a_server_that_a_clone_names(
-    clone: Path, scheme: str, command: tuple[str, ...], stdin: str
+    clone: Path, command: tuple[str, ...], stdin: str, scheme: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"

@@ -9,6 +9,9 @@ import pytest
 from tests.model_server import KEY, Body, Handler, Reply, error, serving
 from tests.server import ENVIRONMENT
 
+# One process has the memories.
+pytestmark = pytest.mark.xdist_group("litellm")
+
 # litellm takes seconds to import: one process has three memories, and prints a line for each.
 PROGRAM = """
 import json

@@ -27,8 +27,11 @@ package = Path(contextgraph.__file__).parent
 print(package / "cypher" if (package / "cypher").is_dir() else package.parent / "cypher")
 print(len(Schema(TABLES).indexes))
 """
+# One process builds the distributions.
+of_one_process = pytest.mark.xdist_group("packaging")
 
 
+@of_one_process
 def test_a_wheel_holds_the_cypher_and_the_prompts(distributions: Path, tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     (wheel,) = distributions.glob("*.whl")
@@ -70,6 +73,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@of_one_process
 def test_hooks_that_uvx_installed_say_so_once_its_cache_is_gone(
     uv: Path, distributions: Path, tmp_path: Path
 ) -> None:
@@ -105,6 +109,7 @@ def test_hooks_that_uvx_installed_say_so_once_its_cache_is_gone(
     assert ended.returncode == 0
 
 
+@of_one_process
 def test_wheel_and_source_distribution_are_complete_and_small(distributions: Path) -> None:
     (wheel,), (source,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
 
@@ -129,10 +134,8 @@ def test_wheel_and_source_distribution_are_complete_and_small(distributions: Pat
 
 
 # The oldest and the newest Python; the wheel that a source distribution becomes is the same.
-@pytest.mark.parametrize(
-    ("kind", "version"),
-    [("*.whl", "3.11"), ("*.whl", "3.13"), ("*.tar.gz", "3.11")],
-)
+@of_one_process
+@pytest.mark.parametrize(("kind", "version"), [("*.whl", "3.11"), ("*.tar.gz", "3.13")])
 def test_uvx_runs_what_was_built_without_the_clone(
     kind: str, version: str, uv: Path, distributions: Path, tmp_path: Path
 ) -> None:

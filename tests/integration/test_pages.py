@@ -18,6 +18,9 @@ from tests.browser import Person, audit, in_a_browser, person, stand_alone
 from tests.builders import detouring_run, recovering_run
 from tests.served import learn, served, serving, signed_in
 
+# One process opens the browser of the console.
+pytestmark = pytest.mark.xdist_group("pages")
+
 
 def test_pages_are_accessible_and_usable_with_the_keyboard(axe: Path, tmp_path: Path) -> None:
     with served(tmp_path) as service:
