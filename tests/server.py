@@ -139,6 +139,15 @@ def neo4j(neo4j_server: Neo4jServer) -> Neo4jServer:
 
 
 @pytest.fixture
+def neo4j_to_change(neo4j_with_indexes: Neo4jServer) -> Neo4jServer:
+    """The server for a test that drops indexes and makes them again, or has statements replanned.
+
+    It runs after all that share the plans of their statements.
+    """
+    return neo4j_with_indexes
+
+
+@pytest.fixture
 def neo4j_with_indexes(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
     """The server without nodes, for one memory; its indexes stay, as they take seconds to make."""
     neo4j_server.forget()

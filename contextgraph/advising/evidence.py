@@ -4,7 +4,7 @@ import posixpath
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter, itemgetter
@@ -81,6 +81,9 @@ _SHIPPED = 0.5
 # Tasks of a repository that cleared an error: then what comes with the package is not asked.
 _ENOUGH_HERE = 2
 _OF_ANOTHER = "it helped another agent"
+_OF_ANOTHER_REPOSITORY = "it helped in another repository"
+# Done by this agent, in this repository or in another.
+_OWN = frozenset({(True, True), (True, False)})
 # The fragment, error and step of a recovery.
 _Key: TypeAlias = tuple[str, str, int]
 recovery_key = attrgetter("fragment_id", "error_id", "error_step")
@@ -216,24 +219,23 @@ def _related(
         signature,
         ours,
         cache(partial(_weight, signature.family, frozenset(ours))),
-        cache(partial(_unfit, query)),
+        cache(partial(_fitting, query)),
         cache(partial(_never, query)),
         cache(partial(is_supported, query, _Shown.by(state))),
     )
     known, repeated = [], []
-    for one, level in levels:
+    for (one, level), distance in zip(levels, farther, strict=True):
         if wordings[id(one.actions)].is_retry:
             likenesses = likenesses_of(query, one, level, ours)
             repeated.append(Contribution(None, (), (one.instance_id,), likenesses, weight=0.0))
         else:
-            known.append((one, level))
+            known.append((one, level, distance))
     attempt = word_counts(state.last_action.partition("\n")[0] or signature.message)
-    similarities = bm25(attempt, [_counted(one.words) for one, _ in known])
+    similarities = bm25(attempt, [_counted(one.words) for one, _, _ in known])
     # Hundreds of runs may have met one error and done the same about it.
     groups: dict[tuple[object, ...], _Equivalent] = {}
-    for (candidate, level), similarity in zip(known, similarities, strict=True):
+    for (candidate, level, distance), similarity in zip(known, similarities, strict=True):
         actions, is_here = id(candidate.actions), candidate.repo.casefold() == repo
-        distance = farther.get(recovery_key(candidate), "")
         said = (
             actions, candidate.error_id, candidate.message, candidate.words,
             candidate.circumstances, candidate.verified, level, is_here, distance,
@@ -258,7 +260,7 @@ class _Relating(NamedTuple):
     signature: ErrorSignature
     ours: tuple[str, ...]
     weight_of: Callable[[tuple[str, ...]], float]
-    unfit: Callable[[Wording, bool], str]
+    fitting: Callable[[Wording, bool], tuple[Wording, str]]
     never: Callable[[Wording, bool], str]
     is_supported: Callable[[Wording, bool], bool]
 
@@ -280,11 +282,8 @@ class _Relating(NamedTuple):
         query = self.query
         is_near = is_here and not about_another(self.signature, done)
         wording = _near_wording(query, self.signature, done, about) if is_near else about.general
-        ways = tuple([action for action in wording.actions if not _is_no_way(query, action)])
-        silence = "" if ways or not wording.actions else "no folder has what is missing"
-        if ways and ways != wording.actions:
-            wording = _wording(ways)
-        silence = silence or self.unfit(wording, is_near) or farther
+        wording, silence = self.fitting(wording, is_near)
+        silence = silence or farther
         weight = 0.0 if silence else self.weight_of(done.circumstances)
         if not done.trajectory_id:
             weight *= _SHIPPED
@@ -326,8 +325,8 @@ def _farther(
     error: ErrorSignature,
     state: State,
     levels: Sequence[tuple[RecoveryCandidate, SignatureLevel]],
-) -> Mapping[_Key, str]:
-    """Return by key why what was done farther away does not count: something nearer is known.
+) -> list[str]:
+    """Return for each of *levels* why it does not count, done farther away than what is known.
 
     What another harness or machine needed counts where no run of this agent cleared such an error;
     in the repository of *state* where none cleared this one there, and then it alone.
@@ -335,24 +334,25 @@ def _farther(
     repo, own = state.repo.casefold(), {"", harness(state.agent)}
     if own == {""}:
         own.update(harness(one.agent) for one, _ in levels)
-    foreign, away = set[_Key](), set[_Key]()
-    has_own, has_own_here = False, False
-    for one, level in levels:
-        key = recovery_key(one)
-        is_same = level in SAME_TEMPLATE and not about_another(error, one)
-        is_here = is_same and one.repo.casefold() == repo
-        if not is_here:
-            away.add(key)
-        if harness(one.agent) not in own:
-            foreign.add(key)
-        elif one.trajectory_id and level is not SignatureLevel.FAMILY:
-            has_own, has_own_here = True, has_own_here or is_here
+    places = [
+        (
+            harness(one.agent) in own,
+            level in SAME_TEMPLATE
+            and one.repo.casefold() == repo
+            and not about_another(error, one),
+        )
+        for one, level in levels
+    ]
+    of_runs = {
+        place
+        for place, (one, level) in zip(places, levels, strict=True)
+        if one.trajectory_id and level is not SignatureLevel.FAMILY
+    }
+    has_own_here, has_own = (True, True) in of_runs, not of_runs.isdisjoint(_OWN)
     if has_own_here or not has_own:
-        return dict.fromkeys(foreign if has_own else (), _OF_ANOTHER)
-    is_foreign_here = not foreign <= away
-    return dict.fromkeys(foreign & away, _OF_ANOTHER) | dict.fromkeys(
-        away - foreign if is_foreign_here else (), "it helped in another repository"
-    )
+        return ["" if is_own or not has_own else _OF_ANOTHER for is_own, _ in places]
+    away = _OF_ANOTHER_REPOSITORY if (False, True) in places else ""
+    return ["" if is_here else away if is_own else _OF_ANOTHER for is_own, is_here in places]
 
 
 def _levels(
@@ -378,6 +378,16 @@ def _levels(
     if len(tasks_here) >= _ENOUGH_HERE:
         levels = [(one, level) for one, level in levels if one.trajectory_id]
     return levels
+
+
+def _fitting(query: Query, wording: Wording, is_near: bool) -> tuple[Wording, str]:
+    """Return *wording* without ways that lead nowhere, and why it has nothing to say, or empty."""
+    ways = tuple([action for action in wording.actions if not _is_no_way(query, action)])
+    if not ways and wording.actions:
+        return wording, "no folder has what is missing"
+    if ways != wording.actions:
+        wording = _wording(ways)
+    return wording, _unfit(query, wording, is_near)
 
 
 def _unfit(query: Query, wording: Wording, is_near: bool) -> str:
@@ -837,11 +847,10 @@ def counted(
         )
         rated.append((order, one, found, likely, score))
     rated.sort(key=itemgetter(0))
+    about = {does.pattern: by for by in reversed(methodologies) for does in by.remedies}
     ranked = []
     for rank, (_, one, found, likely, score) in enumerate(rated, 1):
-        pattern = one.actions[0].pattern if len(one.actions) == 1 else None
-        about = (by for by in methodologies if pattern in [does.pattern for does in by.remedies])
-        by = next(about, None)
+        by = about.get(one.actions[0].pattern) if len(one.actions) == 1 else None
         why = replace(
             one.why,
             channels=(ChannelRank("error", rank, score),),

@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
@@ -14,6 +14,7 @@ from contextgraph.model import (
     ErrorSignature,
     FailingTest,
     Freshness,
+    LessonKind,
     MachineFact,
     MemoryContext,
     Note,
@@ -29,6 +30,7 @@ from contextgraph.model import (
     ScopeLevel,
     Silence,
     SimilarCase,
+    Step,
 )
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import NoteStore
@@ -48,8 +50,13 @@ from contextgraph.trace import (
 # words in two lines of it that say the same.
 _INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/CLAUDE.md")
 _INSTRUCTION_BYTES, _KNOWN = 100_000, 0.7
+# Of a conversation so many words are a passage; one with this share of a lesson's words says it.
+_PASSAGE, _READ_THERE = 100, 0.55
+_SAY_WHAT_TO_DO = frozenset({LessonKind.RULE, LessonKind.CHECKLIST})
 # As of `pip install NAME`.
 _WORDS_OF_ONE = 3
+# No agent refuses a file of fewer bytes as too long for one read.
+_SHORT = 50_000
 _Named = TypeVar("_Named", PlaybookFile, CommandRecord, FailingTest)
 _Probable = TypeVar("_Probable", PlaybookFile, SimilarCase)
 
@@ -98,6 +105,8 @@ def _holds(fact: MachineFact, tree: WorkingTree) -> bool:
     """True where *fact* may hold on this machine: what works is there, what is missing is not."""
     if fact.cause is Cause.PROGRAM:
         return tree.has("", fact.works) and not tree.is_same_program(fact.fails, fact.works)
+    if fact.cause is Cause.LONG_FILE:
+        return not 0 < tree.size(fact.fails) < _SHORT
     return fact.cause is not Cause.PACKAGE or not tree.has_package(fact.works.split()[-1])
 
 
@@ -336,7 +345,35 @@ def lessons_to_say(
     """
     known = [*map(stems, _instructions(tree))] if at_start else []
     return tuple(
-        one for one in lessons if not (is_gone(one.note, tree) or _is_known(one.note, known))
+        one
+        for one in lessons
+        if not (is_gone(one.note, tree) or _is_known(one.note, known, _KNOWN))
+    )
+
+
+def unread(
+    lessons: Iterable[Recollection], task: str, steps: Iterable[Step]
+) -> tuple[Recollection, ...]:
+    """Return *lessons* without what was decided or is so, and stands in a passage of the run.
+
+    The agent has read it, in its *task* or in one of its *steps*. A rule and a checklist say what
+    to do: one that the agent has read it may forget.
+    """
+    read = (
+        (step.thought, step.action.text, step.observation, step.user_message)
+        for step in steps
+        if step.observation is not None or not step.action.text  # else it is the one to come
+    )
+    passages = [
+        frozenset(words[begin : begin + _PASSAGE])
+        for words in map(stems, filter(None, (task, *chain.from_iterable(read))))
+        for begin in range(0, max(1, len(words) - _PASSAGE // 2), _PASSAGE // 2)
+    ]
+    return tuple(
+        one
+        for one in lessons
+        if (one.note.lesson and one.note.lesson.kind in _SAY_WHAT_TO_DO)
+        or not _is_known(one.note, passages, _READ_THERE)
     )
 
 
@@ -348,10 +385,10 @@ def is_gone(note: Note, tree: WorkingTree) -> bool:
     return bool(about and 0 < len(about.paths) == len(gone_files(note.content, about, tree)))
 
 
-def _is_known(note: Note, known: Iterable[Sequence[str]]) -> bool:
-    """Return True if most of the words of *note* stand in one of the texts *known*."""
+def _is_known(note: Note, known: Iterable[Collection[str]], share: float) -> bool:
+    """Return True if this *share* of the words of *note* stands in one of the texts *known*."""
     own = {*stems(note.content)}
-    return any(len(own & {*line}) >= _KNOWN * len(own) for line in known)
+    return any(len(own.intersection(text)) >= share * len(own) for text in known)
 
 
 def _instructions(tree: WorkingTree) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
+from posixpath import basename
 from typing import TypeAlias, TypeVar
 
 from contextgraph.advising.cases import OUTSIDE, KnownRun, known_runs, ranked_files
@@ -22,6 +23,7 @@ from contextgraph.model import (
     CommandUse,
     Environment,
     FailingTest,
+    Loss,
     MachineFact,
     Note,
     NoteKind,
@@ -39,7 +41,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import checked, replace
 from contextgraph.store.memory_store import Store, current_name
-from contextgraph.text import TASK_CHARS, mask_secrets, masked_name, regex
+from contextgraph.text import TASK_CHARS, command_of, mask_secrets, masked_name, regex
 from contextgraph.trace import (
     SCRIPT,
     MachineLesson,
@@ -60,11 +62,14 @@ FILES = 20
 _MACHINE_RUNS = 160
 # How many tasks show what is common, and the share of them that it has to be.
 _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
+# What is seen in vain needs fewer: it is no guess from what was done next.
+_IN_VAIN, _FEW_TASKS = (Cause.LONG_FILE, Cause.KEPT_FOLDER), 2
 # As so many tasks of a repository count those of all; what lines and their parts cost, in steps.
 _FURTHER_TASKS, _LINE_COST, _PART_COST = 3, 0.06, 0.01
 _PINNED = 20
-# A path that leaves the working folder.
+# A path that leaves the working folder, and the name of a file.
 ABOVE = regex(r"(?<![\w.~/-])(?:\.\./)+\w[\w.-]*\w(?:/[\w-][\w.-]*\w)*")
+FILE = regex(r"\w\.[A-Za-z]\w{0,4}(?![\w./-])")
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
 _PLACEHOLDER = regex(r"<(?:tests|script|code)>")
@@ -131,7 +136,9 @@ class Playbooks:
             degraded=degraded,
             facts=tuple(
                 fact
-                for fact in self._facts(repo, known, exclude_instances, as_of, agent, environment)
+                for fact in self._facts(
+                    repo, _of_kind(known, task), exclude_instances, as_of, agent, environment
+                )
                 if not (fact.cause is Cause.LAYOUT and _has_folder(runs, fact.fails))
             ),
             environment=environment or usual_environment(run.facts.environment for run in runs),
@@ -341,6 +348,34 @@ class Playbooks:
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
 
 
+def _of_kind(runs: Sequence[_Known], task: str) -> list[_Known]:
+    """Return those of *runs* that a person began with the same command as *task*, or with none.
+
+    Without a task it is not known with which: all, with the losses that they met after each
+    command. That a file is too long matters where the task names it.
+    """
+    began = [(command_of(run.task), run, facts) for run, facts in runs]
+    command = command_of(task)
+    lost = [(kind, _lost(one)) for kind, _, facts in began for one in facts.losses]
+    kinds = {command} if task else {kind for kind, _, _ in began}
+    met = {
+        lesson
+        for _, lesson in {*lost}
+        if all((kind, lesson) in lost for kind in kinds)
+        and (lesson.cause is not Cause.LONG_FILE or _may_be_read(lesson.fails, task))
+    }
+    return [
+        (run, replace(facts, losses=tuple(one for one in facts.losses if _lost(one) in met)))
+        for kind, run, facts in began
+        if kind in kinds
+    ]
+
+
+def _may_be_read(path: str, task: str) -> bool:
+    """Return whether *task* names the file at *path*; of files of a kind no task does."""
+    return "*" in path or bool(re.search(rf"(?<![\w.-]){re.escape(basename(path))}(?![\w-])", task))
+
+
 def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:
     """Select the *runs* on *environment*, by default on the most frequent one.
 
@@ -374,6 +409,7 @@ def machine_facts(
         lesson: fact
         for lesson, fact in _facts(anywhere).items()
         if places[lesson] > 1
+        and lesson.cause is not Cause.LONG_FILE
         and (lesson in met or not is_known or lesson.cause not in FOLDER_PATTERNS)
     }
     repositories = Counter(run.repo for run in anywhere)
@@ -413,9 +449,14 @@ def _lost_by(run: RunLosses) -> dict[MachineLesson, set[int]]:
     """Return the steps of *run* that each lesson would have saved."""
     steps: dict[MachineLesson, set[int]] = {}
     for loss in run.losses:
-        lesson = MachineLesson(loss.cause, loss.fails, loss.works)
+        lesson = _lost(loss)
         steps.setdefault(lesson, set()).update(range(loss.error_step, loss.cleared_step))
     return steps
+
+
+def _lost(loss: Loss) -> MachineLesson:
+    """The lesson that would have saved *loss*."""
+    return MachineLesson(loss.cause, loss.fails, loss.works)
 
 
 def _cost(lesson: MachineLesson) -> float:
@@ -430,7 +471,7 @@ def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     patterns: dict[MachineLesson, dict[RemedyPattern, None]] = {}
     for run in runs:
         for loss in run.losses:
-            lesson = MachineLesson(loss.cause, loss.fails, loss.works)
+            lesson = _lost(loss)
             tasks.setdefault(lesson, set()).add(run.instance_id)
             sources.setdefault(lesson, set()).add(run.contributor)
             if wording_of(loss.pattern.target) or loss.cause is not Cause.EDIT:
@@ -440,7 +481,8 @@ def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     return {
         lesson: MachineFact(*lesson, len(met), among, 0.0, tuple(patterns.get(lesson, ())))
         for lesson, met in tasks.items()
-        if len(met) >= _ENOUGH_TASKS and is_supported(sources[lesson], several_sources=several)
+        if len(met) >= (_FEW_TASKS if lesson.cause in _IN_VAIN else _ENOUGH_TASKS)
+        and is_supported(sources[lesson], several_sources=several)
     }
 
 

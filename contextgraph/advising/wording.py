@@ -420,6 +420,8 @@ def _fact(fact: MachineFact) -> str:
             )
         case Cause.CHECKOUT:
             return f"`{fact.fails}` was looked for before it was cloned {of}"
+        case Cause.LONG_FILE:
+            return f"`{fact.fails}` was too long for one read {of}: read it in parts"
         case Cause.LAYOUT:
             return f"`{fact.fails}` was not there {of}: see with `ls` what is"
     return ""

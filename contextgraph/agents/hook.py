@@ -360,7 +360,7 @@ class _Responder:
         run.session.forget()
 
     def _before(self, run: "LiveRun") -> str | None:
-        return run.before(self._event.action())
+        return run.before(self._event.action(), earlier=self._steps)
 
     def _taken(self, run: "LiveRun") -> str | None:
         return run.take(self._event.step())

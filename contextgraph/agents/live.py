@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from contextgraph.advising.freshness import is_gone, lessons_to_say, with_content_hashes
+from contextgraph.advising.freshness import is_gone, lessons_to_say, unread, with_content_hashes
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
-from contextgraph.advising.playbook import ABOVE
+from contextgraph.advising.playbook import ABOVE, FILE
 from contextgraph.agents.before import NextCall
 from contextgraph.agents.shown import Session
 from contextgraph.errors import ContextGraphError, NeedsStoreError, NeverLearnedError, StoreError
@@ -42,7 +43,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import checked, replace
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip, clip_tokens, count_tokens, fence, gives_instructions, regex
+from contextgraph.text import clip, clip_tokens, command_of, count_tokens, fence, gives_instructions
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_in, command_use
 from contextgraph.trace.loops import STUCK_AFTER, is_alarming
@@ -57,7 +58,6 @@ INDEX = (
     "`contextgraph lessons --about SUBJECT`: "
 )
 _FEWEST_INDEXED, _INDEXED = 5, "index of lessons"
-_COMMAND = regex(r"\s*/[\w:-]+(?!\S)")
 _LIMIT = 3
 
 # A running agent is compared with earlier runs after so many steps, and after each multiple.
@@ -410,37 +410,37 @@ class LiveRun:
         if error_of(pasted):
             remedy = self._shown(lambda: self._query(pasted), STEP_TOKENS, "error")
         index = self._index(text)
-        # The log is read for these alone.
-        opens = index or _COMMAND.match(text) or ABOVE.search(text)
-        if not self._raw.task and opens and not (self._steps or any(True for _ in earlier())):
-            known = self._opening(text, self._memory.retriever.gate.close_case_precision)
+        # The log is read for these alone; the name of a file brings facts, no similar tasks.
+        opens = index or command_of(text) or ABOVE.search(text)
+        may_open = not self._raw.task and (opens or FILE.search(text))
+        if may_open and not (self._steps or any(True for _ in earlier())):
+            close = self._memory.retriever.gate.close_case_precision
+            known = self._opening(text, close if opens else inf)
         else:
-            known = self._decided(
-                "prompt",
-                request=text,
-                is_at_work=lambda: bool(self._steps) or any(True for _ in earlier()),
-            )
+            known = self._decided("prompt", request=text, earlier=earlier)
         return "\n".join(filter(None, (remedy, known, index))) or None
 
-    def before(self, action: str | Action) -> str | None:
+    def before(
+        self, action: str | Action, *, earlier: Callable[[], Iterable[Step]] = tuple
+    ) -> str | None:
         """Return a warning to show before *action* is taken; None if there is nothing new.
 
         It says what people decided about the edited file or about the command, or that no run of
         the repository got the command to run. A command that has run in this run is not warned
-        about, and no warning is given twice.
+        about, no warning is given twice, and no decision that the agent has read. Steps that it
+        took *earlier* are looked up only where something may be said.
         """
         action = _action(action)
         call = NextCall.of(action, self._tree)
+        decided = partial(self._decided, "before", earlier=earlier)
         if call.names:
-            text, request = call.written, call.request
-            known = self._decided("before", names=call.names, written=text, request=request)
-            return known or None
-        decided = warning = ""
+            return decided(names=call.names, written=call.written, request=call.request) or None
+        known = warning = ""
         if call.command:
-            decided = self._decided("before", command=call.command)
+            known = decided(command=call.command)
         if call.use is not None and call.use.form not in self._commands:
             warning = self._shown(partial(self._warning, call.use.text), STEP_TOKENS, "before")
-        return "\n".join(filter(None, (decided, warning))) or None
+        return "\n".join(filter(None, (known, warning))) or None
 
     def check_submit(self) -> str | None:
         """Return what seems to be missing before the agent submits; None if there is nothing new.
@@ -616,13 +616,9 @@ class LiveRun:
         names: Sequence[str] = (),
         written: str | None = None,
         command: str = "",
-        is_at_work: Callable[[], bool] | None = None,
+        earlier: Callable[[], Iterable[Step]],
     ) -> str:
-        """What people decided about these; *is_at_work* says whether the agent began before.
-
-        Without it the agent did: it is about to act. It is looked up only where there is something
-        to say.
-        """
+        """What people decided about these. The steps *earlier* in the run are looked up last."""
 
         def search() -> MemoryContext:
             decided = partial(
@@ -634,9 +630,14 @@ class LiveRun:
                 command=command,
                 exclude_instances={*self._excluded, self._raw.instance_id},
             )
-            context = decided(is_reply=is_at_work is None)
-            is_reply = request and context.lessons and is_at_work and is_at_work()
-            return decided(is_reply=True) if is_reply else context
+            context = decided(is_reply=moment == "before")
+            said = self.session.said() if context.lessons else set()
+            if said.issuperset(one.note.id for one in context.lessons):
+                return context  # nothing of it is shown again
+            steps = self._steps or [*earlier()]
+            if moment == "before":
+                return replace(context, lessons=unread(context.lessons, self._raw.task, steps))
+            return decided(is_reply=True) if steps else context
 
         return self._shown(search, STEP_TOKENS, moment)
 
@@ -649,8 +650,10 @@ class LiveRun:
 
         return self._shown(lambda: self._query(state.progress), STEP_TOKENS, "failing")
 
-    def _still_likely(self, lessons: Sequence[Recollection]) -> tuple[Recollection, ...]:
-        """Return the *lessons* that probably help although earlier sessions were shown them.
+    def _still_likely(
+        self, lessons: Sequence[Recollection], least: float
+    ) -> tuple[Recollection, ...]:
+        """Return the *lessons* at *least* so probable although earlier sessions were shown them.
 
         The odds that one helps fall with the number of these sessions, at most to a third: where
         it was needed, a person says it again. Raises `StoreError`.
@@ -661,7 +664,6 @@ class LiveRun:
         sessions: Mapping[str, int] = {}
         with suppress(NeedsStoreError):  # of a service that does not know it
             sessions = self._memory.store.exposures.sessions_shown(unsure)
-        least = self._memory.retriever.gate.min_lesson_precision
 
         def helps(one: Recollection) -> float:
             does_not = (1 - one.probability) * (
@@ -679,7 +681,10 @@ class LiveRun:
                 here = lessons_to_say(context.lessons, self._tree, at_start=moment == "start")
                 context = replace(context, lessons=here)
             if context.lessons:
-                context = replace(context, lessons=self._still_likely(context.lessons))
+                gate = self._memory.retriever.gate
+                is_written = moment == "before"
+                least = gate.min_written_precision if is_written else gate.min_lesson_precision
+                context = replace(context, lessons=self._still_likely(context.lessons, least))
             text = self.session.show(context, max_tokens, moment)
         except StoreError as error:
             self.session.fail("the agent goes on without advice", error)

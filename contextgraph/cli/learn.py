@@ -637,11 +637,13 @@ class Learning:
                 _learn_histories(memory, results.intake)
             if results.intake.folders:
                 _age_lessons(memory, results.intake.folders)
-            results.warn_about(memory)
-            self._embed_later(memory)
+            self._end(memory, results)
 
-    def _embed_later(self, memory: "AgentMemory") -> None:
-        """Start to embed passages in another process, where a model of meaning is used."""
+    def _end(self, memory: "AgentMemory", results: "_Results") -> None:
+        """Warn, and embed passages in another process, where a model of meaning is used."""
+        if not results.counts:  # there may be no memory, which a question would create
+            return
+        results.warn_about(memory)
         settings = self.common.settings()
         if settings.store in IN_MEMORY or not (waiting := memory.store.waiting_passages()):
             return

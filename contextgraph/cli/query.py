@@ -361,11 +361,13 @@ def _reason(
     if repo and (unknown := unknown_repository(memory, repo)):
         return f": {unknown}"
     error = f" for {context.error.error_type}" if context.error else ""
-    if silenced := len(context.silenced):
-        hint = "" if why else "; --why says why"
-        if silenced == 1:
-            hint = f": {_silence(context.silenced[0])[1]}"
-        return f"{error}: {number_of(silenced, 'remedy')} found and not shown{hint}"
+    if silences := Counter(map(_silence, context.silenced)):
+        (((_, reason), count),) = silences.most_common(1)
+        found, most = silences.total(), f" ({count}: {reason})"
+        hint = "" if why else "; --why lists the nearest, --why --details all"
+        if found == 1:
+            most, hint = f": {reason}", ""
+        return f"{error}: {number_of(found, 'remedy')} found and not shown{most}{hint}"
     if state.current_error and context.error is None:
         if asked.may_ask:
             return ": no session, lesson or note is about it"

@@ -82,9 +82,7 @@ def stats(
     address = common.settings().address
     repo, situation = masked_name(repo), mask_secrets(situation)
     with common.open(read_only=True) as memory:
-        stats = memory.get_stats()
-        if repo:
-            stats = replace(stats, failure_patterns=memory.stats.get_failure_patterns(repo))
+        stats = memory.stats.get_counts(repo)
         mistakes = memory.stats.get_common_mistakes(situation, repo)
         interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []

@@ -470,7 +470,7 @@ class ExperimentFolder:
             if known.get(name) != value:
                 raise SettingsError(
                     f"{self.folder} holds an experiment with {name} {known.get(name)!r}, not"
-                    f" {value!r}; name another folder with --out"
+                    f" {value!r}; name another folder as out"
                 )
 
     def _drop_cut_line(self) -> None:
@@ -538,7 +538,7 @@ class Experiment:
         Raises `SettingsError` where the plan cannot be carried out.
         """
         if not self._parts[TaskPurpose.JUDGE]:
-            raise SettingsError("no task is left to judge by; lower --split")
+            raise SettingsError("no task is left to judge by; lower share")
         with self._journal.opened(self._settings()):
             left = self.left(retry_broken=retry_broken)
             yield from self._all(left[TaskPurpose.LEARN])

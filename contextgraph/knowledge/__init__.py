@@ -7,7 +7,6 @@ from contextgraph.system.names import attached
 if TYPE_CHECKING:
     from contextgraph.knowledge.lessons import Lessons as Lessons, NewLesson as NewLesson
     from contextgraph.knowledge.notes import (
-        MaintenancePolicy as MaintenancePolicy,
         NoteProperties as NoteProperties,
         Notes as Notes,
         maintain_notes as maintain_notes,
@@ -27,13 +26,14 @@ if TYPE_CHECKING:
         shareable_snapshot as shareable_snapshot,
         without_secret as without_secret,
     )
+    from contextgraph.model import MaintenancePolicy as MaintenancePolicy
 
 # Resolved at first use: a query at an error needs lessons, and neither notes nor pages.
 _HOMES = {
     "Entities": "contextgraph.knowledge.pages",
     "Entity": "contextgraph.knowledge.pages",
     "Lessons": "contextgraph.knowledge.lessons",
-    "MaintenancePolicy": "contextgraph.knowledge.notes",
+    "MaintenancePolicy": "contextgraph.model.note",
     "NewLesson": "contextgraph.knowledge.lessons",
     "NoteProperties": "contextgraph.knowledge.notes",
     "Notes": "contextgraph.knowledge.notes",

@@ -371,7 +371,7 @@ class Lessons:
 
         First what people had to say in several sessions, the most frequent first; not what agents
         read by themselves, nor what is said before a call. Then what the owner or team said where
-        the same request began a session, or in the last one at a slash command without arguments.
+        the same request began a session; not at a slash command without arguments.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         repeated = {id_: note for id_, note in notes.items() if _is_repeated(note)}
@@ -1133,25 +1133,18 @@ def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
 
     By the owner, or the team whose folder is trusted; not what agents read by themselves, nor what
     waits for a review: that is only quoted at requests about it. The sessions began with the same
-    request; of a slash command without arguments it is the last one.
+    request, which names something: a slash command without arguments does not.
     """
-    own = [
-        note
-        for note in notes
-        if (not note.contributor or note.is_of_team) and not _is_counted(note)
-    ]
     opening = folded(request)
-    command = _COMMAND.match(opening)
-    if own and command and command[0] == opening:
-        last = _begun_in(max(own, key=_last_said))
-        same = [note for note in own if _begun_in(note) == last]
-    elif len(request_words(request)) > _NAMES_NOTHING or _NUMBER.search(request):
-        same = [note for note in own if folded(note.title.partition("\n")[0]) == opening]
-    else:
-        same = []
+    names_nothing = len(request_words(request)) <= _NAMES_NOTHING and not _NUMBER.search(request)
+    if names_nothing or _COMMAND.fullmatch(opening):
+        return []
     said = [
         note
-        for note in same
+        for note in notes
+        if folded(note.title.partition("\n")[0]) == opening
+        and (not note.contributor or note.is_of_team)
+        and not _is_counted(note)
         if note.lesson and note.is_live and not waits(note)
         if not is_read_at_start(note.lesson.evidence[0].speaker)
     ]

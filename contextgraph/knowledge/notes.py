@@ -8,8 +8,6 @@ from functools import partial, reduce
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from msgspec import Struct
-
 from contextgraph.errors import EmbeddingError, InvalidNoteError, RemoteError
 from contextgraph.knowledge.asked import ALWAYS, Period
 from contextgraph.knowledge.conflict import (
@@ -48,6 +46,7 @@ from contextgraph.knowledge.recall import (
 from contextgraph.model import (
     Link,
     LinkType,
+    MaintenancePolicy,
     MaintenanceReport,
     NonNegativeInt,
     Note,
@@ -900,17 +899,6 @@ _DECAY_RATE, _MIN_RECALLS = 0.1, 3
 # By how much its words raise the value of the note that says most.
 _INFORMATION = 10
 _MERGED_ABOVE, _MERGED_WITHIN, _RELATED_NOTES = 0.75, timedelta(days=45), 400
-
-
-class MaintenancePolicy(Struct, frozen=True):
-    """Limits that `maintain` applies.
-
-    A note is archived if it is weak, was not recalled for *retention*, and was recalled fewer than
-    three times; beyond *max_notes* the least valuable are archived.
-    """
-
-    retention: timedelta = timedelta(days=365)
-    max_notes: int = 10_000
 
 
 def maintain_notes(

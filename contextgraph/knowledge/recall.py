@@ -758,6 +758,8 @@ def walk(
             for id_, own in reached.items()
         }
         named = {note.id for ring in rings.values() for note in ring}
+        if not named:
+            break
         linking = store.linking([*named]) if back else ()
         known |= {note.id: note for note in linking}
         ids = {

@@ -310,6 +310,7 @@ class ConsolidationTrigger:
     def __init__(self, consolidator: MemoryConsolidator | None) -> None:
         self._consolidator = consolidator
         self._batches = 0
+        self._has_receipts = False
         self._has_unembedded = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -318,6 +319,7 @@ class ConsolidationTrigger:
         """Consolidate if it is due; in *background* a thread finds out, and does it."""
         known = receipt.status is LearnStatus.UNCHANGED
         self._has_unembedded |= known and receipt.to_embed > 0
+        self._has_receipts = True
         if self._batches or self._consolidator is None:
             return
         if background:
@@ -363,9 +365,9 @@ class ConsolidationTrigger:
             yield
         finally:
             self._batches -= 1
-        # Not after an error: a user who interrupts does not want to wait. Whatever was learned: an
-        # earlier batch may have been killed before it came here.
-        if not self._batches:
+        # Not after an error: a user who interrupts does not want to wait. Also where all runs were
+        # known: an earlier batch may have been killed before it came here.
+        if not self._batches and self._has_receipts:
             report = self._run(MemoryConsolidator.is_due, progress)
             if on_report is not None and report is not None:
                 on_report(report)

@@ -401,7 +401,7 @@ _RUNS_AT_ONCE = 256
 
 
 def no_mistakes(_: str) -> tuple[MistakePattern, ...]:
-    """Return nothing: what a service, which cannot send a function, answers in its place."""
+    """Return nothing: where statistics are without the function, as an answer over HTTP is."""
     return ()
 
 
@@ -460,14 +460,17 @@ class StatisticsEngine:
         self._usage = usage
 
     def get_stats(self) -> MemoryStats:
-        """Return all statistics."""
+        """Return all statistics, those of common mistakes as a function."""
+        return replace(self.get_counts(), common_mistakes=self.get_common_mistakes)
+
+    def get_counts(self, repo: str = "") -> MemoryStats:
+        """Return `get_stats` without the function; with *repo*, only its failure patterns."""
         met = self._store.recoveries.error_steps()
         return MemoryStats(
             counts=self._store.admin.counts(),
             error_frequency=type_frequency(met),
             transitions=_shares(type_transitions(met)),
-            common_mistakes=self.get_common_mistakes,
-            failure_patterns=self.get_failure_patterns(),
+            failure_patterns=self.get_failure_patterns(repo),
             usage=self._usage(),
             withholding=effect_of(self._store.exposures.all()),
             notes=self._notes(),
@@ -582,7 +585,7 @@ class StatisticsEngine:
             followed=shown.followed,
             tokens=shown.tokens,
             saved=saved - shown.wrong - shown.tokens / TOKENS_OF_A_STEP,
-            ceiling=sum(worth.get(error, 0.0) * count for error, count in shown.known_at.items()),
+            ceiling=sum((worth.get(one, 0.0) * n for one, n in shown.known_at.items()), 0.0),
         )
 
     def get_solve_rates(

@@ -66,6 +66,7 @@ from contextgraph.model import (
     LearnReceipt,
     LearnStatus,
     LoopInfo,
+    MaintenancePolicy,
     MaintenanceReport,
     MemoryContext,
     MethodologyStatus,
@@ -90,7 +91,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import batched, checked, replace
 from contextgraph.store.memory_store import Store, current_name
-from contextgraph.store.protocols import OnDamaged
+from contextgraph.store.protocols import GraphFormat, OnDamaged
 from contextgraph.system.processes import AT_FORK, CachedPart, no_fork, operation
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import count_tokens, fence, number_of, quoted
@@ -108,7 +109,7 @@ if TYPE_CHECKING:
     from contextgraph.knowledge.keyed import KeyedMemory
     from contextgraph.knowledge.last import LastSession
     from contextgraph.knowledge.lessons import Lessons
-    from contextgraph.knowledge.notes import MaintenancePolicy, NoteProperties, Notes
+    from contextgraph.knowledge.notes import NoteProperties, Notes
     from contextgraph.knowledge.pages import Entities, Pages
     from contextgraph.knowledge.search import Listed
     from contextgraph.knowledge.sessions import Conversation, ConversationWindow, ItemFile, Items
@@ -120,7 +121,6 @@ if TYPE_CHECKING:
     from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
     from contextgraph.memory.exported import Export, Exports
     from contextgraph.store.archive import Exported, Imported
-    from contextgraph.store.graph import GraphFormat
 
 os.register_at_fork(**AT_FORK)
 
@@ -167,11 +167,12 @@ class AgentMemory:
         self._take(build(settings))
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913  (one parameter per setting)
         cls,
         address: str | Path = "",
         *,
         auth: tuple[str, str] | None = None,
+        token: str | None = None,
         tenant: str | None = None,
         read_only: bool = False,
         embedder: str | None = None,
@@ -183,11 +184,12 @@ class AgentMemory:
 
         *address* is a file, ``:memory:``, ``networkx:``, ``neo4j://``, ``bolt://`` or
         ``http(s)://``; an empty one is taken from the environment or ``contextgraph.toml``. A file
-        is created by the first write, never with *read_only*. *auth* is (user, password), by
+        is created when it is first used, never with *read_only*. *auth* is (user, password), by
         default from the environment. See docs/embedding.md for *embedder*, docs/llm.md for
         *summarizer* and docs/evaluation.md for *configuration*. *max_cost* limits what is spent on
         models, in US dollars. An ``http(s)://`` address gives a
-        `contextgraph.service.client.Client`, for which only the token is read from the settings.
+        `contextgraph.service.client.Client` with *token*, by default from the environment; nothing
+        else is read from the settings.
         """
         with no_fork():  # settings and stores are imported by the first to need them
             settings = load_settings(
@@ -200,6 +202,8 @@ class AgentMemory:
             )
             if auth is not None:
                 settings = replace(settings, auth=auth)
+            if token is not None:
+                settings = replace(settings, token=token)
             return cls.of_settings(settings, read_only=read_only)
 
     @classmethod
@@ -440,7 +444,7 @@ class AgentMemory:
 
     def maintain(
         self,
-        policy: "MaintenancePolicy | None" = None,
+        policy: MaintenancePolicy | None = None,
         waiting: Callable[[datetime], None] = lambda until: None,
     ) -> MaintenanceReport:
         """Maintain the notes, and return counts of what changed.
@@ -680,7 +684,8 @@ class AgentMemory:
         seen = readable(notes.values(), self.store, excluded, as_of)
         ids = {note.id for note in seen}
         known = (one for one in found if one.note.id in ids)
-        least = self.retriever.gate.min_lesson_precision
+        gate = self.retriever.gate
+        least = gate.min_lesson_precision if written is None else gate.min_written_precision
         return MemoryContext(
             new_context_id(),
             lessons=fitting_lessons(known, least),
@@ -1345,12 +1350,12 @@ class AgentMemory:
         """
         return self.store
 
-    def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
+    def export_graph(self, path: Path, graph_format: GraphFormat) -> None:
         """Write `graph` to the file *path*: ``graphml``, or (node-link) ``json``."""
         self._write_graph(path, graph_format)
         self._exports.add(path, graph_format)
 
-    def _write_graph(self, path: Path, graph_format: "GraphFormat") -> None:
+    def _write_graph(self, path: Path, graph_format: GraphFormat) -> None:
         from contextgraph.store.graph import export_graph
 
         export_graph(self.graph(), path, graph_format)

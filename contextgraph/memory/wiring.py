@@ -14,7 +14,7 @@ from msgspec.structs import fields
 
 from contextgraph.config import GRAPH, Configuration, Settings, usage_log_file, vector_cache_file
 from contextgraph.errors import OF_STORE, SettingsError, StoreUnavailableError
-from contextgraph.model import Recollection, Strategy
+from contextgraph.model import MaintenancePolicy, Recollection, Strategy
 from contextgraph.model.values import replace
 from contextgraph.store.memory_store import ExposureStore, Store, current_name
 from contextgraph.store.protocols import Embedder, VectorIndex
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contextgraph.inference.spaces import ActiveEmbedder, EmbedderFactory, EmbeddingSpaceManager
     from contextgraph.knowledge.keyed import CurrentEntry, KeyedMemory
     from contextgraph.knowledge.lessons import Lessons
-    from contextgraph.knowledge.notes import MaintenancePolicy, Notes
+    from contextgraph.knowledge.notes import Notes
     from contextgraph.knowledge.sessions import ItemFile
     from contextgraph.learning import Forgetting, MemoryWriter, Repositories
     from contextgraph.learning.consolidator import MemoryConsolidator
@@ -390,9 +390,8 @@ def build(
     return parts
 
 
-def maintenance_policy(settings: Settings) -> "MaintenancePolicy":
+def maintenance_policy(settings: Settings) -> MaintenancePolicy:
     """Return how many notes maintenance keeps, and for how long."""
-    from contextgraph.knowledge.notes import MaintenancePolicy
 
     retention = timedelta(days=settings.note_retention)
     return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)

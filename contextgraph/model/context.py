@@ -367,7 +367,7 @@ class ScopeLevel(StrEnum):
     GENERAL = "general"
 
 
-class ChannelRank(Struct, frozen=True):
+class ChannelRank(Struct, frozen=True, gc=False):
     """A channel found the item at this *rank* (from 1) with this *score* (0 to 1)."""
 
     channel: str
@@ -428,7 +428,7 @@ class Likeness(StrEnum):
 _STATED = (Likeness.TEMPLATE_HERE, Likeness.TEMPLATE, Likeness.TYPE)
 
 
-class Count(Struct, frozen=True):
+class Count(Struct, frozen=True, gc=False):
     """*did* of *cleared* independent instances did the same about an error as like as *likeness*.
 
     *share* is that of tasks that are evidence at this error, as they count: less where the
@@ -441,7 +441,7 @@ class Count(Struct, frozen=True):
     share: float
 
 
-class Why(Struct, frozen=True):
+class Why(Struct, frozen=True, gc=False):
     """Why an item is in the answer.
 
     *support* counts the runs in which it was seen to work (or to happen), *trajectories* names
@@ -485,14 +485,14 @@ class PipelineStep(StrEnum):
     CHANCE = "chance"
 
 
-class Silence(Struct, frozen=True):
+class Silence(Struct, frozen=True, gc=False):
     """The *step* at which a remedy was silenced, and the *reason*."""
 
     step: PipelineStep
     reason: str
 
 
-class Remedy(Struct, frozen=True):
+class Remedy(Struct, frozen=True, gc=False):
     """A remedy of earlier runs: one value from candidate to text.
 
     *description* words its *actions* for the error at hand; *advice* is the id of what makes two

@@ -179,6 +179,7 @@ class Cause(StrEnum):
     KEPT_FOLDER = "kept folder"
     CHECKOUT = "nothing cloned yet"
     LAYOUT = "no such folder"
+    LONG_FILE = "file too long for one read"
     PROGRAM = "wrong program"
     PACKAGE = "missing package"
     EDIT = "refused edit"
@@ -204,7 +205,8 @@ class RemedyKind(StrEnum):
     OTHER = "other"
 
 
-class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True):
+# Retrieval groups hundreds of them in a query.
+class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True, cache_hash=True, gc=False):
     """The part of a remedy that independent runs can share: *kind*, *target*, what it *replaced*.
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
@@ -218,13 +220,8 @@ class RemedyPattern(Struct, frozen=True, order=True, omit_defaults=True):
     replaced: str = ""
     parameters: tuple[str, ...] = ()
 
-    # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
-    def __hash__(self) -> int:
-        """Hash the texts only: nearly all that differ do so in them."""
-        return hash((self.target, self.replaced, self.parameters))
 
-
-class RemedyAction(Struct, frozen=True, omit_defaults=True):
+class RemedyAction(Struct, frozen=True, omit_defaults=True, cache_hash=True, gc=False):
     """One action of a remedy as it was done, and its *pattern*.
 
     *target* is what it was done to or with, in words of that project: a command, a path, a
@@ -237,10 +234,6 @@ class RemedyAction(Struct, frozen=True, omit_defaults=True):
     pattern: RemedyPattern
     replaced: str = ""
     parameters: tuple[tuple[str, str], ...] = ()
-
-    def __hash__(self) -> int:
-        """Hash the texts only, as a pattern does."""
-        return hash((self.target, self.replaced, self.parameters))
 
     @property
     def general(self) -> "RemedyAction":

@@ -1,7 +1,7 @@
 """Notes of people and agents, and the other entries of their table."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct, field
@@ -179,6 +179,17 @@ class NoteScope(Struct, frozen=True):
             and {*self.tags} <= {*note.tags}
             and (note.pinned or not self.pinned)
         )
+
+
+class MaintenancePolicy(Struct, frozen=True):
+    """Limits that `maintain` applies.
+
+    A note is archived if it is weak, was not recalled for *retention*, and was recalled fewer than
+    three times; beyond *max_notes* the least valuable are archived.
+    """
+
+    retention: timedelta = timedelta(days=365)
+    max_notes: int = 10_000
 
 
 class MaintenanceReport(Struct, frozen=True):

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from contextgraph.errors import InvalidArgumentError
-from contextgraph.text import meant, quoted
+from contextgraph.text import encodable, meant, quoted
 
 Value = TypeVar("Value")
 
@@ -94,13 +94,16 @@ def kinds_of(method: Callable[..., Any]) -> tuple[tuple[str, ...], Mapping[str, 
 
 
 def argument(name: str, kind: Any, given: Any) -> Any:
-    """Return the argument *name*; raises `InvalidArgumentError` where it is not of this *kind*."""
+    """Return the argument *name*, a text `encodable`.
+
+    Raises `InvalidArgumentError` where it is not of this *kind*.
+    """
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if str in kinds and isinstance(kinds[0], EnumType):  # the text is a value of it
         kind, kinds = kinds[0], kinds[:1]
     is_record = isinstance(given, Struct) or dataclasses.is_dataclass(given)
     if kind is object or (type(given) in kinds and not is_record):
-        return given
+        return encodable(given) if type(given) is str else given
     place = ""
     try:
         try:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -437,7 +438,13 @@ def _working_folder(turns: Sequence[Turn]) -> str:
     Reads name their files from there, edits in full.
     """
     calls = [turn for turn in turns if isinstance(turn, Call)]
-    named = [path for call in calls if isinstance(path := call.arguments.get("file_path"), str)]
+    # A file that is not there says nothing of where it would be.
+    there = [
+        call
+        for call, answer in pairwise([*turns, None])
+        if isinstance(call, Call) and not (isinstance(answer, Result) and answer.is_error)
+    ]
+    named = [path for call in there if isinstance(path := call.arguments.get("file_path"), str)]
     # In their order: of folders named equally often, the first counts.
     relative = dict.fromkeys(path.removeprefix("./") for path in named if path.startswith("./"))
     folders = Counter(

@@ -31,7 +31,7 @@ from contextgraph.service.methods import (
     WriterOfService,
 )
 from contextgraph.store.archive import Exported
-from contextgraph.store.graph import GraphFormat
+from contextgraph.store.protocols import GraphFormat
 from contextgraph.system.remote import RetryPolicy
 
 R = TypeVar("R")

@@ -169,6 +169,10 @@ class ServiceConnection(Remote["httpx2.Client"]):
                 answer = request(client)
             except UnusableAnswerError as error:
                 return Failure(FailureKind.INVALID, str(error))
+            except httpx2.InvalidURL as error:
+                raise errors.InvalidArgumentError(
+                    f"it is too long for a request: {error}"
+                ) from error
             except httpx2.TimeoutException:
                 failure = Failure(FailureKind.DOWN, "no answer in time")
             except httpx2.HTTPError as error:

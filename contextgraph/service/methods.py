@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
+from sys import maxsize
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
@@ -24,7 +25,7 @@ from contextgraph.knowledge.notes import Notes
 from contextgraph.knowledge.pages import Entities, Pages
 from contextgraph.learning import MemoryWriter
 from contextgraph.learning.distilling import DistilQueue
-from contextgraph.learning.statistics import MemoryStats, StatisticsEngine
+from contextgraph.learning.statistics import StatisticsEngine
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import new_context_id
 from contextgraph.model.codec import decoded, encoded
@@ -242,7 +243,7 @@ class WriterOfService(Part, MemoryWriter):
     ) -> Sequence[model.LearnReceipt]:
         if source:
             raise errors.SettingsError(_OF_TOKEN)
-        lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
+        lines = b"\n".join(orjson.dumps(clipped(to_record(raw), maxsize)) for raw in raws)
         params = {"wait": _WAIT_SECONDS, "complete": True}
         headers = {"Content-Type": "application/x-ndjson"}
         job = self.send("POST", "/v1/learn", params=params, content=lines, headers=headers)
@@ -421,14 +422,10 @@ class StatisticsOfService(Part, StatisticsEngine):
     get_error_transitions = requested(StatisticsEngine.get_error_transitions, "stats", READ)
     get_failing_conditions = requested(StatisticsEngine.get_failing_conditions, "stats", READ)
     get_failure_patterns = requested(StatisticsEngine.get_failure_patterns, "stats", READ)
+    get_counts = asked(StatisticsEngine.get_counts, "GET /v1/stats")
     get_friction = asked(StatisticsEngine.get_friction, "GET /v1/friction")
     get_interventions = requested(StatisticsEngine.get_interventions, "stats", READ)
     get_outcomes_over_time = requested(StatisticsEngine.get_outcomes_over_time, "stats", READ)
     get_solve_rates = requested(StatisticsEngine.get_solve_rates, "stats", READ)
     get_advice = asked(StatisticsEngine.get_advice, "GET /v1/advice")
     get_figures = requested(StatisticsEngine.get_figures, "stats", READ)
-    _get_stats = asked(StatisticsEngine.get_stats, "GET /v1/stats")
-
-    def get_stats(self) -> MemoryStats:
-        # No answer can carry a function.
-        return replace(self._get_stats(), common_mistakes=self.get_common_mistakes)

@@ -11,19 +11,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from contextgraph import model
 from contextgraph.errors import StoreError
 from contextgraph.store import tables
 from contextgraph.store.port import KEY, SOURCE, TARGET, VALUE, Is, Question, Reads, Table, Term
+from contextgraph.store.protocols import GraphFormat
 from contextgraph.store.rules import note_of
 from contextgraph.system.processes import replacing
 
 if TYPE_CHECKING:
     from contextgraph.store.protocols import Graph
-
-GraphFormat = Literal["graphml", "json"]
 
 _NODES = (tables.RUN, tables.FRAGMENT, tables.ERROR, tables.METHODOLOGY, tables.NOTE)
 _EDGES = (tables.CAUSED, tables.RECOVERED, tables.RESOLVED, tables.DERIVED, tables.SIMILAR)

@@ -1,7 +1,7 @@
 """Protocols with several implementations: embedders, indexes of vectors, parts with vectors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contextgraph import model
 from contextgraph.errors import StoreError
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     Graph: TypeAlias = MultiDiGraph[str]
 
+GraphFormat: TypeAlias = Literal["graphml", "json"]
 OnDamaged: TypeAlias = Callable[[str, StoreError], None]
 """Called with the id of what cannot be read, and why."""
 

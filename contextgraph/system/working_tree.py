@@ -64,6 +64,13 @@ class WorkingTree(Struct, frozen=True):
             return False
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
 
+    def size(self, path: str) -> int:
+        """Return how many bytes the file at *path* has; none where it is not there."""
+        try:
+            return os.path.getsize(os.path.join(self.root, path))
+        except OSError:
+            return 0
+
     def is_same_program(self, name: str, other: str) -> bool:
         """Return whether two names are of one program of this machine."""
         from shutil import which

@@ -67,11 +67,25 @@ _CONTROL_ASCII = bytes(code for code in (*range(32), 127) if code not in b"\t\n\
 _TERMINAL = regex(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+def encodable(text: str) -> str:
+    """Return *text* with halves of surrogate pairs joined, and one without its partner as U+FFFD.
+
+    The result encodes as UTF-8, which what a program printed need not, as Python reads it.
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def clean(text: str) -> str:
     r"""Return *text* without escape sequences and control characters, with `\n` as line end.
 
-    A line that was redrawn after a carriage return keeps its last state; a surrogate without its
-    partner becomes U+FFFD, so that the result always encodes. Cleaning twice changes nothing more.
+    A line that was redrawn after a carriage return keeps its last state; the result is `encodable`.
+    Cleaning twice changes nothing more.
     """
     if is_plain(text):
         return text
@@ -79,9 +93,8 @@ def clean(text: str) -> str:
         text = _ANSI.sub("", text)
     if text.isascii():
         text = text.encode("ascii").translate(None, _CONTROL_ASCII).decode("ascii")
-    else:  # halves of surrogate pairs are joined
-        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        text = _CONTROL.sub("", whole)
+    else:
+        text = _CONTROL.sub("", encodable(text))
     if "\r" not in text:
         return text
     lines = (line.split("\r") for line in text.replace("\r\n", "\n").split("\n"))
@@ -375,6 +388,15 @@ def terminal_json(line: str) -> str:
 def one_line(text: str, width: int) -> str:
     """Return *text* on one line of at most *width* characters, cut with an ellipsis."""
     return cut(" ".join(plain(text).split()), width)
+
+
+_COMMAND = regex(r"\s*(/[\w:-]+)(?!\S)")
+
+
+def command_of(prompt: str) -> str:
+    """Return the command that a *prompt* begins with, such as `/review`; empty for none."""
+    begun = _COMMAND.match(prompt)
+    return begun[1] if begun else ""
 
 
 def title_of(text: str) -> str:

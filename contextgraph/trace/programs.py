@@ -633,6 +633,8 @@ BUILDS = (
 )
 
 
+# The type of an error of a tool that shows nothing of a file as it is too long for one answer.
+FILE_TOO_LONG = "tool: File too long"
 _wrong_usage = partial(Recogniser, Family.TOOL_USAGE)
 _not_found = partial(Recogniser, Family.NOT_FOUND)
 
@@ -716,6 +718,12 @@ _WRONG_ARGUMENTS = (
         "tool: line out of range",
         "Error: <",
         r"\AError: <\w+>[^\n]*(?:must be|greater than|less than|out of range)[^\n]*",
+    ),
+    _wrong_usage(
+        FILE_TOO_LONG,
+        " exceeds max",
+        r"\A(?:<tool_use_error>)?(?:Error: )?File (?:content )?"
+        r"\([^()\n]{1,40}\) exceeds max[^<\n]*",
     ),
     _wrong_usage(
         "tool: Is a directory",

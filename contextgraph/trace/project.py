@@ -29,6 +29,7 @@ from contextgraph.text import regex
 from contextgraph.text.strings import identifiers
 from contextgraph.trace.actions import RUNNABLE, ActionReader, repository_path, uses_of
 from contextgraph.trace.advice import MachineLesson, Term
+from contextgraph.trace.programs import FILE_TOO_LONG
 from contextgraph.trace.shell import commands_in, is_path
 from contextgraph.trace.steps import (
     StepTrace,
@@ -260,12 +261,23 @@ _NOT_THERE = regex(
     r"|^git: fatal$"
 )
 _UNNAMED = "File does not exist"
+# As tools answer that look for files, and mark no error.
+_NO_FILES = "No files found"
 _CLONES, _CLONE_WITHIN = "git clone", 2_000
 FOLDER_PATTERNS = {
     Cause.KEPT_FOLDER: RemedyPattern(RemedyKind.CWD, Term.KEPT_FOLDER),
     Cause.CHECKOUT: RemedyPattern(RemedyKind.CWD, Term.AFTER_CLONE),
     Cause.LAYOUT: RemedyPattern(RemedyKind.SEARCH, Term.NO_SUCH_FOLDER),
 }
+_IN_PARTS = RemedyPattern(RemedyKind.OPEN, Term.PART_OF_FILE)
+# As tools answer that show a part of a file in place of a file that is too long, and how a call
+# names the part that it wants.
+_SHOWN_IN_PART = regex(
+    r"\A\s*(?:<NOTE>This file is too large to display"
+    r"|IMPORTANT: The file content has been truncated)"
+    r"|<response clipped><NOTE>[^<]{0,80}only part of this file has been shown"
+)
+_EDGE, _PART = 400, regex(r"range|offset|limit|line|start|end")
 # A path that a program says is not there, within quotes or without: the apostrophe of "can't open"
 # opens none, and a path that is named besides says nothing.
 _FOLDER, _ABSENT = r"(?:\./)?([A-Za-z][\w-]*)", r": (?:\[Errno \d+\] )?No such file"
@@ -274,6 +286,14 @@ _MISSING_FOLDER = regex(
     rf"|(?:Directory |File (?:name )?|: ){_FOLDER}(?:/[^\s'\u2019:]*)?(?: not found|{_ABSENT})"
     rf"|(?:[Nn]o such file or directory|does not exist): {_FOLDER}(?:/|$)"
 )
+
+
+def _kind_of_file(path: str) -> str:
+    """The *path* of a file in the repository; of others, with names of their session, the kind."""
+    if not path.startswith(("/", "~", "../")):
+        return path
+    folder, name = posixpath.split(path)
+    return f"{posixpath.basename(folder)}/*{posixpath.splitext(name)[1]}"
 
 
 class FolderCauses:
@@ -302,6 +322,29 @@ class FolderCauses:
         folder = next(filter(None, missing.groups())) if missing else ""
         if folder and not any(f"/{folder}/" in shown for shown in self._shown):
             return MachineLesson(Cause.LAYOUT, folder)
+        return None
+
+    def in_vain(self, step: StepTrace) -> Loss | None:
+        """Return what *step* lost, which read a whole file that is too long or found no file.
+
+        Of the latter only where it looked for one below the folder that it was in.
+        """
+        action, answer, at = step.step.action, step.step.observation or "", step.index
+        error, reading = step.error, step.reading
+        if reading.kind is ActionKind.VIEW and len(reading.targets) == 1:
+            # A part that was asked for is no whole.
+            is_whole = not any(map(_PART.search, action.arguments))
+            is_cut = is_whole and _SHOWN_IN_PART.search(f"{answer[:_EDGE]}{answer[-_EDGE:]}")
+            if error.error_type == FILE_TOO_LONG if error else is_cut:
+                named = _kind_of_file(reading.targets[0])
+                return Loss(Cause.LONG_FILE, named, "", at, at + 1, _IN_PARTS)
+        found = self.lesson(at, error.error_type, error.message) if error else None
+        if answer.strip() == _NO_FILES and "glob" in action.tool.lower():
+            cwd, pattern = self._cwd(at), str(action.arguments.get("pattern", ""))
+            if "/" in pattern and self._is_in_it(pattern, cwd):
+                found = MachineLesson(Cause.KEPT_FOLDER, posixpath.basename(cwd))
+        if found and found.cause is Cause.KEPT_FOLDER:
+            return Loss(*found, at, at + 1, FOLDER_PATTERNS[found.cause])
         return None
 
     @cached_property

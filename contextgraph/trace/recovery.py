@@ -470,21 +470,24 @@ def trace(raw: RawTrajectory) -> Trace:
 
 
 def facts_of_run(read: Trace) -> RunFacts:
-    """Return the facts that a run shows, with what its machine cost it."""
-    return facts_of(read.raw, read.steps, _losses_of(read))
+    """Return the facts that a run shows, with what its machine cost it.
 
-
-def _losses_of(read: Trace) -> Iterator[Loss]:
-    """Yield the steps that a run lost by the causes of its verified recoveries."""
-    folders = FolderCauses(read.raw)
+    These are steps lost by the causes of its verified recoveries, and steps in vain.
+    """
+    folders, losses, counted = FolderCauses(read.raw), list[Loss](), set[int]()
     for one in read.recoveries:
         if not one.verified or one.workaround:
             continue
         steps, error = (one.error_step, one.cleared_step), one.error
         if shown := folders.lesson(one.error_step, error.error_type, error.message):
-            yield Loss(*shown, *steps, FOLDER_PATTERNS[shown.cause])
+            counted.update(range(*steps))
+            losses.append(Loss(*shown, *steps, FOLDER_PATTERNS[shown.cause]))
             continue
         for action in one.actions:
             for lesson in lessons_of([action], error.error_type):
                 if lesson.cause is not Cause.FOLDER:
-                    yield Loss(*lesson, *steps, action.pattern)
+                    losses.append(Loss(*lesson, *steps, action.pattern))
+    for step in read.steps:
+        if step.index not in counted and (lost := folders.in_vain(step)):
+            losses.append(lost)
+    return facts_of(read.raw, read.steps, losses)

@@ -127,13 +127,12 @@ def _record(server: Server) -> dict[str, str | int]:
 def _settings(server: Server) -> str:
     """Lines for ``eval``."""
     settings = {
-        "NEO4J_URI": server.uri,
-        "NEO4J_USERNAME": server.user,
-        "NEO4J_PASSWORD": server.password,
+        "CONTEXTGRAPH_STORE": server.uri,
+        "CONTEXTGRAPH_NEO4J_USER": server.user,
+        "CONTEXTGRAPH_NEO4J_PASSWORD": server.password,
     }
-    if server.http:
-        settings["NEO4J_HTTP"] = server.http
-    return "\n".join(f"export {name}={value}" for name, value in settings.items())
+    browser = [f"# Neo4j Browser: {server.http}"] if server.http else []
+    return "\n".join([*(f"export {name}={value}" for name, value in settings.items()), *browser])
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ def test_a_folder_without_trajectories_is_a_failure(tmp_path: Path, store: Path)
 
     assert result.code == 1
     assert "no trajectory found" in result.err
+    assert not store.exists()
 
 
 def test_what_a_client_keeps_beside_its_sessions_is_skipped_with_a_reason(

@@ -44,16 +44,14 @@ def on_a_server(request: pytest.FixtureRequest, connections: int = 1) -> Compare
 
 # A memory is a large example: shrinking one takes minutes.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-PAIRS = (
-    Pair(
-        "in process, and in a graph",
-        in_process,
-        settings(max_examples=examples(0.32), phases=_PHASES),
-    ),
-    # Each operation is a round trip.
-    Pair(
-        "Neo4j, and in process", on_a_server, settings(max_examples=examples(0.12), phases=_PHASES)
-    ),
+IN_PROCESS = Pair(
+    "in process, and in a graph",
+    in_process,
+    settings(max_examples=examples(0.32), phases=_PHASES),
+)
+# Each operation is a round trip.
+ON_A_SERVER = Pair(
+    "Neo4j, and in process", on_a_server, settings(max_examples=examples(0.12), phases=_PHASES)
 )
 
 
@@ -72,8 +70,7 @@ def in_qdrant(request: pytest.FixtureRequest) -> ComparedStores:
     return indexed(QdrantIndex(LOCAL, uuid4().hex))
 
 
-NOTE_PAIRS = (
-    *PAIRS,
-    Pair("PostgreSQL, and in process", in_postgres, PAIRS[1].settings),
-    Pair("Qdrant, and in process", in_qdrant, PAIRS[1].settings),
+OF_NOTES = (
+    Pair("PostgreSQL, and in process", in_postgres, ON_A_SERVER.settings),
+    Pair("Qdrant, and in process", in_qdrant, ON_A_SERVER.settings),
 )

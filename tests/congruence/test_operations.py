@@ -12,8 +12,9 @@ from hypothesis import given, strategies as st
 from contextgraph.model import Bundle
 from tests.arguments import Call, calls
 from tests.compared_stores import ComparedStores
-from tests.congruence.pairs import NOTE_PAIRS, PAIRS, Pair
+from tests.congruence.pairs import IN_PROCESS, OF_NOTES, ON_A_SERVER, Pair
 from tests.memories import COMPARED, hold_the_same
+from tests.plans import Plans
 from tests.strategies import SPACES, bundles
 
 # What stores hold beside runs before an operation is called.
@@ -48,12 +49,8 @@ def calls_of(draw: st.DrawFn, operations: Sequence[str]) -> Sequence[Call]:
     return [draw(calls(one)) for one in draw(st.permutations(operations))]
 
 
-# Where stores differ the difference is printed, not the size of the runs.
-@pytest.mark.filterwarnings("ignore:Generating overly large repr")
-@pytest.mark.parametrize("pair", NOTE_PAIRS, ids=str)
-def test_operations_are_answered_the_same(pair: Pair, request: pytest.FixtureRequest) -> None:
-    notes = [one for one in COMPARED if one.startswith("notes.")]
-    operations = COMPARED if pair in PAIRS else notes
+def compare(pair: Pair, operations: Sequence[str], request: pytest.FixtureRequest) -> None:
+    """Do the same to both stores: each of *operations*, in any order."""
 
     @pair.settings
     @given(
@@ -69,3 +66,21 @@ def test_operations_are_answered_the_same(pair: Pair, request: pytest.FixtureReq
             hold_the_same(stores)
 
     check()
+
+
+# Where stores differ the difference is printed, not the size of the runs.
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
+@pytest.mark.parametrize("pair", [IN_PROCESS, *OF_NOTES], ids=str)
+def test_operations_are_answered_the_same(pair: Pair, request: pytest.FixtureRequest) -> None:
+    notes = [one for one in COMPARED if one.startswith("notes.")]
+    compare(pair, notes if pair in OF_NOTES else COMPARED, request)
+
+
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
+def test_operations_are_answered_the_same_on_neo4j_from_indexes(
+    plans: Plans, request: pytest.FixtureRequest
+) -> None:
+    with plans.noted():
+        compare(ON_A_SERVER, COMPARED, request)
+    assert plans.scanning() == {}
+    assert plans.buffering() == {}

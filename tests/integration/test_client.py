@@ -124,6 +124,23 @@ def test_answers_are_the_values_that_the_memory_gives(client: Client, running: R
     assert client.stats.get_solve_rates() == memory.stats.get_solve_rates()
 
 
+def test_texts_that_are_no_unicode_are_taken_as_by_the_memory(
+    client: Client, running: Running
+) -> None:
+    """As Python reads the output of a program that is not UTF-8."""
+    text = "KeyError: 'caf\udce9'"
+    state = State(repo="acme/cafe", current_error=text)
+    read = run([("cat a", text, 1)], instance_id="acme__cafe-1", repo="acme/cafe")
+    for memory in (client, running.memory):
+        assert memory.learn(read).trajectory_id
+        assert memory.query(state).degraded == ()
+        assert memory.how("acme/cafe", text).command == text.replace("\udce9", "\ufffd")
+        with memory.live(repo="acme/cafe", task=text, instance_id="acme__cafe-2") as live:
+            live.observe("cat b", text, exit_code=1)
+    with pytest.raises(InvalidArgumentError, match="too long"):
+        client.notes.of("a" * 100_000)
+
+
 def test_no_items_and_times_without_a_zone_are_as_for_the_memory(
     client: Client, running: Running
 ) -> None:
@@ -680,6 +697,9 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
         assert memory.query(AT_ERROR).degraded == ()
         with pytest.raises(SettingsError, match="needs the store itself"):
             memory.back_up(Path("copy.db"))
+    monkeypatch.delenv("CONTEXTGRAPH_TOKEN")
+    with AgentMemory.open(running.url, token=running.token) as memory:
+        assert memory.query(AT_ERROR).degraded == ()
 
 
 def test_a_token_that_does_not_suffice_is_refused(running: Running) -> None:

@@ -1,7 +1,6 @@
 """`contextgraph doctor` on a Neo4j server: a failed check has one sentence and a remedy."""
 
 import socket
-from typing import LiteralString
 
 import pytest
 from neo4j import GraphDatabase
@@ -28,14 +27,6 @@ def memory(neo4j_with_indexes: Neo4jServer, credentials: None) -> str:
     with AgentMemory.open(neo4j_with_indexes.uri) as made:
         assert made.store.runs.ids() == []  # which makes it
     return neo4j_with_indexes.uri
-
-
-@pytest.fixture
-def own_memory(neo4j: Neo4jServer, credentials: None) -> str:
-    """The address of an empty memory in a database whose indexes no other test needs."""
-    with AgentMemory.open(neo4j.uri) as made:
-        assert made.store.runs.ids() == []
-    return neo4j.uri
 
 
 def failed(address: str) -> list[HealthCheck]:
@@ -84,29 +75,23 @@ def test_a_missing_password_is_named(neo4j_server: Neo4jServer) -> None:
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in check.remedy
 
 
-@pytest.mark.parametrize(
-    ("dropped", "name"),
-    [
-        ("DROP INDEX run_words", "run_words"),
-        ("DROP CONSTRAINT fragment_id", "fragment_id"),
-    ],
-)
-def test_a_dropped_index_is_named_and_created_again(
-    neo4j_server: Neo4jServer, own_memory: str, dropped: LiteralString, name: str
-) -> None:
-    assert not failed(own_memory)
-    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
-        driver.execute_query(dropped)
-    (check,) = failed(own_memory)
+@pytest.mark.usefixtures("credentials")
+def test_dropped_indexes_are_named_and_created_again(neo4j_to_change: Neo4jServer) -> None:
+    address = neo4j_to_change.uri
+    assert not failed(address)
+    with GraphDatabase.driver(address, auth=neo4j_to_change.auth) as driver:
+        driver.execute_query("DROP INDEX run_words")
+        driver.execute_query("DROP CONSTRAINT fragment_id")
+    (check,) = failed(address)
     assert (check.name, check.detail) == (
         "schema version",
-        f"{own_memory} lacks index {name}",
+        f"{address} lacks index run_words, index fragment_id",
     )
-    assert check.remedy.startswith(f"run contextgraph call consolidate --store {own_memory}")
+    assert check.remedy.startswith(f"run contextgraph call consolidate --store {address}")
 
-    with AgentMemory.open(own_memory) as opened:
+    with AgentMemory.open(address) as opened:
         opened.consolidate()
-    assert not failed(own_memory)
+    assert not failed(address)
 
 
 def test_a_memory_of_another_version_differs_from_an_unreachable_server(

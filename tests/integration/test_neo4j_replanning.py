@@ -14,7 +14,7 @@ REPLAN = Connection.replan  # before a server for tests replaces it
 
 
 def test_statements_are_planned_again_when_changes_are_four_times_as_many(
-    neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+    neo4j_to_change: Neo4jServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replanned_at = []
 
@@ -23,7 +23,7 @@ def test_statements_are_planned_again_when_changes_are_four_times_as_many(
         REPLAN(self)
 
     monkeypatch.setattr(Connection, "replan", noted)
-    store = Neo4jStore(neo4j.uri, neo4j.auth)
+    store = Neo4jStore(neo4j_to_change.uri, neo4j_to_change.auth)
     for number in range(1, 66):
         store.notes.change(new=[Note(f"note_{number}", "", "", "", NOW)])
     store.close()

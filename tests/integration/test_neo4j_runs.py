@@ -11,7 +11,7 @@ from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory, State
 from contextgraph.agents.local_copy import copy_repository
-from contextgraph.errors import MemoryNotFoundError, StoreError
+from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, NoteKind, NoteScope, Outcome
 from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
@@ -140,12 +140,3 @@ def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j_with_indexes: Ne
 def test_the_graph_cannot_be_changed(store: Neo4jStore) -> None:
     with pytest.raises(nx.NetworkXError, match="Frozen"):
         store.admin.graph().add_node("run")
-
-
-def test_a_memory_that_does_not_exist_is_not_made_by_reading(neo4j: Neo4jServer) -> None:
-    reader = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
-    with pytest.raises(MemoryNotFoundError, match="learn something first"):
-        reader.runs.ids()
-    with pytest.raises(StoreError, match="reading only"):
-        reader.runs.add([made_bundle(1)])
-    reader.close()

@@ -13,7 +13,7 @@ import pytest
 from neo4j import Driver, GraphDatabase
 
 from contextgraph import AgentMemory
-from contextgraph.errors import MemoryNotFoundError, SchemaError
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
 from contextgraph.model import Outcome, Space
@@ -65,6 +65,8 @@ def test_what_is_only_read_is_not_made(neo4j: Neo4jServer, driver: Driver) -> No
     store = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
     with pytest.raises(MemoryNotFoundError, match=rf"no memory at {neo4j.uri}; learn something"):
         store.runs.ids()
+    with pytest.raises(StoreError, match="reading only"):
+        store.runs.add([made_bundle(1)])
     store.close()
     assert names(driver, "CONSTRAINTS") == set()
 
@@ -78,35 +80,29 @@ def test_a_database_of_others_stays_as_it_is(store: Neo4jStore, driver: Driver) 
 
 
 def test_a_memory_of_another_version_is_refused(
-    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
+    neo4j_with_indexes: Neo4jServer, driver: Driver
 ) -> None:
-    store.runs.add([made_bundle(1)])
-
+    address, auth = neo4j_with_indexes.uri, neo4j_with_indexes.auth
     for other, read_only in product((schema.NUMBER - 1, schema.NUMBER + 1), (False, True)):
         driver.execute_query("MATCH (s:Schema) SET s.number = $number", number=other)
         wanted = f"has schema {other}, this version has {schema.NUMBER}; export it with"
-        later = Neo4jStore(neo4j.uri, neo4j.auth, read_only=read_only)
-        with pytest.raises(SchemaError, match=wanted):
+        with (
+            closing(Neo4jStore(address, auth, read_only=read_only)) as later,
+            pytest.raises(SchemaError, match=wanted),
+        ):
             later.runs.ids()
-        later.close()
-
-
-def test_a_schema_that_was_broken_off_is_completed(store: Neo4jStore, driver: Driver) -> None:
-    for statement in [*INDEXES.values()][:3]:
-        schema.run_statement(driver, "neo4j", statement)
-
-    store.runs.add([made_bundle(1)])
-
-    assert names(driver, "INDEXES") == {*INDEXES}
 
 
 def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
-    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
+    neo4j_to_change: Neo4jServer, driver: Driver
 ) -> None:
+    address, auth = neo4j_to_change.uri, neo4j_to_change.auth
+    store = Neo4jStore(address, auth)
     store.vectors.prepare(Space("made/by-hand@4", 1), None)
     store.vectors.switch("made/by-hand@4")
     store.runs.add([made_bundle(1)])
     store.vectors.add("made/by-hand@4", {"run0001": None})
+    store.close()
     index = "trajectory_embedding_4_1"
     wanted = f"lacks vector index {index} of 4 dimensions; run contextgraph call consolidate"
 
@@ -119,8 +115,8 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
                 dimensions=dimensions,
             )
         with (
-            closing(Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)) as reader,
-            closing(Neo4jStore(neo4j.uri, neo4j.auth)) as writer,
+            closing(Neo4jStore(address, auth, read_only=True)) as reader,
+            closing(Neo4jStore(address, auth)) as writer,
         ):
             with pytest.raises(SchemaError, match=wanted):
                 reader.runs.ids()
@@ -128,8 +124,9 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
 
             assert writer.runs.ids() == ["run0001"]
             assert reader.runs.ids() == ["run0001"]
-        found = driver.execute_query("SHOW VECTOR INDEXES YIELD options RETURN options").records
-        assert [one["options"]["indexConfig"]["vector.dimensions"] for one in found] == [4]
+        shown = "SHOW VECTOR INDEXES YIELD name, options WHERE name = $name RETURN options"
+        (found,) = driver.execute_query(shown, name=index).records
+        assert found["options"]["indexConfig"]["vector.dimensions"] == 4
 
 
 def test_entities_have_a_label_and_typed_relations(
@@ -169,7 +166,11 @@ store.close()
 """
 
 
-def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Driver) -> None:
+def test_processes_may_complete_at_once_what_was_broken_off(
+    neo4j: Neo4jServer, driver: Driver
+) -> None:
+    for statement in [*INDEXES.values()][:3]:
+        schema.run_statement(driver, "neo4j", statement)
     command = [sys.executable, "-c", MAKE, neo4j.uri, *neo4j.auth]
     running = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -177,6 +178,7 @@ def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Drive
     ]
     outputs = [process.communicate() for process in running]
     assert outputs == [("0\n", "")] * 3
+    assert names(driver, "INDEXES") == {*INDEXES}
     found = driver.execute_query("MATCH (s:Schema) RETURN s.number AS number").records
     assert [row["number"] for row in found] == [schema.NUMBER]
 

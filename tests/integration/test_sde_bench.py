@@ -7,14 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
-from openai import OpenAI
 
 from benchmarks.sde_bench import Document, Message, Provider, corrections
 from tests.model_server import KEY, Handler, Reply, Server, chat_reply, serving
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 ROOT = Path(__file__).parents[2]
 REPORT = "The importer gives up far too early when the upstream is busy. Restore its retry budget."
@@ -80,6 +82,8 @@ def test_turns_are_taken_as_messages_too(tmp_path: Path) -> None:
 def test_an_agent_that_is_told_the_decision_needs_no_correction(
     provider: Provider, tmp_path: Path
 ) -> None:
+    from openai import OpenAI
+
     memories = [one.content for one in provider.retrieve(REPORT, user_id="retries")[0]]
     with serving(fault=scripted) as server, OpenAI(base_url=server.url, api_key=KEY) as client:
         ask, grade = asking(client), graded(tmp_path)
@@ -120,7 +124,7 @@ def scripted(number: int, handler: Handler) -> Reply:
     return 200, {}, orjson.dumps(chat_reply(body, f"ATTEMPTS = {budget}\n"))
 
 
-def asking(client: OpenAI) -> Callable[[Sequence[Message]], str]:
+def asking(client: "OpenAI") -> Callable[[Sequence[Message]], str]:
     def ask(messages: Sequence[Message]) -> str:
         given: Any = messages
         answer = client.chat.completions.create(model="scripted", messages=given)

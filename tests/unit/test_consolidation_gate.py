@@ -100,7 +100,7 @@ def test_each_error_is_judged_by_other_parts_of_the_instances():
 
 
 def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
-    runs = [missing_module(number, f"module{number % 7}") for number in range(2 * LEAST_ERRORS)]
+    runs = [missing_module(number, f"module{number % 7}") for number in range(2 * LEAST_RUNS + 32)]
     with AgentMemory.open(":memory:") as memory:
         learn_all(memory, *runs[: LEAST_RUNS - 1])
         assert memory.store.exposures.gate() is None

@@ -1249,6 +1249,35 @@ def test_a_start_repeats_no_rule_that_the_folder_has_in_its_instructions(
         assert (RULE in run.start()) == (wrapped_after is None)
 
 
+@pytest.mark.parametrize("is_looked_up", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "read", "is_shown"),
+    [
+        (LessonKind.DECISION, "Ledgers: `watcher.py` has the watcher and its filter.", False),
+        (LessonKind.DECISION, "The watcher is described elsewhere.", True),
+        (LessonKind.RULE, "Ledgers: `watcher.py` has the watcher and its filter.", True),
+    ],
+)
+def test_an_edit_is_shown_no_decision_that_the_agent_has_read(
+    memory: AgentMemory, kind: LessonKind, read: str, is_shown: bool, is_looked_up: bool
+) -> None:
+    said = "In watcher.py stay the watcher of ledgers and its filter."
+    quote = Quotation(said, "", "a", 0, MONDAY)
+    about = About(("watcher.py",))
+    facts = LessonFacts(kind, Origin.DISTILLED, about, (quote,), is_active=True)
+    memory.lessons.keep([NewLesson(said, facts)], SHOP)
+    steps = [Step(0, "", Action("bash", "cat ledgers.md"), f"{'other text ' * 500}\n{read}")]
+    given = {"file_path": "watcher.py", "new_string": "class Watcher: ..."}
+    edit = Action("Edit", f"Edit watcher.py {said}", given)
+    # A client may have written the call to its log before it is made.
+    log = [*steps, Step(1, "", edit)]
+    with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+        if not is_looked_up:
+            run.resume(steps)
+        shown = run.before(edit, earlier=lambda: log if is_looked_up else ()) or ""
+    assert (said in shown) is is_shown
+
+
 def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_on_it(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
@@ -1701,7 +1730,8 @@ def test_a_short_request_brings_the_lesson_that_says_all_of_it(request_: str, sa
         ("/review 12", ["src/cart.py"]),
         ("  /review  12\n", ["src/cart.py"]),
         ("/review 13", []),
-        ("/review", ["src/tax.py"]),
+        ("/review", []),
+        ("/review-each-of-these-changes", []),
         ("go on", []),
         ("Look at the prices again, please", []),
         ("", []),
@@ -1745,9 +1775,10 @@ def test_a_start_has_nothing_that_another_or_a_file_for_agents_said_where_it_nam
     memory: AgentMemory,
 ) -> None:
     rule = "We should always keep the tests table-driven."
-    memory.learn(session("Look at the tests", rule), source="clone:theirs")
+    run = replace(session("Look at the tests", rule), task="/review 12")
+    memory.learn(run, source="clone:theirs")
     assert memory.lessons.of(SHOP)
-    assert memory.lessons.standing(SHOP, "/review") == ()
+    assert memory.lessons.standing(SHOP, "/review 12") == ()
 
 
 def test_what_always_holds_is_a_rule_and_other_words_of_people_are_decisions() -> None:

@@ -337,6 +337,13 @@ def test_a_query_sees_one_state_of_the_memory(tmp_path):
         assert solution.why.support == 2
 
 
+def test_learning_nothing_creates_no_memory(tmp_path):
+    path = tmp_path / "none.db"
+    with AgentMemory.open(path) as memory:
+        assert memory.learn([]) == []
+    assert not path.exists()
+
+
 def test_reading_a_memory_that_does_not_exist_does_not_create_it(tmp_path):
     path = tmp_path / "none.db"
     with (
@@ -472,6 +479,8 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
             lambda memory: memory.query(UNCHECKED(current_error=b"")),
             "current_state.current_error: Expected str",
         ),
+        (lambda memory: memory.maintain("weekly"), "policy: Expected MaintenancePolicy"),
+        (lambda memory: memory.export_graph(Path("a"), "xml"), "graph_format: .* 'xml'"),
         (lambda memory: memory.learn(3), "trajectory: Expected RawTrajectory \\| "),
         (lambda memory: memory.learn([1]), "record 1: Expected RawTrajectory or a mapping"),
         (lambda memory: memory.learn(iter([1])), "record 1: Expected RawTrajectory or a ma"),

@@ -118,6 +118,8 @@ def test_related_entities_are_found_in_both_directions(memory: AgentMemory) -> N
     ]
     assert related(2, "depends_on") == [("Cart", 1), ("Checkout", 2)]
     assert entities.get_related("Cart", 1)[0].score == 0.5
+    # Ends where no relation goes on.
+    assert entities.get_related("Cart", 10**9) == entities.get_related("Cart", 9)
     assert entities.remove_relation("Cart", "PriceRule", "depends_on")
     assert not entities.remove_relation("Cart", "PriceRule", "depends_on")
     assert related(2) == [("Ada", 1)]

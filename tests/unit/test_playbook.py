@@ -1081,3 +1081,63 @@ def test_a_prompt_says_no_line_again_that_the_start_has_said() -> None:
         said = live.prompt("Read ../lib/a.go") or ""
         assert "`../lib/a.go` is" in said
         assert line not in said
+
+
+def read_of(path: str, answer: str, *, tool: str = "Read", **arguments: int) -> Step:
+    return Step(0, "", Action(tool, f"{tool} {path}", {"file_path": path, **arguments}), answer)
+
+
+def read_in(
+    memory: AgentMemory, name: str, task: str, *steps: Step, cwd: str = "/srv/shop"
+) -> None:
+    numbered = tuple(replace(one, index=at, cwd=cwd or None) for at, one in enumerate(steps))
+    memory.learn(RawTrajectory("log", name, "acme/shop", task, numbered, agent="claude-code"))
+
+
+def asked(memory: AgentMemory, task: str) -> str:
+    live = memory.live(repo="acme/shop", task="", agent="claude-code")
+    return live.start(is_prompted=True) + (live.prompt(task) or "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "File content (27434 tokens) exceeds maximum allowed tokens (25000). Use offset and limit",
+        "<tool_use_error>File content (1.3MB) exceeds maximum allowed size (256KB).",
+        "<NOTE>This file is too large to display entirely. Showing abbreviated version.\n 1 a",
+        "1 a<response clipped><NOTE>To save on context only part of this file has been shown",
+        "IMPORTANT: The file content has been truncated.\nStatus: Showing lines 1-2000 of 5012",
+    ],
+)
+def test_a_file_that_is_too_long_for_one_read_is_said_where_a_task_names_it(answer: str) -> None:
+    line = "`cmd/shelf.go` was too long for one read in 2 of 2 tasks: read it in parts"
+    with AgentMemory.open(":memory:") as memory:
+        for name in ("a", "b"):
+            read_in(memory, name, "Sort the shelves", read_of("cmd/shelf.go", answer), cwd="")
+        assert line in asked(memory, "Move the commands out of shelf.go")
+        assert "too long" not in asked(memory, "Move the commands out of myshelf.go")
+        assert "too long" not in asked(memory, "/review 12")
+
+
+def test_a_part_that_a_call_named_is_no_read_of_a_file_that_is_too_long() -> None:
+    answer = "IMPORTANT: The file content has been truncated.\nStatus: Showing lines 1-20 of 40"
+    with AgentMemory.open(":memory:") as memory:
+        for name in ("a", "b"):
+            read_in(memory, name, "Sort", read_of("/srv/shop/shelf.go", answer, limit=20))
+        assert "too long" not in asked(memory, "Sort shelf.go")
+
+
+def test_what_sessions_of_a_command_lost_is_said_to_those_that_begin_with_it() -> None:
+    long = "File content (1.3MB) exceeds maximum allowed size (256KB)."
+    kept = "/home/ada/.claude/projects/x/{}/tool-results/diff.txt"
+    looked = Action("Glob", "Glob shop/**/*_test.go", {"pattern": "shop/**/*_test.go"})
+    text = Action("Grep", "Grep shop/lid", {"pattern": "shop/lid"})
+    with AgentMemory.open(":memory:") as memory:
+        for name in ("a", "b"):
+            steps = read_of(kept.format(name), long), Step(0, "", looked, "No files found")
+            read_in(memory, name, f"/review {name}", *steps, Step(0, "", text, "No files found"))
+            read_in(memory, f"{name}2", "Sort the shelves", read_of("/srv/shop/lid.go", "lid"))
+        said = asked(memory, "/review 12")
+        assert "`tool-results/*.txt` was too long for one read in 2 of 2 tasks" in said
+        assert "`cd shop` and paths from it failed in 2 of 2 tasks" in said
+        assert not asked(memory, "Sort lid.go by size")

@@ -1142,3 +1142,21 @@ def test_a_result_that_names_its_call_in_a_list_is_the_result_of_that_call(tmp_p
     rows = [{"messages": messages}, {"messages": orjson.dumps(messages).decode()}]
     for run in read(as_jsonl(tmp_path / "rows.jsonl", *rows)):
         assert [(step.action.text, step.observation) for step in run.steps] == [("ls", "boil.py")]
+
+
+def test_a_file_that_is_not_there_does_not_place_a_session_of_specstory(tmp_path):
+    call = (
+        '<tool-use data-tool-type="{}" data-tool-name="{}"><details>\n<summary>Tool use: '
+        "**{}**</summary>\n`{}`\n\n```text\n{}\n```\n</details></tool-use>\n\n"
+    )
+    calls = (
+        ("read", "Read", "./shop/lid.py", "<tool_use_error>File does not exist.</tool_use_error>"),
+        ("read", "Read", "./lid.py", "1 lid = 2"),
+        ("read", "Read", "/srv/shop/lid.py", "1 lid = 2"),
+    )
+    start = (SAMPLES / "specstory/page.md").read_text().partition("_**Agent")[0]
+    spoken = "_**Agent (kettle-1 2026-01-05 10:00:01Z)**_\n\n"
+    text = "".join(spoken + call.format(kind, name, name, *rest) for kind, name, *rest in calls)
+    (tmp_path / "a.md").write_text(start + text)
+    (run,) = read_all(tmp_path)[0]
+    assert {step.cwd for step in run.steps} == {"/srv/shop"}

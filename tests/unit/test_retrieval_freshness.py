@@ -289,3 +289,13 @@ def test_a_program_that_is_the_other_one_now_does_not_fail(tmp_path: Path, monke
     playbook = RepositoryPlaybook(REPO, facts=facts)
     kept = fresh_playbook(playbook, WorkingTree.around(tmp_path)).facts
     assert [fact.fails for fact in kept] == ["other"]
+
+
+def test_a_file_that_is_short_now_is_not_too_long_for_one_read(tmp_path: Path) -> None:
+    (tmp_path / "short.go").write_text("a")
+    (tmp_path / "long.go").write_text("a" * 90_000)
+    facts = tuple(
+        MachineFact(Cause.LONG_FILE, name, "", 3, 4, 2.0) for name in ("short.go", "long.go")
+    )
+    kept = fresh_playbook(RepositoryPlaybook(REPO, facts=facts), WorkingTree.around(tmp_path)).facts
+    assert [fact.fails for fact in kept] == ["long.go"]

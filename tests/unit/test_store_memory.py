@@ -30,7 +30,8 @@ from contextgraph.model import (
     Step,
 )
 from contextgraph.model.values import replace
-from contextgraph.store.graph import GraphFormat, export_graph
+from contextgraph.store.graph import export_graph
+from contextgraph.store.protocols import GraphFormat
 from contextgraph.store.sqlite import SqliteStore
 from contextgraph.store.tables import NOTE, SHOWN, context_rows
 from tests.builders import NO_MODULE, run

@@ -36,7 +36,7 @@ from contextgraph.model import (
     Strategy,
 )
 from contextgraph.model.codec import decoded, encoded
-from contextgraph.text import clip
+from contextgraph.text import clip, encodable
 
 LONGEST, MOST = 200_000, 100_000
 METHOD = "self"  # the first parameter of a method of the library
@@ -124,13 +124,18 @@ def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
     return {name: _inlined(one, parts) for name, one in schema.items()}
 
 
-def clipped(record: Json) -> Json:
-    """Return *record* with its texts cut after 200,000 characters, as each client cuts them."""
+def clipped(record: Json, most: int = LONGEST) -> Json:
+    """Return *record* with its texts `encodable` and cut after *most* characters.
+
+    A client does the same before it sends them.
+    """
     if isinstance(record, str):
-        return clip(record, LONGEST)
+        return clip(encodable(record), most)
     if isinstance(record, dict):
-        return {name: clipped(value) for name, value in record.items()}
-    return [*map(clipped, record)] if isinstance(record, list | tuple) else record
+        return {name: clipped(value, most) for name, value in record.items()}
+    if isinstance(record, list | tuple):
+        return [clipped(value, most) for value in record]
+    return record
 
 
 def _time(given: object) -> object:

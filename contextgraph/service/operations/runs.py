@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from contextgraph.errors import InvalidArgumentError, NotFoundError
-from contextgraph.learning.statistics import Friction, MemoryStats, no_mistakes
+from contextgraph.learning.statistics import Friction, MemoryStats
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import CommandHistory, Outcome, RepositoryPlaybook
 from contextgraph.model.values import replace
@@ -125,10 +125,7 @@ def stats(
 ) -> MemoryStats:
     """Return counts, errors and error sequences, as `contextgraph stats --json`."""
     # What models cost is counted on this machine, for all tenants.
-    known = replace(memory.get_stats(), common_mistakes=no_mistakes, usage={})
-    if repo:
-        known = replace(known, failure_patterns=memory.stats.get_failure_patterns(repo))
-    return known
+    return replace(memory.stats.get_counts(repo), usage={})
 
 
 @operation(
