@@ -197,7 +197,7 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
 
 
 def calls(operation: Operation, path: str, ids: Ids) -> Iterator[tuple[str, str, Any]]:
-    """Requests of an operation without an example, with each of *ids*."""
+    """Requests of an operation without an example, with each of *ids* that it takes."""
     fields = operation.requested().model_fields.items()
     names = [name for name, one in fields if one.is_required()]
     known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
@@ -205,9 +205,12 @@ def calls(operation: Operation, path: str, ids: Ids) -> Iterator[tuple[str, str,
         known["repo"] = "acme/shop"
     if path == "/v1/forget":
         names = ["trajectory_ids"]
+    bodies = []
     for one in ids.values():
         given = {name: [one] if name.endswith("ids") else one for name in names}
-        yield "post", path, {**given, **known}
+        if (body := {**given, **known}) not in bodies:
+            bodies.append(body)
+            yield "post", path, body
 
 
 def filled(path: str, operation: Any, ids: Ids) -> list[str]:
