@@ -721,7 +721,8 @@ def nearest_nodes(
     Fragments and states are those of the nearest runs, and those in which an error with such words
     was cleared; fragments and methodologies also those whose stored vectors are nearest. What has
     none is embedded on request. Where the embedder fails, the words of a text are compared, and by
-    a vector what is stored: other nodes come in the order of their runs.
+    a vector what is stored: other nodes come in the order of their runs. Raises `ValueError` for an
+    unknown *node_type*, and `SpaceMismatchError` for a vector that no space of the memory has.
     """
     if node_type not in _NODE_TYPES:
         raise ValueError(f"node_type is one of {', '.join(_NODE_TYPES)}, not {node_type!r}")

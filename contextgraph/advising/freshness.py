@@ -252,6 +252,7 @@ def _of_test(test: FailingTest, tree: WorkingTree) -> str:
 
 
 def fresh_case(case: SimilarCase, tree: WorkingTree) -> SimilarCase:
+    """Return *case* without files and symbols that *tree* lacks, if it is of the repository."""
     if case.why.scope is not ScopeLevel.REPO:
         return case
     files = tuple(path for path in case.files if tree.has(path))

@@ -367,7 +367,10 @@ class LiveRun:
         return self.take(step)
 
     def take(self, step: Step) -> str | None:
-        """Record *step* as `observe` does; its index is the number of earlier steps."""
+        """Record *step* as `observe` does; its index is the number of earlier steps.
+
+        Raises `ValueError` once the run is finished.
+        """
         if self._is_finished:
             raise ValueError("the run is finished: begin another one")
         state, read, loop = self._push(step)

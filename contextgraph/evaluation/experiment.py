@@ -57,7 +57,10 @@ class Workspace(Struct, frozen=True, omit_defaults=True):
             raise ValueError("needs one of folder, git and image")
 
     def put_into(self, folder: Path) -> None:
-        """Make *folder*, which must not exist, a fresh copy of it; not for an image."""
+        """Make *folder*, which must not exist, a fresh copy of it; not for an image.
+
+        Raises `SettingsError` where git fails.
+        """
         if not self.git:
             shutil.copytree(self.folder, folder, symlinks=True)
             return

@@ -294,6 +294,7 @@ def arm_rows(report: ExperimentReport) -> list[list[str]]:
 
 
 def comparison_row(comparison: Comparison) -> list[str]:
+    """Return the cells of a row about *comparison*, differences in percentage points."""
     return [
         f"{comparison.arm} − {comparison.against}",
         _interval(comparison.solved, 100, signed=True),

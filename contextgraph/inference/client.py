@@ -28,4 +28,5 @@ class EmbeddingClient(RemoteEmbedder):
         return self
 
     def calibrated(self, threshold: float | None) -> RemoteEmbedder:
+        """Return an embedder of the same model with this *threshold* of similarity, a cosine."""
         return RemoteEmbedder(self.model, self.endpoint, self.costs, self.policy, threshold)

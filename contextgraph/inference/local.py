@@ -49,7 +49,10 @@ class LocalEmbedder(Struct, frozen=True):
         return False
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return a vector for each text, None for one without words."""
+        """Return a vector for each text, None for one without words.
+
+        Raises `EmbeddingError` where the packages of the model are not installed.
+        """
         try:
             model = _loaded(self.folder, os.getpid())
         except MissingExtraError as error:

@@ -185,7 +185,7 @@ def shares_below(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def rarity(texts: Mapping[str, Collection[str]]) -> dict[str, float]:
-    """Sum the rarity of the distinct words of each of *texts*: one in few texts counts more."""
+    """Return the rarity of each of *texts*: the sum over its words of ln(texts / texts with it)."""
     met = Counter(word for words in texts.values() for word in words)
     return {id_: sum(log(len(texts) / met[word]) for word in words) for id_, words in texts.items()}
 

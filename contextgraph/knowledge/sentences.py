@@ -108,7 +108,7 @@ def features(text: str, place: Place) -> dict[str, float]:
 
 
 def probability(text: str, place: Place) -> float:
-    """Return how likely a reader wants the sentence as a lesson; 0 for another script."""
+    """Return the probability that a reader wants the sentence as a lesson; 0 for another script."""
     letters = len(_LETTER.findall(text))
     readable = sum(map(len, _WORD.findall(text.lower().replace("’", "'"))))
     if not letters or readable < _READABLE * letters:

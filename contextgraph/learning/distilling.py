@@ -492,7 +492,7 @@ class DistilQueue:
         """Check the *answer* to the *request* of an id, keep its lessons, and return the receipt.
 
         Where parts of it are refused, its status is "returned": then nothing is kept, and the
-        corrected answer *is_last*.
+        corrected answer *is_last*. Raises `InvalidArgumentError` for a request that does not wait.
         """
         with self._alone() as distiller:
             found = distiller.named(request)

@@ -148,7 +148,7 @@ class FrictionRemedy(Struct, frozen=True):
 
     @property
     def agreement(self) -> str:
-        """How many tasks did it, in words."""
+        """The number of tasks that did it, in words."""
         return f"{self.tasks} of {number_of(self.cleared, 'task')} that cleared it"
 
 

@@ -176,7 +176,11 @@ class Parts:
         return ConflictJudge(replace(chat, policy=JUDGING))
 
     def chat_of(self, chosen: str) -> "Chat | None":
-        """Return the language model *chosen*; None for none, and for the template."""
+        """Return the language model *chosen*; None for none, and for the template.
+
+        Raises `SettingsError` for an unknown name, and for a model without a price where *max_cost*
+        is set.
+        """
         if not chosen:
             return None
         from contextgraph.inference.chat import Chat, Prices, chat_model, model_in

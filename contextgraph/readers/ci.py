@@ -44,6 +44,7 @@ class Job(NamedTuple):
 
     @property
     def failed(self) -> bool:
+        """True if a command of it failed."""
         return any(step.exit_code for step in self.steps)
 
 

@@ -196,7 +196,7 @@ def text(row: Row, name: str) -> str:
 
 
 def text_or_none(row: Row, name: str) -> str | None:
-    """Return the text at *name*; None where it is absent or null."""
+    """Return the text at *name*, None where there is none; raises `ValueError` for others."""
     value = row.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -238,7 +238,10 @@ def row_at(row: Row, name: str) -> Row:
 
 
 def rows_at(row: Row, name: str) -> Sequence[Row]:
-    """Return the list of objects at *name*; empty where it is absent or null."""
+    """Return the list of objects at *name*; empty where it is absent or null.
+
+    Raises `ValueError` for others.
+    """
     value = row.get(name)
     if value is None:
         return ()
@@ -248,7 +251,7 @@ def rows_at(row: Row, name: str) -> Sequence[Row]:
 
 
 def as_row(value: object, name: str) -> Row:
-    """Return *value* itself, known to be an object."""
+    """Return *value* itself; raises `ValueError` where it is no object."""
     if isinstance(value, dict):
         return value
     raise ValueError(_wrong(name, value, "an object"))

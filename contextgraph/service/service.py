@@ -498,7 +498,7 @@ class Service:
     def begin(self, tenant: Tenant, run: LiveRun, source: str) -> str:
         """Register *run*; return the id that continues it.
 
-        A source may have as many as it leaves free: none takes them all.
+        A source may have as many as it leaves free: none takes all. Else raises `TooBusyError`.
         """
         own = sum(run.source == source for run in [*tenant.live.values()])
         if own >= self.limits.live_runs - len(tenant.live):

@@ -130,7 +130,10 @@ _NAMES = {**{kind: name for name, kind in _KINDS.items()}, Note: NoteKind.NOTE}
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces *path* when it is complete; compressed for ``.zst``."""
+    """Open a file that replaces *path* when it is complete; compressed for ``.zst``.
+
+    Raises `StoreError` where it cannot be written.
+    """
     import zstandard
 
     opened = zstandard.open if path.suffix == ".zst" else open

@@ -251,6 +251,7 @@ class Edited(Struct, frozen=True):
 
     @property
     def target(self) -> str:
+        """The construct and the file, as a remedy names them."""
         preposition = "in" if self.construct is Construct.CODE else "of"
         return f"{self.construct} {preposition} {self.name} {self.path}".rstrip()
 

@@ -125,7 +125,10 @@ class Connections:
                 yield connection
 
     def back_up(self, path: Path) -> None:
-        """Copy one revision of the memory to the new file *path*; others may write meanwhile."""
+        """Copy one revision of the memory to the new file *path*; others may write meanwhile.
+
+        Raises `StoreError` where it exists, or cannot be written.
+        """
         for taken in (path, path.with_name(f"{path.name}-wal")):
             if taken.exists():
                 raise StoreError(f"{taken} exists; name a new file")

@@ -47,7 +47,7 @@ class Rows:
         self._numbers, self._owners = numbers, owners
 
     def nearest(self, vector: Vector, owners: Sequence[int] | None, limit: int) -> Near:
-        """Return the nearest to *vector* of *owners*; None: of all."""
+        """Return the *limit* rows of *owners*, or of all, nearest to *vector*, with cosines."""
         import numpy as np
 
         inside = np.arange(len(self._owners))
