@@ -16,6 +16,7 @@ from contextgraph.cli.commands import Common, argument, common_options, describe
 from contextgraph.cli.output import DONE, emit, warn
 from contextgraph.errors import MemoryNotFoundError
 from contextgraph.service.operations import Operation, TokenScope, operations
+from contextgraph.service.operations.arguments import faults
 from contextgraph.text import mask_secrets, meant
 
 if TYPE_CHECKING:
@@ -105,8 +106,7 @@ def _checked(operation: Operation, arguments: Sequence[str]) -> dict[str, Any]:
     try:
         return model.model_validate(given).given()
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False)
-        lines = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong)
+        lines = (f"{one['at']}: {one['reason']}" for one in faults(error.errors()))
         raise click.UsageError(f"{operation.name}: {'; '.join(lines)}") from error
 
 

@@ -24,7 +24,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from contextgraph.advising.pipeline import settle
 from contextgraph.advising.wording import MAX_TOKENS, render
@@ -58,6 +58,7 @@ from contextgraph.service.operations.arguments import (
     Repository,
     Tokens,
     arguments_of,
+    faults,
 )
 from contextgraph.text import clip, cut, fence, gives_instructions, mask_secrets, meant, neutral
 from contextgraph.trace import command_lines, state_at
@@ -206,7 +207,13 @@ class _StrictTool(Tool):
         given = {name: value for name, value in arguments.items() if value != ""}
         if missing := [name for name in required if name not in given]:
             raise ToolError(f"{self.name} needs {', '.join(missing)}")
-        return await super().run(given, context, convert_result)
+        try:
+            return await super().run(given, context, convert_result)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            lines = (f"{one['at']}: {one['reason']}" for one in faults(error.__cause__.errors()))
+            raise ToolError(f"{self.name}: {'; '.join(lines)}") from error
 
 
 def _tool(name: str, tool: Callable[..., Result], connection: Connection) -> Tool:

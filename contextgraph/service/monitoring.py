@@ -23,13 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextgraph import errors
 from contextgraph.model import Json
+from contextgraph.service.operations.arguments import faults
 from contextgraph.system.processes import continued
-from contextgraph.text import clip, mask_secrets, quoted, regex
+from contextgraph.text import mask_secrets, regex
 
 METRICS = "contextgraph.metrics"  # the key of those of the tenant in the scope of a request
 REQUEST_ID = "X-Request-ID"
-
-MOST_ERRORS = 10  # of one request that are reported
 
 _REQUEST_ID = regex(r"[\w.:-]{1,100}", re.ASCII)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -155,8 +154,6 @@ class TooBusyError(Exception):
 
 _RETRY_SECONDS = "5"
 _SHOWN = 3  # errors of a request that its "detail" names
-_LONGEST, _GIVEN_CHARS = 300, 100  # characters of a place and a reason, and of a value in it
-_OF_NAMES = ("missing", "extra_forbidden")  # errors that are about no value
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     ClientDisconnect: HTTPStatus.BAD_REQUEST,  # nobody reads the answer
     errors.EmbeddingError: HTTPStatus.BAD_GATEWAY,
@@ -246,13 +243,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    wrong = [
-        {
-            "at": clip(mask_secrets(".".join(map(str, entry["loc"]))), _LONGEST),
-            "reason": clip(mask_secrets(entry["msg"]), _LONGEST) + _given(entry),
-        }
-        for entry in error.errors()[:MOST_ERRORS]
-    ]
+    wrong = faults(error.errors())
     detail = "; ".join(f"{one['at']}: {one['reason']}" for one in wrong[:_SHOWN])
     detail = f"the request is not valid: {detail}"
     return problem(
@@ -261,12 +252,6 @@ async def _invalid(_request: Request, error: Exception) -> Response:
         error=errors.InvalidArgumentError.__name__,
         errors=cast(list[Json], wrong),
     )
-
-
-def _given(entry: Mapping[str, Any]) -> str:
-    """Return what was given where another value was expected, as a library's error names it."""
-    is_value = "input" in entry and entry["type"] not in _OF_NAMES
-    return f", got {quoted(entry['input'], _GIVEN_CHARS)}" if is_value else ""
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:

@@ -31,7 +31,7 @@ from contextgraph.model.codec import encoded
 from contextgraph.model.values import replace
 from contextgraph.readers import read_file
 from contextgraph.service.methods import METHODS
-from contextgraph.service.monitoring import METRICS, MOST_ERRORS, PROBLEMS, TooBusyError
+from contextgraph.service.monitoring import METRICS, PROBLEMS, TooBusyError
 from contextgraph.service.operations import (
     ADMIN_ARGUMENTS,
     VALUE,
@@ -40,7 +40,14 @@ from contextgraph.service.operations import (
     live,
     operations,
 )
-from contextgraph.service.operations.arguments import Arguments, LongText, Name, Names, Text
+from contextgraph.service.operations.arguments import (
+    MOST_FAULTS,
+    Arguments,
+    LongText,
+    Name,
+    Names,
+    Text,
+)
 from contextgraph.service.records import record_of, unread_record
 from contextgraph.service.service import Job, OpenRun, Service, Tenant, finished
 from contextgraph.service.tokens import Token
@@ -317,7 +324,7 @@ class _JsonRequest(Request):
             service: Service = self.app.state.service
             _, wrong = await service.read_upload(partial(validate, self._value, loc=("body",)))
             if wrong:
-                raise RequestValidationError(wrong[:MOST_ERRORS])
+                raise RequestValidationError(wrong[:MOST_FAULTS])
 
     async def json(self) -> Any:
         return self._value

@@ -51,7 +51,10 @@ def test_a_dot_may_stand_between_a_noun_and_its_verb() -> None:
         (("remember", "zzz=x"), "no argument 'zzz'. It has content, source, repo"),
         (("remember", "CI uses tox"), "'CI uses tox' is not ARGUMENT=VALUE"),
         (("remember",), "content: Field required"),
-        (("recall", "question=x", "limit=many"), "limit: Input should be a valid integer"),
+        (
+            ("recall", "question=x", "limit=many"),
+            "a valid integer, unable to parse string as an integer, got 'many'",
+        ),
         (("recall", "question=x", "limit=-1"), "limit: Input should be greater than or equal to 0"),
         (("recall", "question=a", "question=b"), "given more than once"),
         (("outcome", "instance_id=a", "solved=maybe"), "solved: Input should be a valid boolean"),

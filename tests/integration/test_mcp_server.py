@@ -150,6 +150,8 @@ def test_an_unknown_argument_is_refused(call: Call) -> None:
 
     assert refused.is_error
     assert "no argument repository: did you mean repo?" in text_of(refused)
+    refused = call("check_loop", steps=["pytest"])
+    assert text_of(refused).endswith("check_loop: steps.0: Input should be an object, got 'pytest'")
 
 
 def test_null_stands_for_an_argument_that_is_not_given(call: Call) -> None:

@@ -835,6 +835,10 @@ def test_a_wrong_value_is_named_as_by_the_library(client: TestClient) -> None:
     assert (status, response.json()["error"]) == (422, "InvalidArgumentError")
     assert "body.limit: Input should be a valid integer" in detail
     assert detail.endswith(", got 'many'")
+    response = client.post("/v1/search", json={"question": "python", "since": 0})
+    assert problem_of(response)[1].endswith("a time is a text such as 2026-02-01 or 7d, got 0")
+    response = client.post("/v1/notes/recall", json={"question": "python", "tags": "ci"})
+    assert problem_of(response)[1].endswith("body.tags: Input should be a list, got 'ci'")
 
 
 def test_the_id_of_a_request_is_taken_over(client: TestClient) -> None:

@@ -1,6 +1,6 @@
 """Types of arguments, and the model that pydantic makes of the arguments of a function."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from inspect import signature
@@ -36,10 +36,19 @@ from contextgraph.model import (
     Strategy,
 )
 from contextgraph.model.codec import decoded, encoded
-from contextgraph.text import clip, encodable
+from contextgraph.text import clip, encodable, mask_secrets, quoted
 
 LONGEST, MOST = 200_000, 100_000
 METHOD = "self"  # the first parameter of a method of the library
+MOST_FAULTS = 10  # of the arguments of one call that are reported
+_REASON_CHARS, _GIVEN_CHARS = 300, 100  # of a place and a reason, and of a value in it
+_OF_NAMES = ("missing", "extra_forbidden")  # errors that are about no value
+# Of JSON, where pydantic names what Python has.
+_KINDS = {
+    "model_type": "Input should be an object",
+    "model_attributes_type": "Input should be an object",
+    "tuple_type": "Input should be a list",
+}
 
 
 class Arguments(BaseModel):
@@ -65,6 +74,26 @@ class Arguments(BaseModel):
 
 
 A = TypeVar("A", bound=Arguments)
+
+
+def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the place ("at") and the "reason" of each of *errors* of pydantic, at most ten.
+
+    The reason ends with what was given where another value was expected. Secrets are masked.
+    """
+    return [
+        {
+            "at": clip(mask_secrets(".".join(map(str, one["loc"]))), _REASON_CHARS),
+            "reason": clip(mask_secrets(_KINDS.get(one["type"], one["msg"])), _REASON_CHARS)
+            + _given(one),
+        }
+        for one in errors[:MOST_FAULTS]
+    ]
+
+
+def _given(error: Mapping[str, Any]) -> str:
+    is_value = "input" in error and error["type"] not in _OF_NAMES
+    return f", got {quoted(error['input'], _GIVEN_CHARS)}" if is_value else ""
 
 
 def arguments_of(
@@ -139,7 +168,11 @@ def clipped(record: Json, most: int = LONGEST) -> Json:
 
 
 def _time(given: object) -> object:
-    return time_in(given, datetime.now(UTC)) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return time_in(given, datetime.now(UTC))
+    if not isinstance(given, datetime):  # which pydantic would take for seconds since 1970
+        raise ValueError("a time is a text such as 2026-02-01 or 7d")
+    return given
 
 
 Name = Annotated[str, Field(max_length=500)]
