@@ -18,6 +18,7 @@ chance     the answer is withheld, to measure what advice is worth     `_by_chan
 agent works: with its working tree, and with what it was shown before.
 """
 
+import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -73,10 +74,13 @@ from contextgraph.model import (
     FailureWarning,
     Found,
     Fragment,
+    LessonKind,
     MemoryContext,
     Methodology,
     MethodologyStatus,
     NonNegativeInt,
+    Note,
+    Origin,
     Phase,
     PipelineStep,
     RecoveryCandidate,
@@ -95,13 +99,16 @@ from contextgraph.model.values import argument, checked, replace
 from contextgraph.store.memory_store import Store, current_name
 from contextgraph.store.protocols import EmbedderSource
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import gives_instructions
+from contextgraph.text import gives_instructions, words
 from contextgraph.trace import MISSING_PROGRAM, MachineLesson, error_of, lessons_of, signature_of
+from contextgraph.trace.shell import commands_in
 
 Step: TypeAlias = Callable[[Remedy], Remedy | Silence]
 
 # Errors that are looked through for methodologies, those of most runs first.
 _CONSIDERED = 300
+# The share of tasks that run a program from which on a start says that it fails.
+_OFTEN_RUN = 0.25
 # Before these, nothing that one instance or source alone supports is ranked.
 _PROBABLE = 0.5
 # Why a remedy is silent whose cause the start named.
@@ -294,11 +301,18 @@ class MemoryRetriever:
 
         Adds the failures of further searches to *degraded*.
         """
-        playbook = self._playbook(query, degraded)
+        whole = self._playbook(query, degraded)
+        playbook = whole if whole and any(playbook_lines(whole)) else None
         # Pinned notes stand in the playbook.
         pinned = {note.id for note in playbook.notes} if playbook else set[str]()
         notes = [one for of in findings.values() for one in of.notes if one.note.id not in pinned]
-        lessons = [one for of in findings.values() for one in of.lessons]
+        task = query.state.task_description
+        lessons = [
+            one
+            for of in findings.values()
+            for one in of.lessons
+            if whole is None or _is_run(one.note, whole, task)
+        ]
         is_ours = seen_by(self._store, query.state.agent)
         hits = {
             name: tuple(
@@ -354,7 +368,7 @@ class MemoryRetriever:
         )
         if playbook.degraded:
             degraded["notes"] = playbook.degraded
-        return playbook if any(playbook_lines(playbook)) else None
+        return playbook
 
     def _with_warning(self, query: Query, context: MemoryContext) -> MemoryContext:
         """*context* with what is known of a command whose program is missing, as `before` has it.
@@ -534,6 +548,25 @@ def _said(remedy: Remedy) -> tuple[str, ...]:
         return (remedy.description,)
     # Whatever it is to replace.
     return remedy.description, "\n".join(f"{one.kind} {one.target}" for one in named)
+
+
+def _is_run(note: Note, playbook: RepositoryPlaybook, task: str) -> bool:
+    """Return False for a *note* on a program that agents of this repository seldom run.
+
+    And that the *task* does not name. The version in the name of a program is left out.
+    """
+    facts = note.lesson
+    if not (facts and facts.origin is Origin.COUNTED and facts.kind is LessonKind.FACT):
+        return True
+    records = (*playbook.tests, *playbook.scripts, *playbook.setup)
+    often = (one.command for one in records if one.tried >= _OFTEN_RUN * playbook.tasks)
+    used = {_unversioned(one.program) for line in often for one in commands_in(line)}
+    programs = {*map(_unversioned, facts.about.programs)}
+    return not programs.isdisjoint({*used, *map(_unversioned, words(task))})
+
+
+def _unversioned(program: str) -> str:
+    return posixpath.basename(program).rstrip("0123456789.").lower()
 
 
 def lesson_key(lesson: MachineLesson) -> str:

@@ -20,7 +20,7 @@ from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge.asked import asks_what_is_known
 from contextgraph.knowledge.broken import is_at
 from contextgraph.knowledge.conflict import Relation, verdict
-from contextgraph.knowledge.counted import failing_programs, named, refused_calls
+from contextgraph.knowledge.counted import failing_programs, named, program_not_found, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import (
@@ -715,7 +715,7 @@ class Lessons:
             and (
                 bears_on_command(note.content, line, note.repo)
                 if not _is_counted(note)
-                else not run.isdisjoint(note.tags)
+                else not run.isdisjoint(_programs_of(note))
             )
         }
         return self._current(said, as_of)
@@ -1200,6 +1200,12 @@ def _names_that_age(note: Note) -> tuple[str, ...]:
 def _last_said(note: Note) -> datetime:
     assert note.lesson is not None
     return max(one.at for one in note.lesson.evidence)
+
+
+def _programs_of(note: Note) -> set[str]:
+    """The programs that the counted *note* is about, and those that the shell did not find."""
+    said = note.lesson.evidence if note.lesson else ()
+    return {*note.tags, *(program_not_found(one.quote) for one in said)} - {""}
 
 
 def _is_counted(note: Note) -> bool:

@@ -1944,21 +1944,30 @@ def test_the_owners_rule_on_a_command_stands_before_a_newer_one_of_another_sourc
 def test_a_program_that_fails_is_said_with_the_one_that_ran_instead() -> None:
     def aliased(instance: str) -> RawTrajectory:
         steps = (
-            Step(0, "", Action("bash", "python3 -V"), "(eval):1: command not found: python3.12"),
-            Step(1, "", Action("bash", "/usr/bin/python3 -V"), "Python 3", user_message="go on"),
+            Step(0, "", Action("bash", "python3 a.py"), "(eval):1: command not found: python3.12"),
+            Step(1, "", Action("bash", "/usr/bin/python3 a.py"), "12", user_message="go on"),
         )
         return RawTrajectory("claude-code", instance, SHOP, "Task", steps)
 
+    said = "(`/usr/bin/python3` ran instead; seen in 2 sessions)"
     with AgentMemory.open(":memory:") as memory:
         for instance in "ab":
             memory.learn(aliased(instance))
-        start = memory.live(repo=SHOP, task="Another task").start()
-    assert "(`/usr/bin/python3` ran instead; seen in 2 sessions)" in start
+        assert said in memory.live(repo=SHOP, task="Another task").start()
+        run = memory.live(repo=SHOP, task="", agent="kettle")
+        assert "`python3` does not run" in (run.before("python3.12 b.py") or "")
+
+        # Where most sessions run no Python, only a task that names it is told so.
+        ls = Step(0, "", Action("bash", "ls"), "a.py", user_message="go on")
+        for instance in "cdefghi":
+            memory.learn(RawTrajectory("claude-code", instance, SHOP, "Look", (ls,)))
+        assert "instead" not in memory.live(repo=SHOP, task="Another task").start()
+        assert said in memory.live(repo=SHOP, task="Write it in Python").start()
 
 
 def test_what_was_counted_in_sessions_is_seen_there_and_not_said() -> None:
     failed = "bash: python3.12: command not found"
-    steps = (Step(0, "", Action("bash", "python3.12 -V"), failed, user_message="go on"),)
+    steps = (Step(0, "", Action("bash", "python3.12 a.py"), failed, user_message="go on"),)
     with AgentMemory.open(":memory:") as memory:
         for instance in "ab":
             memory.learn(RawTrajectory("claude-code", instance, SHOP, "Task", steps))
