@@ -139,6 +139,9 @@ def _masked_once(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
+_LINE_END, _NEAR = regex(r"\\+[nrt]"), 40
+
+
 class _Secret(Struct, frozen=True):
     start: int
     end: int
@@ -155,7 +158,7 @@ def _secrets(text: str) -> Iterator[tuple[re.Match[str], _Secret]]:
     from contextgraph.text.secret_rules import RANKS, rules_of
 
     last: re.Match[str] | None = None
-    end = 0
+    end, lines = 0, ""
     for hit in hits(text):
         # Hits of a pattern come in order; what is in a secret is masked with it. What another
         # pattern finds there may be the name of a secret that comes after.
@@ -163,6 +166,11 @@ def _secrets(text: str) -> Iterator[tuple[re.Match[str], _Secret]]:
             continue
         last, end = hit, 0
         for rule in rules_of(hit):
-            if span := rule.span(text, hit):
+            span = rule.span(text, hit)
+            if span is None and _LINE_END.search(text, max(0, hit.start() - _NEAR), hit.start()):
+                # What begins a line is found there, though the line is quoted as in JSON.
+                lines = lines or _LINE_END.sub(lambda one: "\n".ljust(len(one[0])), text)
+                span = rule.span(lines, hit)
+            if span:
                 end = span[1]
                 yield hit, _Secret(*span, rule.kind, RANKS.get(rule.kind, 0))

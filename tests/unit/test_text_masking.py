@@ -760,3 +760,15 @@ def test_a_value_with_many_ampersands_is_masked_whole(parts: int) -> None:
     value = "&".join(f"{number:x}Zq8vR{number}" for number in range(parts))
 
     assert mask_secrets(f"export API_TOKEN={value}\n") == "export API_TOKEN=<secret:token>\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["pass: {}", "enable secret {}", "enable secret 5 {}", "user: ada\\npass: {}"]
+)
+@pytest.mark.parametrize("end", ["\\n", "\\\\n", "\\r\\n"])
+def test_a_secret_of_a_line_is_masked_where_the_line_is_quoted(line: str, end: str) -> None:
+    """As in the JSON of a log: the end of a line is a backslash and a letter there."""
+    secret = drawn(MIXED, 16)
+    masked = mask_secrets(f'{{"seen": "host r1{end}{line.format(secret)}{end}on"}}')
+    assert secret not in masked
+    assert masked.endswith(f'>{end}on"}}')
