@@ -232,9 +232,10 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "now": moments(),
     "process": st.none(),
     "scopes": st.lists(scopes(), max_size=3),
+    # A server plans each combination of their forms.
     "questions": st.lists(
         st.builds(ErrorQuestion, st.sampled_from(SIGNATURES), st.sampled_from(_LEVELS), scopes()),
-        max_size=8,
+        max_size=3,
     ),
     "repo": st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
     "only": some(ERROR_IDS),

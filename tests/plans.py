@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 import pytest
 from neo4j import GraphDatabase
 
+from contextgraph.model import ResolvedBy, SimilarTo, Source
+from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore
 from contextgraph.store.neo4j.connection import (
     BEGIN,
@@ -17,7 +19,8 @@ from contextgraph.store.neo4j.connection import (
     Transaction,
     store_errors,
 )
-from tests.made_bundles import made_bundle
+from contextgraph.store.tables import TABLES
+from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
 
 Plan: TypeAlias = Mapping[str, Any]
@@ -106,12 +109,35 @@ class Plans:
 
 @pytest.fixture(scope="session")
 def plans(neo4j_server: Neo4jServer) -> Plans:
-    """Plans on a server with so many nodes that to look at all of them costs more than an index."""
+    """Plans on a server with so many of all that to look at them costs more than an index."""
     neo4j_server.forget()
-    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
-    store.runs.add([made_bundle(number) for number in range(128)])
-    store.close()
+    with closing(Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)) as store:
+        made = [made_bundle(number) for number in range(128)]
+        store.runs.add(made)
+        sources = [Source(one.trajectory.id, one.fragments[1].id) for one in made]
+        errors = [one.errors[0].id for one in made]
+        known = [
+            replace(made_methodology(number + 1), sources=(source,))
+            for number, source in enumerate(sources)
+        ]
+        store.methodologies.put(
+            known,
+            resolved=[
+                ResolvedBy(error, one.id, 0.5, 2.0, 3)
+                for error, one in zip(errors, known, strict=True)
+            ],
+            similar=[
+                SimilarTo(error, source, sources[0], 0.5)
+                for error, source in zip(errors, sources, strict=True)
+            ],
+        )
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        relations = (
+            "MATCH ()-[r]->() WHERE type(r) IN $kinds RETURN count(DISTINCT type(r)) AS kinds"
+        )
+        kinds = [table.label for table in TABLES if table.ends]
+        found = driver.execute_query(relations, kinds=kinds, database_="neo4j").records
+        assert found[0]["kinds"] == len(kinds)
         driver.execute_query("CALL db.prepareForReplanning(30)", database_="neo4j")
     return Plans()
 
