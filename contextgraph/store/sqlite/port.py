@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
-from itertools import chain
 from pathlib import Path
 from threading import local
 from typing import Any, NamedTuple, TypeVar
@@ -87,6 +86,8 @@ _OF_SEVERAL = (
 # Newer rows have greater numbers.
 _LAST = "SELECT coalesce(max(rowid), 0) FROM {table}"
 _VALUES = "SELECT rowid, value FROM {table} WHERE rowid IN (SELECT value FROM json_each(?))"
+# In one row: at each that is fetched a thread lets the others run.
+_LISTED = "SELECT group_concat(rowid) FROM ({})"
 _HAS_VECTOR = (
     "EXISTS (SELECT 1 FROM vector v WHERE v.name = '{table}' AND v.owner = n.rowid "
     "AND v.space = :{value})"
@@ -241,6 +242,11 @@ class _Rows:
     def _execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, parameters)
 
+    def _numbers(self, sql: str, parameters: Any) -> list[int]:
+        """Return the numbers of the rows that *sql* finds, in order."""
+        ((numbers,),) = self._execute(_LISTED.format(sql), parameters).fetchall()
+        return orjson.loads(f"[{numbers or ''}]")  # type: ignore[no-any-return]
+
     def _parameters(self, where: Where) -> dict[str, Any]:
         given = {f"w{place}": _given(term.value) for place, term in enumerate(where)}
         return {"tenant": self._tenant, **given}
@@ -254,14 +260,15 @@ class _Rows:
                 is_held = limit is not None and wanted == (VALUE,)
                 columns = ("rowid",) if is_held else tuple(wanted)
                 sql = _select(table, form_of(where), tuple(order), columns)
-                most = -1 if limit is None else limit
-                rows = self._execute(sql, {**self._parameters(where), "most": most}).fetchall()
+                given = {**self._parameters(where), "most": -1 if limit is None else limit}
                 if is_held:
                     held = self._known.held.setdefault(table.name, {})
-                    numbers = [*chain.from_iterable(rows)]
+                    numbers = self._numbers(sql, given)
                     if new := {*numbers}.difference(held):  # a view would go through all of them
                         held.update(self._execute(_VALUES.format(table=table.name), (str([*new]),)))
                     rows = [*zip(map(held.__getitem__, numbers))]
+                else:
+                    rows = self._execute(sql, given).fetchall()
             found.append(_read(table, wanted, rows))
         return found
 
@@ -409,11 +416,8 @@ class _Rows:
         named = " OR ".join(f'"{place}"' for place in places or ())
         scope = "" if places is None else f"({named}) AND "
         match = f'{scope}"{_token(self._tenant, word)}"'
-        ((rows,),) = self._execute(
-            f"SELECT group_concat(rowid) FROM {table.name}_words WHERE {table.name}_words MATCH ?",
-            (match,),
-        ).fetchall()
-        return orjson.loads(f"[{rows or ''}]")  # type: ignore[no-any-return]
+        found = f"SELECT rowid FROM {table.name}_words WHERE {table.name}_words MATCH ?"
+        return self._numbers(found, (match,))
 
     def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
         known = self._known.counted.setdefault(table.name, {})
@@ -451,12 +455,10 @@ class _Rows:
         hint = _hint(form, index)
         owners = None
         if where:
-            ((listed,),) = self._execute(
-                f"SELECT group_concat(n.rowid) FROM {table.name} n{hint} "
-                f"WHERE {_condition(table, form, index)}",
+            owners = self._numbers(
+                f"SELECT n.rowid FROM {table.name} n{hint} WHERE {_condition(table, form, index)}",
                 self._parameters(where),
-            ).fetchall()
-            owners = orjson.loads(f"[{listed or ''}]")
+            )
         matrix = self._port.matrix(table, vectors[0].space)
         of = (self._connection, self._tenant, self._revision)
         found = matrix.nearest(*of, vectors, owners, limit)
