@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import comb
-from operator import attrgetter
 
 from msgspec import Struct
 
@@ -37,7 +36,6 @@ _LEAST_EXPLAINED = 0.5
 # Errors of fewer runs say little of how often they are cleared.
 LEAST_RUNS, _LEAST_OPEN = 3, 2
 _EVERYWHERE = Scope()
-_is_solved = attrgetter("is_solved")
 # Conditions that cannot be mended when a run is about to submit.
 _PAST = frozenset((Condition.NOT_REPRODUCED, Condition.LOOPED))
 
@@ -128,7 +126,7 @@ def rates_at(state: State, runs: Sequence[RunCourse]) -> Mapping[Condition, Solv
     if state.phase is Phase.SUBMITTING:
         at_end = rates_of(runs)
         return {one: at_end[one] for one in state.conditions if one not in _PAST}
-    judged = Counter(map(_is_solved, runs))
+    judged = _outcomes(runs)
     lasting = [run for run in runs if run.course.steps > state.steps]
     same = dict[Condition, list[RunCourse]]()
     if Condition.NO_EDIT in state.conditions:
@@ -139,8 +137,14 @@ def rates_at(state: State, runs: Sequence[RunCourse]) -> Mapping[Condition, Solv
             for run in lasting
             if run.course.loops and run.course.looped(state.steps) >= state.looped_steps
         ]
-    solved = {name: Counter(map(_is_solved, group)) for name, group in same.items()}
+    solved = {name: _outcomes(group) for name, group in same.items()}
     return {name: _rates(count[True], count[False], judged) for name, count in solved.items()}
+
+
+def _outcomes(runs: Sequence[RunCourse]) -> Counter[bool]:
+    """Return how many of *runs* were solved and how many failed."""
+    solved = [run.is_solved for run in runs].count(True)
+    return Counter({True: solved, False: len(runs) - solved})
 
 
 def _rates(solved: int, failed: int, outcomes: Counter[bool]) -> SolveRates:

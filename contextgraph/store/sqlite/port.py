@@ -807,6 +807,8 @@ class SqlitePort:
         return result
 
     def read(self, work: Callable[[], Result]) -> Result:
+        if self._snapshot.rows is not None:
+            return work()
         with self.snapshot():
             return work()
 
