@@ -1,7 +1,7 @@
 """Why runs fail: the conditions that go with failure, their cost, and what prevented them."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import comb
 
 from msgspec import Struct
@@ -104,13 +104,10 @@ def _with_place(course: Course, files: Collection[str], right: Collection[str]) 
     return replace(course, conditions=(*course.conditions, Condition.WRONG_PLACE))
 
 
-def rates_of(runs: Iterable[RunCourse]) -> Mapping[Condition, SolveRates]:
+def rates_of(runs: Sequence[RunCourse]) -> Mapping[Condition, SolveRates]:
     """Return how runs went that ended with each condition."""
-    counts: Counter[tuple[Condition, bool]] = Counter()
-    judged: Counter[bool] = Counter()
-    for run in runs:
-        judged[run.is_solved] += 1
-        counts.update((condition, run.is_solved) for condition in run.conditions)
+    judged = _outcomes(runs)
+    counts = Counter((condition, run.is_solved) for run in runs for condition in run.conditions)
     return {
         condition: _rates(counts[condition, True], counts[condition, False], judged)
         for condition in Condition
