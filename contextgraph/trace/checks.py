@@ -19,6 +19,7 @@ class Purpose(StrEnum):
     LINT = "lint"
     BUILD = "build"
     FORMAT = "format"
+    OTHER = "other"
 
 
 _GO, _PYTHON, _RUST = frozenset({".go"}), frozenset({".py", ".pyi"}), frozenset({".rs"})
@@ -66,11 +67,16 @@ _NAMED = regex(
     r"(?i:\b(?P<lint>lint(?:er|ers|ing)?)\b|\b(?P<test>tests?|test suite)\b|\b(?P<build>build)\b)"
 )
 _SPAN = regex(r"`([^`\n]+)`")
+# A folder that a rule is about: "after you change code in lib/".
+_FOLDER = regex(r"(?<![\w./-])((?:[\w-][\w.-]*/)+)(?![\w*/-]|\.\w)")
 _COMMITS = frozenset({"git commit", "git push"})
 
 
 class Check(NamedTuple):
-    """A check: its *purpose*, the *command* if named, and the suffixes of the files it *covers*."""
+    """A check: its *purpose*, the *command* if named, and the suffixes of the files it *covers*.
+
+    Another command than those that are known covers all files.
+    """
 
     purpose: Purpose
     command: str
@@ -78,10 +84,30 @@ class Check(NamedTuple):
 
 
 class Order(NamedTuple):
-    """A *check* that a rule orders; *at_commit*: only before what was changed is committed."""
+    """A *check* that a rule orders; *at_commit*: only before what was changed is committed.
+
+    Only what is changed in the *folder* counts, where the rule names one.
+    """
 
     check: Check
     at_commit: bool
+    folder: str = ""
+
+    def covers(self, file: str) -> bool:
+        """Return whether a change of *file* is to be followed by the check."""
+        suffixes = self.check.covers
+        is_covered = not suffixes or PurePosixPath(file).suffix in suffixes
+        return is_covered and f"/{self.folder}" in f"/{file}"
+
+    def is_run_by(self, line: str) -> bool:
+        """Return whether the shell *line* runs the check, or one of its purpose and files."""
+        if self.check.purpose is Purpose.OTHER:
+            ordered = {_name(one) for one in commands_in(self.check.command)}
+            return any(_name(one) in ordered for one in commands_in(line))
+        return any(
+            one.purpose is self.check.purpose and one.covers & self.check.covers
+            for one in checks_in(line)
+        )
 
 
 def checks_in(line: str) -> Iterator[Check]:
@@ -96,14 +122,20 @@ def orders_in(text: str) -> Iterator[Order]:
     at_commit = bool(_BEFORE_COMMIT.search(text))
     if _NOT_RUN.search(text) or not (_ORDER.search(text) and (at_commit or _ALWAYS.search(text))):
         return
-    named = [check for span in _SPAN.findall(text) for check in checks_in(span)]
+    spans = _SPAN.findall(text)
+    named = [check for span in spans for check in checks_in(span)]
+    folders = _FOLDER.search(_SPAN.sub(lambda one: " " if " " in one[1] else one[1], text))
+    folder = folders[1] if folders else ""
+    if not named and folder:
+        commands = [span for span in spans if " " in span.strip()]
+        named = [Check(Purpose.OTHER, span, frozenset()) for span in commands[:1]]
     if not named:
         named = [
             Check(Purpose(match.lastgroup or ""), "", _CODE)
             for match in _NAMED.finditer(_SPAN.sub(" ", text))
         ][:1]
     for check in named:
-        yield Order(check, at_commit)
+        yield Order(check, at_commit, folder)
 
 
 def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:
@@ -116,19 +148,14 @@ def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:
     changed, committed = dict[str, None](), dict[str, None]()
     for step in turn:
         line = shell_text(step.step.action)
-        if any(
-            check.purpose is order.check.purpose and check.covers & order.check.covers
-            for check in checks_in(line)
-        ):
+        if order.is_run_by(line):
             changed.clear()
         if any(_name(command) in _COMMITS for command in commands_in(line)):
             committed |= changed
         if step.succeeded:
             files = (*step.reading.scripted, *step.reading.changed)
             changed |= dict.fromkeys(
-                file
-                for file in files
-                if PurePosixPath(file).suffix in order.check.covers and not isabs(file)
+                file for file in files if order.covers(file) and not isabs(file)
             )
     return tuple(committed if order.at_commit else changed)
 
@@ -138,7 +165,8 @@ def _check(command: Command) -> Check | None:
     for key in (name, command.name, program):
         if key in _PROGRAMS:
             return Check(_PROGRAMS[key][0], command.text, _PROGRAMS[key][1])
-    tasks = _TASK.search(" ".join(command.words)) if program in _TASKS else None
+    words = (*command.program.split()[1:], *command.words)
+    tasks = _TASK.search(" ".join(words)) if program in _TASKS else None
     return tasks and Check(Purpose(tasks.lastgroup or ""), command.text, _TASKS[program])
 
 

@@ -90,6 +90,25 @@ def test_a_check_counts_by_program_and_meaning_for_the_files_that_it_covers(
     assert all("main.go" in line and "golangci-lint run" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("rule", "actions", "is_broken"),
+    [
+        ("Always run `make check` after you change code in lib/.", ["edit lib/a.py"], True),
+        ("Always run `make check` after you change code in lib/.", ["edit bin/a.py"], False),
+        ("Always run `make test` after each edit", ["edit a.py", "make test"], False),
+        ("Always run `npm test` after each edit", ["edit a.ts", "npm run lint"], True),
+        ("Always run `just gen` after you change `api/`", ["edit api/a.yaml", "just fmt"], True),
+        ("Always run `just gen` after you change `api/`", ["edit api/a.yaml", "just gen"], False),
+        ("Always run `just gen` after you change the code", ["edit api/a.py"], False),
+    ],
+)
+def test_a_rule_names_the_command_and_the_folder_that_it_is_about(
+    memory: AgentMemory, rule: str, actions: list[str], is_broken: bool
+) -> None:
+    keep(memory, rule)
+    assert bool(broken(memory, *actions)) is is_broken
+
+
 def test_a_check_before_a_commit_is_missing_only_where_something_was_committed(
     memory: AgentMemory,
 ) -> None:
