@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copy
 from typing import TypeAlias
 
 import pytest
@@ -233,12 +234,24 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory of eight runs, whose server is gone."""
+    folder = tmp_path_factory.mktemp("embedded")
+    with pytest.MonkeyPatch.context() as patch, serving() as running:
+        patch.setenv("HOME", str(folder))
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setenv("OPENAI_BASE_URL", running.url)
+        with memory_at(folder / "memory.db") as memory:
+            assert learn(memory, range(8)) == 0
+    return folder / "memory.db"
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_the_server_does_a_query_is_answered(
-    server: Server, tmp_path: Path, fault: str
+    server: Server, embedded: Path, tmp_path: Path, fault: str
 ) -> None:
-    with memory_at(tmp_path / "memory.db") as memory:
-        learn(memory, range(8))
+    with memory_at(copy(embedded, tmp_path)) as memory:
         server.fault = FAULTS[fault]
         context = memory.query(QUESTION)
         assert context.similar_cases
