@@ -14,20 +14,20 @@ from hashlib import blake2b
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 from urllib.parse import quote
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from contextgraph.agents.mini_swe_agent import AGENT, AdvisedModel, Advisor
 from contextgraph.errors import MissingExtraError, ReadError, SettingsError
 from contextgraph.learning import masked
 from contextgraph.memory.agent_memory import AgentMemory
-from contextgraph.model import Json, Outcome, RawTrajectory
+from contextgraph.model import Json, Outcome, RawTrajectory, Share
 from contextgraph.model.codec import decoded, encoded, from_bytes, json_bytes
-from contextgraph.model.values import replace
+from contextgraph.model.values import argument, replace
 from contextgraph.readers import SkippedError, read
 from contextgraph.system.processes import append, locked, replacing
 from contextgraph.text import count_tokens, mask_secrets
@@ -153,7 +153,9 @@ def _located(task: Task, base: Path) -> Task:
     return replace(task, workspace=replace(place, folder=str(folder)))
 
 
-NONE, PLACEBO, GREP, MEMORY = ARMS = ("none", "placebo", "grep", "memory")
+Arm: TypeAlias = Literal["none", "placebo", "grep", "memory"]
+ARMS: tuple[Arm, ...] = ("none", "placebo", "grep", "memory")
+NONE, PLACEBO, GREP, MEMORY = ARMS
 ADVISED = (PLACEBO, MEMORY)
 
 _LOGS = (
@@ -491,9 +493,9 @@ class Plan(Struct, frozen=True):
     """
 
     tasks: Sequence[Task]
-    arms: Sequence[str]
-    attempts: int
-    share: float
+    arms: Annotated[Sequence[Arm], Meta(min_length=1)]
+    attempts: Annotated[int, Meta(ge=1)]
+    share: Share
     seed: int
     settings: Mapping[str, Json]
 
@@ -502,13 +504,14 @@ class Experiment:
     """An experiment in the folder of *journal*; running it again does what is left.
 
     The folder holds ``experiment.json``, ``attempts.jsonl``, ``runs/`` (the agent's logs),
-    ``logs/`` (the learned ones as plain text), ``memory.db`` and, meanwhile, ``work/``.
+    ``logs/`` (the learned ones as plain text), ``memory.db`` and, meanwhile, ``work/``. Raises
+    `InvalidArgumentError` for a plan with an unknown arm, or without attempts.
     """
 
     def __init__(
         self, plan: Plan, agent: AgentRunner, journal: ExperimentFolder, *, workers: int = 1
     ) -> None:
-        self._plan, self._agent, self._journal = plan, agent, journal
+        self._plan, self._agent, self._journal = argument("plan", Plan, plan), agent, journal
         self._workers = workers
         self._tasks = {task.instance_id: task for task in plan.tasks}
         self._parts = split_tasks(plan.tasks, plan.share, plan.seed)

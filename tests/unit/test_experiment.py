@@ -4,12 +4,15 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contextgraph.agents.mini_swe_agent import Advisor
-from contextgraph.errors import SettingsError
+from contextgraph.errors import InvalidArgumentError, SettingsError
 from contextgraph.evaluation.experiment import (
+    ARMS,
+    Arm,
     Attempt,
     AttemptOutcome,
     Experiment,
@@ -27,7 +30,6 @@ from contextgraph.model.values import replace
 from contextgraph.readers import write_jsonl
 from tests.builders import NO_MODULE, run
 
-ARMS = ("none", "placebo", "grep", "memory")
 FAILING, WORKING = "python reproduce.py", "PYTHONPATH={} python reproduce.py"
 
 
@@ -80,7 +82,7 @@ def tasks(tmp_path: Path) -> Sequence[Task]:
 
 
 def experiment(
-    tasks: Sequence[Task], agent: ScriptedAgent, folder: Path, arms: Sequence[str] = ARMS
+    tasks: Sequence[Task], agent: ScriptedAgent, folder: Path, arms: Sequence[Arm] = ARMS
 ) -> Experiment:
     plan = Plan(tasks, arms, attempts=2, share=0.5, seed=42, settings={})
     return Experiment(plan, agent, ExperimentFolder(folder / "out"))
@@ -191,6 +193,23 @@ def test_the_split_depends_on_the_seed_and_not_on_the_order(tasks: Sequence[Task
     turned = split_tasks(free[::-1], 0.5, 42)
     assert {*map(str, turned[TaskPurpose.LEARN])} == {*map(str, parts[TaskPurpose.LEARN])}
     assert any(split_tasks(free, 0.5, seed) != parts for seed in range(5))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"attempts": 0}, "plan.attempts: Expected int >= 1, got 0"),
+        ({"share": 2.0}, "plan.share: Expected float <= 1.0, got 2.0"),
+        ({"arms": ["best"]}, "plan.arms\\[0\\]: .*'best'"),
+        ({"arms": []}, "plan.arms: Expected list of length >= 1"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused(
+    tasks: Sequence[Task], tmp_path: Path, wrong: dict[str, Any], reason: str
+) -> None:
+    plan = Plan(tasks, ARMS, attempts=2, share=0.5, seed=42, settings={})
+    with pytest.raises(InvalidArgumentError, match=reason):
+        Experiment(replace(plan, **wrong), ScriptedAgent(), ExperimentFolder(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
