@@ -267,6 +267,7 @@ def quote_of(note: Note, *, sessions: int = 1) -> Quote:
     is_counted = facts.origin is Origin.COUNTED and facts.kind is not LessonKind.RULE
     said = f"{'seen' if is_counted else 'said'} in {sessions} sessions"
     if instead := ran_instead(facts):
+        sessions = max(sessions, facts.sessions)
         said = f"{instead}; seen in {sessions} sessions"
     elif facts.origin is Origin.COUNTED and facts.kind is LessonKind.RULE:
         quotes = (" ".join(one.quote.split()) for one in reversed(facts.evidence))
