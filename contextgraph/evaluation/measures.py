@@ -469,14 +469,11 @@ def difference(by_instance: Mapping[str, tuple[Share, Share]], seed: int) -> Dif
 
 def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> float:
     """Return the exact two-sided p-value of pairs (first hit, second hit): 1 where none differ."""
+    from scipy.stats import binomtest
+
     only_first = sum(first and not second for first, second in pairs)
     differing = sum(first != second for first, second in pairs)
-    # Computed here: scipy.stats takes a second to import.
-    ways = as_uneven = 1
-    for number in range(min(only_first, differing - only_first)):
-        ways = ways * (differing - number) // (number + 1)
-        as_uneven += ways
-    return min(1.0, 2 * as_uneven / (1 << differing))
+    return float(binomtest(only_first, differing).pvalue) if differing else 1.0
 
 
 def _contrasts(

@@ -52,7 +52,6 @@ MOST_WORDS = 7_500
 SIMILARITY_THRESHOLD = 0.30
 # Of the variance that five explain, two explain 99 %, in half the time.
 ITERATIONS = 2
-_MORE_DIRECTIONS = 10  # than are kept: the others are then more exact
 
 # Directions in which the texts fitted on hardly differ are noise.
 _LEAST_SINGULAR_VALUE = 1e-3
@@ -170,44 +169,26 @@ class TfidfModel(Struct, frozen=True, eq=False):
 def fit(texts: Iterable[str]) -> TfidfModel:
     """Return a model of *texts*, the same for the same; without words if they share too few.
 
-    The numbers are those of scikit-learn, which would take a second to import.
+    Imports scikit-learn, which takes a second.
     """
     import numpy as np
-    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    counted = [Counter(words(text)) for text in texts]
-    occurrences, in_texts = Counter[str](), Counter[str]()
-    for counts in counted:
-        occurrences.update(counts)
-        in_texts.update(counts.keys())
-    shared = sorted(word for word, number in in_texts.items() if number > 1)
-    known = sorted(sorted(shared, key=lambda word: -occurrences[word])[:MOST_WORDS])
-    if not known:
+    vectorizer = TfidfVectorizer(
+        analyzer=words, sublinear_tf=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32
+    )
+    try:
+        weights = vectorizer.fit_transform(texts)
+    except ValueError:  # no word is in two texts
         return _model([], np.zeros(0, "<f4"), np.zeros((0, DIMENSIONS), "<f4"))
-    numbers = np.array([in_texts[word] for word in known], dtype="<f4")
-    idf = np.log(np.float32(len(counted) + 1) / (numbers + 1)) + 1
-    row_of = _by_row(known)
-    # Sums depend on the order: scikit-learn adds the words that it met first before others.
-    met = {word: number for number, word in enumerate(occurrences) if word in row_of}
-    rows = [sorted(counts.keys() & met, key=met.__getitem__) for counts in counted]
-    sizes = [*map(len, rows)]
-    columns = np.fromiter((row_of[word] for row in rows for word in row), dtype=np.int32)
-    pairs = zip(counted, rows, strict=True)
-    often = np.fromiter((counts[word] for counts, row in pairs for word in row), dtype="<f4")
-    weights = (1 + np.log(often)) * idf[columns]
-    texts = np.repeat(np.arange(len(rows)), sizes)
-    weights /= np.sqrt(np.bincount(texts, weights * weights))[texts]
-    matrix = csr_array((weights, columns, np.cumsum([0, *sizes])), shape=(len(rows), len(known)))
-    return _model(known, idf, _directions(matrix))
+    known = vectorizer.get_feature_names_out().tolist()
+    return _model(known, vectorizer.idf_.astype("<f4"), _directions(weights))
 
 
 def _directions(weights: "csr_array") -> "Floats":
-    """Return directions of the words of *weights* (shape (texts, words)), shape (words, 384).
-
-    They are those in which the texts differ most, by a randomized singular value decomposition.
-    """
+    """Return directions of the words of *weights* (shape (texts, words)), shape (words, 384)."""
     import numpy as np
-    from scipy import linalg
+    from sklearn.decomposition import TruncatedSVD
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     texts, known = weights.shape
@@ -215,19 +196,12 @@ def _directions(weights: "csr_array") -> "Floats":
     if known < _FEWEST_WORDS:
         return directions
     size = min(DIMENSIONS, texts, known)
-    matrix = weights if texts >= known else weights.T
-    sample = np.random.RandomState(0).normal(size=(matrix.shape[1], size + _MORE_DIRECTIONS))
-    sample = sample.astype("<f4")
-    with threadpool_limits(1):  # with more threads than idle cores it takes ten times as long
-        for _ in range(ITERATIONS):
-            sample = matrix.T @ (matrix @ sample)
-        basis, _ = linalg.qr(matrix @ sample, mode="economic", check_finite=False)
-        left, values, right = linalg.svd(basis.T @ matrix, full_matrices=False)
-        found = right[:size] if texts >= known else (basis @ left)[:, :size].T
-    # The largest number of each is positive: a decomposition leaves the sign open.
-    largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
-    strong = values[:size] > _LEAST_SINGULAR_VALUE * values[0]
-    directions[:, :size] = (found * np.sign(largest) * strong[:, None]).T
+    # With more threads than idle cores this takes ten times as long. Texts that are all the same
+    # have no variance that could be explained.
+    with threadpool_limits(1), np.errstate(divide="ignore", invalid="ignore"):
+        reduction = TruncatedSVD(size, n_iter=ITERATIONS, random_state=0).fit(weights)
+    strong = reduction.singular_values_ > _LEAST_SINGULAR_VALUE * reduction.singular_values_[0]
+    directions[:, :size] = (reduction.components_ * strong[:, None]).T
     return directions
 
 

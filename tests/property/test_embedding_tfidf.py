@@ -101,16 +101,14 @@ def test_bytes_of_something_else_are_refused(data: bytes) -> None:
         TfidfModel.from_bytes(data)
 
 
-def test_fitting_needs_no_scikit_learn_and_embedding_no_scipy() -> None:
+def test_embedding_needs_no_scikit_learn() -> None:
     model = fit(["alpha beta", "alpha gamma", "beta gamma"])
     code = (
-        "import sys\nfrom contextgraph.inference.fitting import TfidfModel, fit\n"
+        "import sys\nfrom contextgraph.inference.fitting import TfidfModel\n"
         "model = TfidfModel.from_bytes(sys.stdin.buffer.read())\n"
         "assert model.embed(['alpha']).vectors[0]\n"
-        "assert not {'sklearn', 'scipy'} & set(sys.modules)\n"
-        "assert fit(['alpha beta', 'alpha gamma', 'beta gamma']).embed(['alpha']).vectors[0]\n"
-        "print('sklearn' in sys.modules)"
+        "print({'sklearn', 'scipy'} & set(sys.modules))"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, input=model.to_bytes(), capture_output=True, check=True)
-    assert done.stdout.strip() == b"False"
+    assert done.stdout.strip() == b"set()"
