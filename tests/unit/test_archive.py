@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,12 +78,19 @@ def fill(store: SqliteStore) -> None:
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "memory.db"
+    with closing(SqliteStore(str(path))) as store:
+        fill(store)
+    return path
+
+
 @pytest.fixture
-def store() -> Iterator[SqliteStore]:
-    store = SqliteStore(":memory:")
-    fill(store)
-    yield store
-    store.close()
+def store(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    copied = shutil.copy(filled, tmp_path_factory.mktemp("copied"))
+    with closing(SqliteStore(str(copied))) as store:
+        yield store
 
 
 @pytest.fixture

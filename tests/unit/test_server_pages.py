@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import escape, unescape
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from fastapi.testclient import TestClient
@@ -46,14 +47,23 @@ def task_of(number: int) -> str:
     return f"Totals are wrong when tariff {number} is missing"
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Served]:
-    """A service that has learned runs, one of them hostile, and has a methodology."""
-    with served(tmp_path) as found:
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a service that has learned runs, one of them hostile, and has a methodology."""
+    folder = tmp_path_factory.mktemp("learned")
+    with served(folder) as found:
         client = found.client(TokenScope.ADMIN)
         learn(client, *(detouring_run(n, task=task_of(n)) for n in range(1, 4)))
         learn(client, detouring_run(4, task=HOSTILE, repo="evil/<b>x</b>"))
         assert client.post("/v1/consolidate").json()["started"]
+    return folder
+
+
+@pytest.fixture
+def service(learned: Path, tmp_path: Path) -> Iterator[Served]:
+    """A service of its memory."""
+    copytree(learned, tmp_path, dirs_exist_ok=True)
+    with served(tmp_path) as found:
         yield found
 
 
