@@ -195,8 +195,8 @@ class RetrieverOfService(Part, MemoryRetriever):
     by_state = requested(MemoryRetriever.by_state, "retriever", READ)
     by_task = requested(MemoryRetriever.by_task, "retriever", READ)
     warnings_before = requested(MemoryRetriever.warnings_before, "retriever", READ)
-    # Not POST /v1/query, which is for a prompt: it has a text, counts as shown, and excludes at
-    # most 1,000 instances. A client decides what to show beside its agent, and may exclude more.
+    # Not POST /v1/query, which is for a prompt: its text counts as shown or is withheld by chance
+    # there. A client decides both beside its agent, and may give the error that it recognised.
     _retrieve = requested(MemoryRetriever.retrieve, "retriever", READ)
 
     def __init__(self, service: ServiceConnection, policy: RetryPolicy) -> None:

@@ -58,3 +58,6 @@ def test_entities_are_added_linked_and_removed(store: Path) -> None:
         ([{"removed": True}], 0),
         ([{"removed": False}], 1),
     ]
+    for verb in ("add", "get"):
+        (own,) = call(f"entities_{verb}", store, name="Cart", repo="acme/shop").records
+        assert (own["repo"], own["entity_type"]) == ("acme/shop", "")

@@ -26,12 +26,13 @@ def entities_add(
     entity_type: Annotated[Name, Field(description="Its kind, such as service.")] = "",
     description: Annotated[Text, Field(description="Facts about it.")] = "",
     tags: Tags = (),
+    repo: _Repository = "",
     *,
     only_of: str | None = None,
 ) -> Record:
     """Store an entity; without tags, the words of its name become its tags."""
-    memory.entities.add_entity(Entity(name, entity_type, description, tags), only_of)
-    return record_of(memory.entities.get_entity(name))
+    memory.entities.add_entity(Entity(name, entity_type, description, tags, repo=repo), only_of)
+    return record_of(memory.entities.get_entity(name, repo))
 
 
 @operation(TokenScope.READ, "POST /v1/entities/get_entity")
