@@ -16,7 +16,7 @@ from contextgraph import AgentMemory
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
 from contextgraph.knowledge import Entity, Page
 from contextgraph.learning import bundle_of
-from contextgraph.model import Outcome, Space
+from contextgraph.model import Note, Outcome, Vector
 from contextgraph.model.values import replace
 from contextgraph.store.neo4j import Neo4jStore, schema
 from contextgraph.store.tables import TABLES
@@ -97,20 +97,18 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
     neo4j_to_change: Neo4jServer, driver: Driver
 ) -> None:
     address, auth = neo4j_to_change.uri, neo4j_to_change.auth
-    store = Neo4jStore(address, auth)
-    store.vectors.prepare(Space("made/by-hand@4", 1), None)
-    store.vectors.switch("made/by-hand@4")
-    store.runs.add([made_bundle(1)])
-    store.vectors.add("made/by-hand@4", {"run0001": None})
-    store.close()
-    index = "trajectory_embedding_4_1"
+    vector = Vector.of("made/by-hand@4", [1, 0, 0, 0])
+    with closing(Neo4jStore(address, auth)) as store:
+        store.notes.change(new=[Note("note", "", "", "", datetime(2026, 3, 1, tzinfo=UTC))])
+        store.notes.add(vector.space, {"note": vector})
+    index = "note_embedding_4_1"
     wanted = f"lacks vector index {index} of 4 dimensions; run contextgraph call consolidate"
 
     for dimensions in (None, 3):
         driver.execute_query(f"DROP INDEX {index}")
         if dimensions is not None:
             driver.execute_query(
-                f"CREATE VECTOR INDEX {index} FOR (n:Trajectory) ON (n.embedding_4_1) "
+                f"CREATE VECTOR INDEX {index} FOR (n:Note) ON (n.embedding_4_1) "
                 "OPTIONS {indexConfig: {`vector.dimensions`: $dimensions}}",
                 dimensions=dimensions,
             )
@@ -122,8 +120,8 @@ def test_vector_indexes_that_do_not_fit_are_created_again_by_a_writer(
                 reader.runs.ids()
             assert not {one.name: one.ok for one in reader.admin.health()}["schema version"]
 
-            assert writer.runs.ids() == ["run0001"]
-            assert reader.runs.ids() == ["run0001"]
+            for opened in (writer, reader):
+                assert [note.id for note in opened.notes.all()] == ["note"]
         shown = "SHOW VECTOR INDEXES YIELD name, options WHERE name = $name RETURN options"
         (found,) = driver.execute_query(shown, name=index).records
         assert found["options"]["indexConfig"]["vector.dimensions"] == 4
