@@ -103,7 +103,7 @@ def argument(name: str, kind: Any, given: Any) -> Any:
         kind, kinds = kinds[0], kinds[:1]
     is_record = isinstance(given, Struct) or dataclasses.is_dataclass(given)
     if kind is object or (type(given) in kinds and not is_record):
-        return encodable(given) if type(given) is str else given
+        return encodable(given) if type(given) is str and not given.isascii() else given
     place = ""
     try:
         try:

@@ -72,8 +72,6 @@ def encodable(text: str) -> str:
 
     The result encodes as UTF-8, which what a program printed need not, as Python reads it.
     """
-    if text.isascii():
-        return text
     try:
         text.encode()
     except UnicodeEncodeError:
