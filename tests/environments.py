@@ -15,6 +15,10 @@ import pytest
 from tests.server import ENVIRONMENT
 
 ROOT = Path(__file__).parents[1]
+# What is installed once for the user, for all clones.
+CACHE = Path(
+    ENVIRONMENT.get("XDG_CACHE_HOME") or Path(ENVIRONMENT["HOME"], ".cache"), "contextgraph"
+)
 
 
 # In one environment, as mini-swe-agent needs litellm and datasets anyway.
@@ -93,7 +97,6 @@ def from_npm(package: str, pattern: str) -> Path:
 
     Where it cannot be installed, the test is skipped; in CI it fails.
     """
-    caches = Path(ENVIRONMENT.get("XDG_CACHE_HOME") or Path(ENVIRONMENT["HOME"]) / ".cache")
 
     def install(folder: Path) -> None:
         if shutil.which("npm") is None:
@@ -101,7 +104,7 @@ def from_npm(package: str, pattern: str) -> Path:
         options = ("--ignore-scripts", "--no-audit", "--no-fund")
         run(package, "npm", "install", "--prefix", folder, *options, package)
 
-    folder = made_once(caches / "contextgraph" / "npm" / package, package, install)
+    folder = made_once(CACHE / "npm" / package, package, install)
     return next((folder / "node_modules").glob(pattern))
 
 
@@ -120,25 +123,44 @@ def python_of(version: str) -> str:
 def environment_with(*packages: str, base: str = sys.executable) -> Path:
     """The interpreter of an environment with *packages*, which is made where there is none.
 
-    It has what the environment of these tests has, unless *base* is another interpreter; its
-    packages come before those. Where they cannot be installed, the test is skipped; in CI it
-    fails.
+    The packages are installed once for the user, with the bytecode that the first to import them
+    compiles. The environment also has what that of these tests has, after them, unless *base* is
+    another interpreter. Where they cannot be installed, the test is skipped; in CI it fails.
     """
     name = packages[0].partition("=")[0]
 
     def install(folder: Path) -> None:
-        # Without pip, which takes six seconds to install; uv needs no copy in the environment.
-        run(name, base, "-m", "venv", "--clear", "--without-pip", folder)
-        python = folder / "bin" / "python"
-        run(name, installed_uv(), "pip", "install", "--quiet", "--python", python, *packages)
-        if base == sys.executable:
-            (site_packages,) = folder.glob("lib/python*/site-packages")
-            here = sysconfig.get_path("purelib")
-            path = site_packages / "this_environment.pth"
-            path.write_text(f"import site; site.addsitedir({here!r})\n")
+        shutil.rmtree(folder, ignore_errors=True)
+        options = ("--quiet", "--python", base, "--target", folder / "site-packages")
+        run(name, installed_uv(), "pip", "install", *options, *packages)
 
-    made_from = f"{' '.join(packages)} {base} {sys.version}"
-    return made_once(ROOT / f".venv-{name}", made_from, install) / "bin" / "python"
+    made_from = f"{' '.join(packages)} {_version_of(base)}"
+    # By this name dill recognises what it need not pickle.
+    installed = made_once(CACHE / packages[0], made_from, install) / "site-packages"
+    others = [sysconfig.get_path("purelib")] if base == sys.executable else []
+
+    def make(folder: Path) -> None:
+        # Without pip, which takes six seconds to install.
+        run(name, base, "-m", "venv", "--clear", "--without-pip", folder)
+        (site_packages,) = folder.glob("lib/python*/site-packages")
+        added = (f"import site; site.addsitedir({str(one)!r})\n" for one in (installed, *others))
+        (site_packages / "packages.pth").write_text("".join(added))
+        for script in (installed / "bin").iterdir():
+            own = folder / "bin" / script.name
+            first, _, rest = script.read_bytes().partition(b"\n")
+            if first.startswith(b"#!"):
+                own.write_bytes(b"#!%b\n%b" % (bytes(folder / "bin" / "python"), rest))
+                own.chmod(0o755)
+
+    folder = made_once(ROOT / f".venv-{name}", f"{installed} {made_from} {base} {others}", make)
+    return folder / "bin" / "python"
+
+
+def _version_of(interpreter: str) -> str:
+    if interpreter == sys.executable:
+        return sys.version
+    asked = [interpreter, "-c", "import sys; print(sys.version)"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
 
 
 def installed_uv() -> Path:
@@ -150,7 +172,7 @@ def installed_uv() -> Path:
         pip = (sys.executable, "-m", "pip", "install", *options)
         run(package, *pip, "--upgrade", "--target", folder, package)
 
-    return made_once(ROOT / ".venv-uv", package, install) / "bin" / "uv"
+    return made_once(CACHE / package, package, install) / "bin" / "uv"
 
 
 def made_once(folder: Path, made_from: str, make: Callable[[Path], None]) -> Path:
