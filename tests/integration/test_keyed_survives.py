@@ -8,22 +8,28 @@ from pathlib import Path
 
 from contextgraph.knowledge.keyed import KeyedMemory
 
+# Each writer is a process of its own, which the first starts once it has imported everything.
 WRITE = """
-import sys
+import os, sys
 from pathlib import Path
 from contextgraph.knowledge.keyed import KeyedMemory
-writer, count = sys.argv[2], int(sys.argv[3])
-memory = KeyedMemory(Path(sys.argv[1]), max_log_lines=50)
-for number in range(count):
+root, count, *others, writer = sys.argv[1:]
+for other in others:
+    if not os.fork():
+        writer, others = other, []
+        break
+memory = KeyedMemory(Path(root), max_log_lines=50)
+for number in range(int(count)):
     content = None if number % 7 == 6 else {"writer": writer, "number": number}
     receipt = memory.set_memory(f"/{writer}/key{number % 5}", content, "agent")
     print(receipt.seq, flush=True)
+assert [os.wait()[1] for _ in others] == [0] * len(others)
 """
 CALLS = 40
 
 
-def writing(root: Path, writer: str, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITE, str(root), writer, str(count)]
+def writing(root: Path, count: int, *writers: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITE, str(root), str(count), *writers]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
@@ -39,7 +45,7 @@ def test_nothing_acknowledged_is_lost_when_processes_are_killed(tmp_path: Path) 
     chance = random.Random(3)
     acknowledged: list[int] = []
     for attempt in range(12):
-        process = writing(tmp_path, f"writer{attempt % 3}", 10_000)
+        process = writing(tmp_path, 10_000, f"writer{attempt % 3}")
         assert process.stdout
         wanted = chance.randrange(1, 40)
         acknowledged += [int(process.stdout.readline()) for _ in range(wanted)]
@@ -55,11 +61,11 @@ def test_nothing_acknowledged_is_lost_when_processes_are_killed(tmp_path: Path) 
 
 
 def test_sixteen_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
-    processes = [writing(tmp_path, f"writer{number}", CALLS) for number in range(16)]
-    printed = [process.communicate()[0] for process in processes]
+    process = writing(tmp_path, CALLS, *(f"writer{number}" for number in range(16)))
+    printed, _ = process.communicate()
 
-    assert [process.returncode for process in processes] == [0] * 16
-    acknowledged = sorted(int(line) for text in printed for line in text.splitlines())
+    assert process.returncode == 0
+    acknowledged = sorted(map(int, printed.splitlines()))
     assert acknowledged == sequence_numbers(tmp_path) == [*range(1, 16 * CALLS + 1)]
     memory = KeyedMemory(tmp_path)
     assert memory.check() == []
