@@ -572,7 +572,7 @@ class AgentMemory:
         if workdir:
             here, runs = state.repo if context.playbook else "", runs_to_compare(context)
             tree = self._tree(workdir, here, runs, excluded, as_of)
-        withheld = self.withholds(context)
+        withheld = self.withhold > 0 and self.withholds(context)
         if not (tree or already_shown or unasked or withheld):
             return context
         return settle(
