@@ -354,6 +354,9 @@ class _Rows:
         limit: int,
     ) -> dict[int, int]:
         """Return the rows with the most weight, and all that tie with the last: row -> weight."""
+        named = " OR ".join(f'"{place}"' for place in places or ())
+        scope = "" if places is None else f"({named}) AND "
+        sql = f"SELECT rowid FROM {table.name}_words WHERE {table.name}_words MATCH ?"
         counts: dict[int, int] = {}
         rest = dict(sorted(weights.items(), key=lambda one: -one[1]))
         for word, weight in [*rest.items()]:
@@ -364,7 +367,7 @@ class _Rows:
                 if least > left and len(counts) <= _READ_WHOLE:
                     self._add_rest(table, counts, rest)  # no other row comes near
                     break
-            for row in self._with(table, word, places):
+            for row in self._numbers(sql, (f'{scope}"{_token(self._tenant, word)}"',)):
                 counts[row] = counts.get(row, 0) + weight
             del rest[word]
         if where:
@@ -411,13 +414,6 @@ class _Rows:
             found = self._execute(sql, (str(rows), limit - len(first))) if rows else ()
             first += sorted(((key, counts[row]) for row, key in found), key=lambda one: -one[1])
         return first
-
-    def _with(self, table: Table, word: str, places: Sequence[str] | None) -> list[int]:
-        named = " OR ".join(f'"{place}"' for place in places or ())
-        scope = "" if places is None else f"({named}) AND "
-        match = f'{scope}"{_token(self._tenant, word)}"'
-        found = f"SELECT rowid FROM {table.name}_words WHERE {table.name}_words MATCH ?"
-        return self._numbers(found, (match,))
 
     def word_counts(self, table: Table, words: Sequence[str]) -> WordCounts:
         known = self._known.counted.setdefault(table.name, {})
