@@ -177,7 +177,7 @@ def test_a_source_is_always_needed(memory: KeyedMemory, source: object) -> None:
         ({1: 2}, "must be a string"),
         ({"a": {1, 2}}, "a set has no JSON form"),
         ("x" * 70_000, "70,002 bytes; at most 65,536"),
-        ("\ud800", "not JSON"),
+        (["\ud800"], "not JSON"),
         (2**70, "not JSON"),
     ],
 )
