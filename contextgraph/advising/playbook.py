@@ -352,28 +352,34 @@ def _of_kind(runs: Sequence[_Known], task: str) -> list[_Known]:
     """Return those of *runs* that a person began with the same command as *task*, or with none.
 
     Without a task it is not known with which: all, with the losses that they met after each
-    command. That a file is too long matters where the task names it.
+    command. That a file is too long matters where the task names it, and of files of a kind,
+    which no task names, where many of the runs read one.
     """
     began = [(command_of(run.task), run, facts) for run, facts in runs]
     command = command_of(task)
-    lost = [(kind, _lost(one)) for kind, _, facts in began for one in facts.losses]
     kinds = {command} if task else {kind for kind, _, _ in began}
+    chosen = [one for one in began if one[0] in kinds]
+    lost = {(kind, _lost(one)) for kind, _, facts in chosen for one in facts.losses}
+    often = Counter(lesson for *_, facts in chosen for lesson in {*map(_lost, facts.losses)})
     met = {
         lesson
-        for _, lesson in {*lost}
+        for lesson, number in often.items()
         if all((kind, lesson) in lost for kind in kinds)
-        and (lesson.cause is not Cause.LONG_FILE or _may_be_read(lesson.fails, task))
+        and (
+            lesson.cause is not Cause.LONG_FILE
+            or (number >= _COMMON * len(chosen) if "*" in lesson.fails else _names(task, lesson))
+        )
     }
     return [
         (run, replace(facts, losses=tuple(one for one in facts.losses if _lost(one) in met)))
-        for kind, run, facts in began
-        if kind in kinds
+        for _, run, facts in chosen
     ]
 
 
-def _may_be_read(path: str, task: str) -> bool:
-    """Return whether *task* names the file at *path*; of files of a kind no task does."""
-    return "*" in path or bool(re.search(rf"(?<![\w.-]){re.escape(basename(path))}(?![\w-])", task))
+def _names(task: str, lesson: MachineLesson) -> bool:
+    """Return whether *task* names the file of *lesson*."""
+    name = re.escape(basename(lesson.fails))
+    return bool(re.search(rf"(?<![\w.-]){name}(?![\w-])", task))
 
 
 def _on(runs: Sequence[RunLosses], environment: Environment | None) -> list[RunLosses]:
