@@ -139,7 +139,8 @@ def _masked_once(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
-_LINE_END, _NEAR = regex(r"\\+[nrt]"), 40
+# From the first backslash of several: from each of them it would take their square.
+_LINE_END, _NEAR = regex(r"(?<!\\)\\++[nrt]"), 40
 
 
 class _Secret(Struct, frozen=True):

@@ -310,6 +310,11 @@ def test_a_hostile_line_does_not_take_minutes(unit):
         mask_secrets(BEGIN + unit * (20_000 // len(unit)))
 
 
+def test_many_backslashes_do_not_take_minutes() -> None:
+    with deadline(5):
+        mask_secrets(r"\npass: 1 " + "\\" * 100_000)
+
+
 def test_many_prefixes_in_one_word_do_not_take_minutes():
     with deadline():
         for prefix in sorted(tokens()):
