@@ -74,6 +74,10 @@ class ServiceConnection(Remote["httpx2.Client"]):
                 "the address of a service is http://HOST:PORT or https://HOST, without a user; "
                 f"its token is {_TOKEN_PLACE}"
             )
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise errors.SettingsError(f"{url}: its port is not a number below 65536") from error
         super().__init__(url.rstrip("/"), key)
         self._is_checked = False
 

@@ -357,6 +357,7 @@ def test_where_nothing_was_read_consolidation_is_not_mentioned(
             "no store is known as ftp://; write a file, :memory:, networkx:, neo4j://",
         ),
         ("bolt://localhost:port", "bolt://localhost:port: its port is not a number below 65536"),
+        ("http://localhost:port", "http://localhost:port: its port is not a number below 65536"),
         (f"bolt://neo4j:{PASSWORD}@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
     ],
 )

@@ -131,6 +131,8 @@ def test_texts_that_are_no_unicode_are_taken_as_by_the_memory(
     text = "KeyError: 'caf\udce9'"
     state = State(repo="acme/cafe", current_error=text)
     read = run([("cat a", text, 1)], instance_id="acme__cafe-1", repo="acme/cafe")
+    action = replace(read.steps[0].action, arguments={text: text})
+    read = replace(read, steps=(replace(read.steps[0], action=action),))
     for memory in (client, running.memory):
         assert memory.learn(read).trajectory_id
         assert memory.query(state).degraded == ()

@@ -154,14 +154,14 @@ def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def clipped(record: Json, most: int = LONGEST) -> Json:
-    """Return *record* with its texts `encodable` and cut after *most* characters.
+    """Return *record* with its names and texts `encodable`, these cut after *most* characters.
 
     A client does the same before it sends them.
     """
     if isinstance(record, str):
         return clip(encodable(record), most)
     if isinstance(record, dict):
-        return {name: clipped(value, most) for name, value in record.items()}
+        return {encodable(name): clipped(value, most) for name, value in record.items()}
     if isinstance(record, list | tuple):
         return [clipped(value, most) for value in record]
     return record
