@@ -309,7 +309,9 @@ def without(rewound: Mapping[int, UserMessage], turns: Sequence[Turn]) -> list[T
         successor = rewound.get(id(turn))
         if successor is None:
             kept += [] if id(turn) in moved else [turn]
-        elif not any(isinstance(other, UserMessage) for other in kept):
+        elif any(isinstance(other, UserMessage) for other in kept):
+            kept.append(UserMessage(""))  # which ends the reply before it
+        else:
             kept.append(successor)
             moved.add(id(successor))
     return kept

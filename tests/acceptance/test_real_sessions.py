@@ -70,7 +70,10 @@ def until(found: Callable[[], T | None]) -> T:
 
 
 def learned(folder: Path) -> tuple[dict[str, list[str]], dict[str, int]]:
-    """Return task -> commands of each run in *folder*, read twice, and rule -> its sessions."""
+    """Return task -> commands of each run in *folder*, read twice, and rule -> its sessions.
+
+    No two runs have one task.
+    """
     with AgentMemory.open(":memory:") as memory:
         for _ in range(2):
             memory.learn(folder)
@@ -80,6 +83,7 @@ def learned(folder: Path) -> tuple[dict[str, list[str]], dict[str, int]]:
             for raw in raws
             if raw is not None
         }
+        assert len(runs) == len(raws)
         return runs, {one.text: one.sessions for one in memory.lessons.of()}
 
 
@@ -135,11 +139,16 @@ def test_what_a_person_said_before_they_went_back_in_claude_code_was_not_said(
     *_, last = (line["uuid"] for line in lines if line["type"] == "assistant")
     claude(claude_code, project, ["echo glass"], "--resume", FIRST, TYPED)
     back = ("--resume", FIRST, "--resume-session-at", last)
+    fork = (*back, "--fork-session", "--session-id", EARLIEST)
+    claude(claude_code, project, ["echo docs"], *fork, "look at the docs")
     claude(claude_code, project, ["echo pnpm"], *back, RULE)
 
     runs, rules = learned(Path.home() / ".claude" / "projects")
 
-    assert runs == {"make the tests pass": [FAILING, "echo glass", "echo pnpm"]}
+    assert runs == {
+        "make the tests pass": [FAILING, "echo glass", "echo pnpm"],
+        "look at the docs": ["echo docs"],
+    }
     assert rules == {RULE: 1}
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from tests.unit.test_readers_clients import learned
-from tests.unit.test_readers_sessions import Line, commands, written
+from tests.unit.test_readers_sessions import SESSION, Line, begun, commands, written
 
 
 class Turn(NamedTuple):
@@ -308,3 +308,25 @@ def test_what_a_session_repeats_of_the_end_of_another_is_forgotten_with_it(
     memory.forget(sessions=[_id(0xA1)])
     (left,) = learned(memory)
     assert (left.task, commands(left)) == ("", ["make cup"])
+
+
+def test_a_fork_is_of_its_own_request_where_its_origin_went_back(tmp_path: Path) -> None:
+    log, forked = begun(), "5e550000-0000-4000-8000-000000000002"
+    end = log.reply("One test fails.")
+    copied = [{**line, "sessionId": forked} for line in log.lines]
+    log.user("Use glass")
+    log.run("make glass", "ok")
+    log.user("Use iron", end)
+    log.run("make iron", "ok")
+    written(tmp_path / f"{SESSION}.jsonl", log.lines)
+    log.lines, log.session, log.last = copied, forked, end
+    log.user("And the docs?")
+    log.run("make docs", "ok")
+    written(tmp_path / f"{forked}.jsonl", log.lines)
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(tmp_path)
+        runs = sorted((raw.task, commands(raw)) for raw in learned(memory))
+    assert runs == [
+        ("And the docs?", ["make docs"]),
+        ("Boil the kettle", ["make test", "make glass", "make iron"]),
+    ]
