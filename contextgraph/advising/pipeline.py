@@ -551,9 +551,9 @@ def _said(remedy: Remedy) -> tuple[str, ...]:
 
 
 def _is_run(note: Note, playbook: RepositoryPlaybook, task: str) -> bool:
-    """Return False for a *note* on a program that agents of this repository seldom run.
+    """Return False for a *note* on a program that is seldom run here and not named by the *task*.
 
-    And that the *task* does not name. The version in the name of a program is left out.
+    Versions in the names of programs do not count.
     """
     facts = note.lesson
     if not (facts and facts.origin is Origin.COUNTED and facts.kind is LessonKind.FACT):

@@ -401,7 +401,7 @@ _RUNS_AT_ONCE = 256
 
 
 def no_mistakes(_: str) -> tuple[MistakePattern, ...]:
-    """Return nothing: where statistics are without the function, as an answer over HTTP is."""
+    """Return nothing: the value where statistics are sent, as a function cannot be."""
     return ()
 
 
@@ -464,7 +464,7 @@ class StatisticsEngine:
         return replace(self.get_counts(), common_mistakes=self.get_common_mistakes)
 
     def get_counts(self, repo: str = "") -> MemoryStats:
-        """Return `get_stats` without the function; with *repo*, only its failure patterns."""
+        """Return `get_stats` without a function; failure patterns of *repo* alone, if given."""
         met = self._store.recoveries.error_steps()
         return MemoryStats(
             counts=self._store.admin.counts(),

@@ -175,7 +175,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
                 return Failure(FailureKind.INVALID, str(error))
             except httpx2.InvalidURL as error:
                 raise errors.InvalidArgumentError(
-                    f"it is too long for a request: {error}"
+                    f"an argument does not fit into the URL of a request: {error}"
                 ) from error
             except httpx2.TimeoutException:
                 failure = Failure(FailureKind.DOWN, "no answer in time")

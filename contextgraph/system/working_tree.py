@@ -65,7 +65,7 @@ class WorkingTree(Struct, frozen=True):
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
 
     def size(self, path: str) -> int:
-        """Return how many bytes the file at *path* has; none where it is not there."""
+        """Return the size of the file at *path* in bytes; 0 where there is none."""
         try:
             return os.path.getsize(os.path.join(self.root, path))
         except OSError:

@@ -77,9 +77,9 @@ A = TypeVar("A", bound=Arguments)
 
 
 def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the place ("at") and the "reason" of each of *errors* of pydantic, at most ten.
+    """Return the place ("at") and the "reason" of the first ten *errors* of pydantic.
 
-    The reason ends with what was given where another value was expected. Secrets are masked.
+    A reason about a value ends with the value that was given. Secrets are masked.
     """
     return [
         {
