@@ -310,7 +310,7 @@ class ConsolidationTrigger:
     def __init__(self, consolidator: MemoryConsolidator | None) -> None:
         self._consolidator = consolidator
         self._batches = 0
-        self._has_receipts = False
+        self._has_learned = False
         self._has_unembedded = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -319,13 +319,17 @@ class ConsolidationTrigger:
         """Consolidate if it is due; in *background* a thread finds out, and does it."""
         known = receipt.status is LearnStatus.UNCHANGED
         self._has_unembedded |= known and receipt.to_embed > 0
-        self._has_receipts = True
+        self._has_learned = True
         if self._batches or self._consolidator is None:
             return
         if background:
             self._start()
         else:
             self._run_if_due()
+
+    def after_importing(self) -> None:
+        """Consolidate, if it is due, at the end of the batch in which an archive was imported."""
+        self._has_learned = True
 
     def wait(self) -> None:
         """Return when nothing is consolidated in the background any more."""
@@ -367,7 +371,7 @@ class ConsolidationTrigger:
             self._batches -= 1
         # Not after an error: a user who interrupts does not want to wait. Also where all runs were
         # known: an earlier batch may have been killed before it came here.
-        if not self._batches and self._has_receipts:
+        if not self._batches and self._has_learned:
             report = self._run(MemoryConsolidator.is_due, progress)
             if on_report is not None and report is not None:
                 on_report(report)

@@ -1490,6 +1490,7 @@ class AgentMemory:
             done = archive.import_memory(
                 self.store, path, vectors=vectors, progress=progress, keyed=keyed
             )
+            self._trigger.after_importing()
         done.forgotten = len(gone)
         active = self.store.vectors.active_space()
         if active and is_fitted(active.name):

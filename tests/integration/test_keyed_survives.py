@@ -22,7 +22,8 @@ memory = KeyedMemory(Path(root), max_log_lines=50)
 for number in range(int(count)):
     content = None if number % 7 == 6 else {"writer": writer, "number": number}
     receipt = memory.set_memory(f"/{writer}/key{number % 5}", content, "agent")
-    os.write(1, f"{receipt.seq}\n".encode())  # one write: lines of processes do not mix
+    # One write: the lines of processes do not mix.
+    os.write(1, b"%d\\n" % receipt.seq)
 assert [os.wait()[1] for _ in others] == [0] * len(others)
 """
 CALLS = 40
