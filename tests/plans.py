@@ -89,7 +89,7 @@ class Plans:
         return rows
 
     def scanning(self) -> dict[str, list[str]]:
-        """What statements look at all nodes or relations of."""
+        """Return what statements look at all nodes or relations of."""
         found = {text: [*_scans(plan)] for text, plan in self.found.items()}
         return {text: scans for text, scans in found.items() if scans}
 
@@ -143,7 +143,7 @@ def plans(neo4j_server: Neo4jServer) -> Plans:
 
 
 def _scans(plan: Plan) -> Iterator[str]:
-    """What *plan* looks at all nodes or relations of, but for labels of few."""
+    """Return what *plan* looks at all nodes or relations of, but for labels of few."""
     details = str(plan["args"].get("Details", ""))
     if plan["operatorType"].split("@")[0] in SCANS and not FEW.search(details):
         yield details

@@ -621,7 +621,7 @@ class LiveRun:
         command: str = "",
         earlier: Callable[[], Iterable[Step]],
     ) -> str:
-        """What people decided about these. The steps *earlier* in the run are looked up last."""
+        """Return what people decided about these; steps *earlier* in the run are read last."""
 
         def search() -> MemoryContext:
             decided = partial(

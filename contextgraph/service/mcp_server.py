@@ -217,7 +217,7 @@ class _StrictTool(Tool):
 
 
 class _Form(Struct, frozen=True):
-    """What an agent reads of a tool, and the model of its arguments."""
+    """Description and parameters of a tool, and the model of its arguments."""
 
     description: str
     parameters: dict[str, Any]

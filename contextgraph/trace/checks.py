@@ -75,7 +75,7 @@ _COMMITS = frozenset({"git commit", "git push"})
 class Check(NamedTuple):
     """A check: its *purpose*, the *command* if named, and the suffixes of the files it *covers*.
 
-    Another command than those that are known covers all files.
+    An unknown command covers all files.
     """
 
     purpose: Purpose

@@ -397,7 +397,7 @@ def test_claude_code_is_shown_what_was_said_in_an_earlier_session(
 ) -> None:
     """A decision at a prompt about it, before an edit of its file that bears on it, and by MCP.
 
-    Of a rule the person is told at the end of a turn that broke it. Notes on a file, too, are shown
+    The person reads of a rule at the end of a turn that broke it. Notes on a file, too, are shown
     before it is written.
     """
     assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
@@ -417,7 +417,7 @@ def test_claude_code_is_shown_what_was_said_in_an_earlier_session(
     def session(
         *prompts: str, calls: Sequence[Call] = (), more: Command = ()
     ) -> tuple[Sequence[str], str]:
-        """What the requests have of the memory, and what the person reads at the end of turns."""
+        """Return what requests have of the memory, and what the person reads as turns end."""
         options = ("--allowedTools", f"Write,Bash,{tool}", *seen, *more, "-p")
         line = shlex.join(map(str, (claude_code, *options)))
         output.unlink(missing_ok=True)
@@ -437,18 +437,18 @@ def test_claude_code_is_shown_what_was_said_in_an_earlier_session(
     assert asking.count(decided) == 1
 
     writes: list[Call] = [("Write", export), ("Write", rates)]
-    requests, told = session("Go on with the work.", calls=writes)
+    requests, shown = session("Go on with the work.", calls=writes)
     assert [one.count(decided) for one in requests] == [0, 1, 1]
     assert [f"{note} (user)" in one for one in requests] == [False, False, True]
-    assert told.count("ruff check") >= 1
-    assert "export.py" in told
+    assert shown.count("ruff check") >= 1
+    assert "export.py" in shown
     assert "this turn changed" not in "".join(requests)
 
     query: Call = (tool, {"task_description": asked, "repo": "acme/shop"})
     calls = [query, writes[1], "ruff check lib || true"]
-    requests, told = session("Go on with the work.", calls=calls, more=("--mcp-config", servers))
+    requests, shown = session("Go on with the work.", calls=calls, more=("--mcp-config", servers))
     assert [one.count(decided) for one in requests] == [0, 1, 1, 1]
-    assert told == ""
+    assert shown == ""
 
 
 def test_claude_code_is_shown_nothing_of_a_clone_that_names_its_repository(

@@ -1957,7 +1957,7 @@ def test_a_program_that_fails_is_said_with_the_one_that_ran_instead() -> None:
         run = memory.live(repo=SHOP, task="", agent="kettle")
         assert said in (run.before("python3.12 b.py") or "")
 
-        # Where most sessions run no Python, only a task that names it is told so.
+        # Where most sessions run no Python, only a task that names it gets the line.
         ls = Step(0, "", Action("bash", "ls"), "a.py", user_message="go on")
         for instance in "cdefghi":
             memory.learn(RawTrajectory("claude-code", instance, SHOP, "Look", (ls,)))
