@@ -80,7 +80,16 @@ from contextgraph.model.values import checked, replace
 from contextgraph.readers.origin import clone_name
 from contextgraph.readers.repository import GitFolder
 from contextgraph.store.memory_store import ALL, NoteStore
-from contextgraph.text import count_tokens, dice, digest, folded, kept_text, regex, stems
+from contextgraph.text import (
+    command_of,
+    count_tokens,
+    dice,
+    digest,
+    folded,
+    kept_text,
+    regex,
+    stems,
+)
 from contextgraph.trace.ordered import bears_on_command, left_alone, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -111,7 +120,6 @@ _STAYS = regex(
 _CHANGES = 0.5
 # A request of at most so many words may name nothing ("go on").
 _NAMES_NOTHING = 2
-_COMMAND = regex(r"/[\w:-]+(?!\S)")
 # What was said in a session that began with the same request is worth saying to one session.
 _OF_SUCH = 0.5
 # Lessons that are proposed for a section of a request at least.
@@ -1137,7 +1145,7 @@ def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
     """
     opening = folded(request)
     names_nothing = len(request_words(request)) <= _NAMES_NOTHING and not _NUMBER.search(request)
-    if names_nothing or _COMMAND.fullmatch(opening):
+    if names_nothing or command_of(opening) == opening:
         return []
     said = [
         note
