@@ -345,11 +345,9 @@ def lessons_to_say(
     And, *at_start*, without those that its instructions have, which agents read by themselves.
     """
     known = [*map(stems, _instructions(tree))] if at_start else []
-    return tuple(
-        one
-        for one in lessons
-        if not (is_gone(one.note, tree) or _is_known(one.note, known, _KNOWN))
-    )
+    lessons = [one for one in lessons if not _is_known(one.note, known, _KNOWN)]
+    gone = without_files((one.note for one in lessons), tree)
+    return tuple(one for one in lessons if one.note.id not in gone)
 
 
 def unread(
@@ -378,12 +376,17 @@ def unread(
     )
 
 
-def is_gone(note: Note, tree: WorkingTree) -> bool:
-    """Return True if each file that the lesson *note* names was deleted from a folder of *tree*."""
+def without_files(notes: Iterable[Note], tree: WorkingTree) -> set[str]:
+    """Return the ids of those lessons of *notes* of which *tree* lost each file that they name."""
     from contextgraph.knowledge.broken import gone_files  # with how sessions are read
 
-    about = note.lesson and note.lesson.about
-    return bool(about and 0 < len(about.paths) == len(gone_files(note.content, about, tree)))
+    naming = {
+        note.id: (note.content, note.lesson.about)
+        for note in notes
+        if note.lesson and note.lesson.about.paths
+    }
+    lost = gone_files(naming, tree).items()
+    return {id_ for id_, files in lost if len(files) == len(naming[id_][1].paths)}
 
 
 def _is_known(note: Note, known: Iterable[Collection[str]], share: float) -> bool:

@@ -54,7 +54,7 @@ class HookFiles:
 
     def be_silent(self) -> None:
         """Note that a service did not answer: see `is_silent`."""
-        _touch(self._silence)
+        _write(self._silence)
 
     def is_silent(self, seconds: float) -> bool:
         """Return True for so many *seconds* after `be_silent`."""
@@ -62,10 +62,10 @@ class HookFiles:
 
     def is_copy_due(self, repo: str) -> bool:
         """Return True where the copy of *repo* is old: the caller then renews it."""
-        mark = os.path.join(self.folder, f"copied.{sha256(repo.encode()).hexdigest()[:16]}")
+        mark = self._mark("copied", repo)
         if os.path.exists(self.store) and written_at(mark) > time.time() - _REFRESHED_AFTER:
             return False
-        _touch(mark)
+        _write(mark)
         return True
 
     def has_new_lessons(self, folder: str) -> bool:
@@ -76,13 +76,31 @@ class HookFiles:
         place = os.path.join(root, LESSONS_FOLDER)
         if not (os.path.isdir(place) and LESSONS.has(root, None)):
             return False
-        mark = os.path.join(self.folder, f"lessons.{sha256(root.encode()).hexdigest()[:16]}")
+        mark = self._mark("lessons", root)
         with os.scandir(place) as files:
             changed = max((written_at(place), *(written_at(file.path) for file in files)))
         if changed <= written_at(mark):
             return False
-        _touch(mark)
+        _write(mark)
         return True
+
+    def has_new_commit(self, folder: str) -> bool:
+        """Return True where another commit is checked out around *folder* than at the last call."""
+        from contextgraph.readers.repository import GitFolder
+
+        found = GitFolder.around(folder) if os.path.exists(self.store) else None
+        if not (found and (head := found.head())):
+            return False
+        mark = self._mark("commit", found.root)
+        with suppress(FileNotFoundError), open(mark, encoding="ascii") as file:
+            if file.read() == head:
+                return False
+        _write(mark, head)
+        return True
+
+    def _mark(self, kind: str, of: str) -> str:
+        """The file that notes when something of this *kind* was done last."""
+        return os.path.join(self.folder, f"{kind}.{sha256(of.encode()).hexdigest()[:16]}")
 
     def enqueue(self, transcript: str) -> None:
         """Append the path of a finished session to those that wait to be learned."""
@@ -152,10 +170,10 @@ def _queues(folder: str) -> Sequence[str]:
     return [os.path.join(folder, name) for name in found]
 
 
-def _touch(path: str) -> None:
+def _write(path: str, text: str = "") -> None:
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-    with open(path, "wb", opener=private):
-        pass
+    with open(path, "w", encoding="ascii", opener=private) as file:
+        file.write(text)
 
 
 def _now() -> str:

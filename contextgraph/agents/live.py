@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
@@ -11,7 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from contextgraph.advising.freshness import is_gone, lessons_to_say, unread, with_content_hashes
+from contextgraph.advising.freshness import (
+    lessons_to_say,
+    unread,
+    with_content_hashes,
+    without_files,
+)
 from contextgraph.advising.pipeline import TOLD_AT_START, lesson_key, settle
 from contextgraph.advising.playbook import ABOVE, FILE
 from contextgraph.agents.before import NextCall
@@ -32,6 +37,7 @@ from contextgraph.model import (
     LessonStatus,
     LoopInfo,
     MemoryContext,
+    Note,
     Outcome,
     Phase,
     PipelineStep,
@@ -331,8 +337,7 @@ class LiveRun:
         try:
             if not self._raw.repo or _INDEXED in self.session.said():
                 return ""
-            gone = partial(is_gone, tree=self._tree) if self._tree else None
-            named = self._memory.lessons.subjects(self._raw.repo, request, is_gone=gone)
+            named = self._memory.lessons.subjects(self._raw.repo, request, gone=self._gone)
         except StoreError as error:
             self.session.fail("the agent gets no index of lessons", error)
             return ""
@@ -349,6 +354,10 @@ class LiveRun:
         text = fence(INDEX + "; ".join(shown), new_context_id())
         self.session.record(INDEX_MOMENT, {_INDEXED: text})
         return text
+
+    def _gone(self, notes: Iterable[Note]) -> Collection[str]:
+        """Return the ids of lessons whose files the checkout lost."""
+        return without_files(notes, self._tree) if self._tree else ()
 
     def observe(
         self,

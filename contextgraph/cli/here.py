@@ -244,6 +244,20 @@ def learn_team(
     return record_of(taken, trusted=trusts_lessons(root_of(folder)))
 
 
+def age_lessons(
+    settings: Settings,
+    folder: Annotated[DirectoryPath, Field(description="A folder of the repository.")],
+) -> Record:
+    """Silence lessons whose files, symbols or programs a repository lost, until they are reviewed.
+
+    Done by `learn`, and where another commit is checked out when an agent starts.
+    """
+    from contextgraph.memory.agent_memory import AgentMemory
+
+    with AgentMemory.of_settings(settings) as memory:
+        return {"changed": memory.age_lessons(str(folder))}
+
+
 def token_create(
     settings: Settings,
     scope: Annotated[tuple[TokenScope, ...], Field(description="read, write or admin.")] = (
@@ -294,6 +308,7 @@ _FUNCTIONS: Sequence[Any] = (
     experiment_report,
     mcp_config,
     learn_team,
+    age_lessons,
     token_create,
     token_list,
     token_revoke,

@@ -164,14 +164,12 @@ def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]
     from contextgraph.knowledge.broken import gone_files
     from contextgraph.system.working_tree import WorkingTree
 
-    tree = WorkingTree.around(Path.cwd())
     kept = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
-    found = {
-        one.id: (*(gone_files(one.text, one.about, tree) if one.repo == here else ()), *one.gone)
-        for one in listed
-        if one.status in kept
-    }
-    return {id_: files for id_, files in found.items() if files}
+    listed = [one for one in listed if one.status in kept]
+    naming = {one.id: (one.text, one.about) for one in listed if one.repo == here}
+    files = gone_files(naming, WorkingTree.around(Path.cwd()))
+    found = {one.id: tuple(dict.fromkeys((*files.get(one.id, ()), *one.gone))) for one in listed}
+    return {id_: names for id_, names in found.items() if names}
 
 
 def _print(

@@ -6,15 +6,18 @@ a value that a lesson states, a check that did not run, a checklist of which a p
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from contextgraph.knowledge.extraction import files_in
 from contextgraph.knowledge.ranking import FEWEST_WRITTEN
 from contextgraph.knowledge.sentences import speaks_of_absence
 from contextgraph.model import About, Lesson, LessonKind, Origin
+from contextgraph.readers.repository import GitFolder
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
 from contextgraph.trace.actions import ActionKind, is_prose, shell_text
@@ -136,13 +139,56 @@ class Work:
         )
 
 
-def gone_files(text: str, about: About, tree: WorkingTree) -> tuple[str, ...]:
-    """Return the files of a lesson that were deleted from folders of *tree*.
+def gone_files(
+    lessons: Mapping[str, tuple[str, About]], tree: WorkingTree
+) -> dict[str, tuple[str, ...]]:
+    """Return, by id, the files that *lessons* name and *tree* lost; a lesson is its text and About.
 
-    None where its *text* says that something is not to be there, or moved.
+    Lost is what git knows and is not there, or what nothing there ends with in a folder of the top
+    that is there: a lesson may name a path as seen from a folder below. None where the text says
+    that the file is not to be there, or moved.
     """
-    placed = [path for path in about.paths if "/" in path and tree.has(path.rpartition("/")[0])]
-    return () if speaks_of_absence(text) else tuple(one for one in placed if not tree.has(one))
+    missing = {
+        id_: [path for path in paths_to_be_there(text, about) if not tree.has(_place(path))]
+        for id_, (text, about) in lessons.items()
+    }
+    known = dict[str, list[str]]()
+    if any(missing.values()) and (repository := GitFolder.around(os.fspath(tree.root))):
+        known = files_at(chain.from_iterable(missing.values()), repository.tracked())
+
+    def is_gone(path: str) -> bool:
+        if files := known.get(path):
+            return not any(map(tree.has, files))
+        return "/" in path and tree.has(path.partition("/")[0])
+
+    gone = {id_: tuple(filter(is_gone, paths)) for id_, paths in missing.items()}
+    return {id_: paths for id_, paths in gone.items() if paths}
+
+
+def files_at(paths: Iterable[str], files: Iterable[str]) -> dict[str, list[str]]:
+    """Return, by those of *paths* that have some, the *files* that are it or in that folder."""
+    named, found = defaultdict[str, set[str]](set), defaultdict[str, list[str]](list)
+    for path in paths:
+        named[_place(path).rpartition("/")[2]].add(path)
+    for file in files:
+        for part in named.keys() & {*file.split("/")}:
+            for path in named[part]:
+                if is_at(file, path):
+                    found[path].append(file)
+    return found
+
+
+def _place(path: str) -> str:
+    """The file or folder of *path*, also of ``folder/*.c``."""
+    return path.partition("/*")[0].rstrip("/")
+
+
+def paths_to_be_there(text: str, about: About) -> list[str]:
+    """Return the files and folders of a lesson, but for what its *text* says not to be there."""
+    kept = {one.path for one in left_alone(text, about.paths)}
+    return [
+        path for path in about.paths if path.strip("/") in kept or not speaks_of_absence(text, path)
+    ]
 
 
 def may_be_broken(lesson: Lesson) -> bool:

@@ -4,7 +4,7 @@ A change breaks the lessons that a turn of an agent would break, by the same fun
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -216,8 +216,9 @@ class Checker:
         known = self._runs.trajectories(
             {one.run for lesson in self.active for one in lesson.evidence if one.run}
         )
+        lost = gone_files({one.id: (one.text, one.about) for one in self.active}, self._tree)
         for lesson in self.active:
-            gone = [*self._gone(lesson, change)]
+            gone = [*self._gone(lesson, lost.get(lesson.id, ()), change)]
             messages = () if change else {one.run for one in lesson.evidence if one.run} - {*known}
             gone += [f"the message in {run}" for run in sorted(messages)]
             if gone:
@@ -226,9 +227,9 @@ class Checker:
                 message = f"{', '.join(gone)} is gone, which is cited by {said}"
                 yield Finding(Rule.CITATION, Level.WARNING, message, file, 1, lesson.id)
 
-    def _gone(self, lesson: Lesson, change: Change | None) -> Iterator[str]:
+    def _gone(self, lesson: Lesson, gone: Iterable[str], change: Change | None) -> Iterator[str]:
         about = lesson.about
-        for path in gone_files(lesson.text, about, self._tree):
+        for path in gone:
             if change is None or path in change.deleted:
                 yield path
         there = [path for path in about.paths if "." in path and self._tree.has(path)]

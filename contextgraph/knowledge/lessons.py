@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge.asked import asks_what_is_known
-from contextgraph.knowledge.broken import is_at
+from contextgraph.knowledge.broken import is_at, paths_to_be_there
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, program_not_found, refused_calls
 from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
@@ -54,7 +54,13 @@ from contextgraph.knowledge.ranking import (
 )
 from contextgraph.knowledge.recall import needs_a_person, stem_counts, superseded_in, waits
 from contextgraph.knowledge.sentences import LEAST, holds_always, speaks_of_absence
-from contextgraph.knowledge.written import gone_names, history_of, is_read_at_start, written_in
+from contextgraph.knowledge.written import (
+    gone_names,
+    gone_paths,
+    history_of,
+    is_read_at_start,
+    written_in,
+)
 from contextgraph.model import (
     CLONE,
     About,
@@ -216,26 +222,31 @@ class Lessons:
         return len(kept)
 
     def age(self, repository: GitFolder, repo: str) -> int:
-        """Silence the lessons of *repo* whose symbols and programs *repository* lost.
+        """Silence the lessons of *repo* whose files, or symbols and programs, *repository* lost.
 
         All of these, since the lesson was last said or reviewed. They wait for a review; one whose
         names are back does no longer. Returns how many lessons changed.
         """
-        named = {
-            note.id: (names, max(note.updated_at or note.created_at, _last_said(note)))
-            for note in self._newest(repo)
-            if note.is_live and (names := _names_that_age(note))
+        listed = [note for note in self._newest(repo) if note.is_live and note.lesson]
+        since = {
+            note.id: max(note.updated_at or note.created_at, _last_said(note)) for note in listed
         }
-        gone = gone_names(repository, named.values())
+        paths = {note.id: paths for note in listed if (paths := _paths_that_age(note))}
+        names = {note.id: names for note in listed if (names := _names_that_age(note))}
+        lost = gone_names(repository, ((names[id_], since[id_]) for id_ in names))
+        lost |= gone_paths(repository, ((paths[id_], since[id_]) for id_ in paths))
 
         def aged(note: Note) -> Note:
-            names, since = named[note.id]
             facts = note.lesson
             assert facts is not None
-            lost = all(name in gone and gone[name] > since for name in names)
-            return replace(note, lesson=replace(facts, gone=names if lost else ()))
+            gone = (
+                one
+                for one in (paths.get(note.id, ()), names.get(note.id, ()))
+                if all(name in lost and lost[name] > since[note.id] for name in one)
+            )
+            return replace(note, lesson=replace(facts, gone=tuple(chain.from_iterable(gone))))
 
-        known = self._store.get([*named])
+        known = self._store.get([*paths, *names])
         changed = [id_ for id_, note in known.items() if aged(note) != note]
         return len(self._store.change(changed, aged)) if changed else 0
 
@@ -404,13 +415,17 @@ class Lessons:
         return tuple(found)
 
     def subjects(
-        self, repo: str, request: str = "", *, is_gone: Callable[[Note], bool] | None = None
+        self,
+        repo: str,
+        request: str = "",
+        *,
+        gone: Callable[[Collection[Note]], Collection[str]] = lambda notes: (),
     ) -> dict[str, str]:
         """Return the subjects of the lessons of *repo* by id, those nearest to *request* first.
 
         Then the newest; of many the first 250. A subject is the one that a model gave, or what the
         sentence names: of one without either, and of one that waits, nobody could look it up. What
-        is counted is said before the command itself; what *is_gone* is left out.
+        is counted is said before the command itself; those whose ids are *gone* are left out.
         """
         hidden = self._notes.distrusted()
         notes = {
@@ -422,13 +437,10 @@ class Lessons:
             and note.contributor not in hidden
         }
         left = superseded_in(self._store, [*notes]).keys() | _said_again(notes.values())
+        left |= {*gone(notes.values())}
         worded = {id_: Worded.of(note) for id_, note in notes.items() if id_ not in left}
         near = (one.id for one in closest(request_words(request), worded))
-        abouts = (
-            (id_, lesson_of(notes[id_]).about)
-            for id_ in dict.fromkeys((*near, *worded))
-            if not (is_gone and is_gone(notes[id_]))
-        )
+        abouts = ((id_, lesson_of(notes[id_]).about) for id_ in dict.fromkeys((*near, *worded)))
         # `run` says what to do, not what it is about.
         named = (
             (id_, about.subject or ", ".join(names[:2]))
@@ -1203,6 +1215,12 @@ def _names_that_age(note: Note) -> tuple[str, ...]:
     if note.lesson is None or speaks_of_absence(note.content):
         return ()
     return (*note.lesson.about.symbols, *note.lesson.about.programs)
+
+
+def _paths_that_age(note: Note) -> tuple[str, ...]:
+    """The files whose end makes *note* out of date; none where it says that one has to go."""
+    about = note.lesson.about if note.lesson else About()
+    return about.paths if len(paths_to_be_there(note.content, about)) == len(about.paths) else ()
 
 
 def _last_said(note: Note) -> datetime:

@@ -57,6 +57,7 @@ _ITEM = regex(
 _ABSENT = regex(
     r"(?i:\b(?:no|not|never|without|instead|delet\w+|remov\w+|mov\w+|renam\w+|merg\w+|new|add\w*)\b)"
 )
+_AFTER = 3  # words after the name of a file that may say so of it
 # So many of the letters belong to words that the model can read.
 _READABLE = 0.5
 
@@ -163,9 +164,14 @@ def holds_always(text: str) -> bool:
     return bool(_ALWAYS.search(text))
 
 
-def speaks_of_absence(text: str) -> bool:
-    """Return whether *text* says that something is not to be there, or new, or moved."""
-    return bool(_ABSENT.search(text))
+def speaks_of_absence(text: str, of: str = "") -> bool:
+    """Return whether *text* says that something is not to be there, or new, or moved.
+
+    Where it names the file *of*, it says so before the name, or soon after it.
+    """
+    before, found, after = text.rpartition(of) if of else ("", "", text)
+    near = after.split()[:_AFTER] if found else [after]
+    return any(map(_ABSENT.search, (before, *near)))
 
 
 def is_common(word: str) -> bool:

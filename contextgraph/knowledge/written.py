@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from datetime import datetime
 
+from contextgraph.knowledge.broken import files_at
 from contextgraph.knowledge.counted import Commit, checklists
 from contextgraph.knowledge.extraction import files_in, sentences_in
 from contextgraph.knowledge.sentences import is_whole
@@ -47,7 +48,7 @@ _REVERTS, _BOT = regex(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE), 
 _BREAK, _NO_PROSE = regex(r"\n\s*\n"), regex(r"[-*+>|\s#`\d(]|[\w-]+: \S|\S+$")
 _MOST_RECORDS = 100
 # Names without a file for which the log is read: that costs as much as all changes since.
-_MOST_GONE = 50
+_MOST_GONE, _NO_WORD = 50, "[^_[:alnum:]]"
 _CHANGES = regex(r"(?i:(?:^|/)(?:changelog|changes|history|news)\.(?:md|rst|txt)$)")
 _MOST_CHANGES = 60
 # The parts of a decision record in its usual form.
@@ -180,14 +181,42 @@ def gone_names(
         return {}
     gone = dict[str, datetime]()
     for name in [name for name in since if name not in found][:_MOST_GONE]:
-        log = ("log", "-1", "--format=%cI", f"--since={since[name].isoformat()}", f"-S{name}")
-        if last := repository.output(*log, "--no-textconv", "--no-ext-diff", head).strip():
+        # A whole word: "fold" is gone where it became "folded".
+        word = f"-S(^|{_NO_WORD}){re.escape(name)}($|{_NO_WORD})"
+        log = ("log", "-1", "--format=%cI", f"--since={since[name].isoformat()}", word)
+        plain = ("--pickaxe-regex", "--no-textconv", "--no-ext-diff")
+        if last := repository.output(*log, *plain, head).strip():
             gone[name] = datetime.fromisoformat(last)
     return gone
 
 
+def gone_paths(
+    repository: GitFolder, named: Iterable[tuple[Iterable[str], datetime]]
+) -> dict[str, datetime]:
+    """Return paths at which *repository* has no file, with the time of the last commit that had.
+
+    *named* are paths with the time since when a commit has to have deleted the file.
+    """
+    since = [(set(paths), at) for paths, at in named]
+    paths = set[str]().union(*(some for some, _ in since))
+    head = repository.head() if paths else ""
+    there = repository.output("ls-tree", "-r", "-z", "--name-only", head) if head else ""
+    missing = paths - files_at(paths, there.split("\0")).keys()
+    if not (there and missing):
+        return {}
+    begin = min(at for some, at in since if not some.isdisjoint(missing))
+    log = ("log", "--no-renames", "--diff-filter=D", "--name-only", "--format=%x01%cI")
+    printed = repository.output(*log, f"--since={begin.isoformat()}", head)
+    deleted = dict[str, datetime]()
+    for entry in printed.split("\x01")[1:]:
+        at, *names = entry.split("\n")
+        deleted = dict.fromkeys(filter(None, names), datetime.fromisoformat(at)) | deleted
+    found = files_at(missing, deleted)
+    return {path: max(map(deleted.__getitem__, files)) for path, files in found.items()}
+
+
 def _commits(repository: GitFolder, head: str) -> Iterator[Commit]:
-    printed = repository.output("-c", "core.quotePath=off", *_LOG, _FORMAT, head)
+    printed = repository.output(*_LOG, _FORMAT, head)
     for entry in printed.split("\x01")[1:]:
         id_, author, at, message, files = entry.split("\x02", 4)
         changes = [line.partition("\t")[::2] for line in files.split("\n") if "\t" in line]

@@ -1057,7 +1057,7 @@ class AgentMemory:
         return self.lessons.add_history(found, name) if found else 0
 
     def age_lessons(self, folder: str) -> int:
-        """Silence lessons whose symbols and programs the repository at *folder* no longer has.
+        """Silence lessons whose files, symbols or programs the repository at *folder* lost.
 
         Its objects are read as data; nothing that it configures is run. Returns the number of
         lessons that changed.

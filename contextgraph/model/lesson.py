@@ -90,7 +90,7 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
 
     *probability* is how likely it is one that a reader wants, as far as nobody reviewed it.
     *ruled_out* is what was rejected in its favour. *before* is the state before the last review.
-    *gone* are the symbols and programs that it names where its repository lost them all since.
+    *gone* are the files, or symbols and programs, that it names, of which its repository lost all.
     """
 
     kind: LessonKind

@@ -67,7 +67,10 @@ _NO_ADDRESS = "contextgraph@localhost"
 _NOT_IN_NAMES = regex(r"[<>\x00-\x1f]+")
 _COMMIT = regex(rf"[0-9a-f]{{40}}|[0-9a-f]{{{_SHA256_CHARS}}}")
 # Of what git reads beside objects, nothing is of the repository, the user or the machine.
-_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tbigFileThreshold = 8m\n"
+_CONFIG = (
+    "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tbigFileThreshold = 8m\n"
+    "\tquotePath = off\n"
+)
 _SHA256_CONFIG = "[extensions]\n\tobjectFormat = sha256\n"
 _INHERITED = ("PATH", "SYSTEMROOT", "TMPDIR")
 _NOTHING_ELSE = {
@@ -368,10 +371,18 @@ class GitFolder(Struct, frozen=True):
         """
         head = self.head()
         start = self.output("merge-base", base, head).strip() or base
-        asked = ["-c", "core.quotePath=off", "diff-index", "-p", "--no-renames", "--no-ext-diff"]
+        asked = ["diff-index", "-p", "--no-renames", "--no-ext-diff"]
         # Of a submodule git would run the programs that its own settings name.
         asked += ["--no-textconv", "--ignore-submodules=all", *(["--cached"] if staged else [])]
         return self.output(*asked, start, "--", tree=True)
+
+    def tracked(self) -> tuple[str, ...]:
+        """Return the paths of the files that are in the index; none where it cannot be read."""
+        try:
+            listed = self.output("ls-files", "-z", tree=True)
+        except ReadError:
+            return ()
+        return tuple(filter(None, listed.split("\0")))
 
     def _index(self) -> str:
         """The index of the next commit: a hook of `git commit -a` is given one of its own."""
@@ -465,7 +476,7 @@ class GitFolder(Struct, frozen=True):
                 return ""
         is_whole = process.returncode == 0 and len(printed) <= _GIT_BYTES
         if tree and not is_whole:
-            reason = f"git {command[2]} failed, took {_GIT_SECONDS:.0f} s or printed too much"
+            reason = f"git {command[0]} failed, took {_GIT_SECONDS:.0f} s or printed too much"
             raise ReadError(self.root, "", reason)
         return printed.decode("utf-8", "replace") if is_whole else ""
 

@@ -4,10 +4,13 @@ import codecs
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from html import unescape
 from io import BytesIO
 from itertools import permutations
@@ -160,6 +163,70 @@ def decided(tmp_path: Path, project: Path) -> Path:
     asked = prompt(project, "The export batch has too many rows again, their importer drops rows")
     assert "640 rows" in shown(asked, store)
     return store
+
+
+def test_a_decision_about_a_deleted_file_is_silent_in_the_next_session(
+    tmp_path: Path, project: Path
+) -> None:
+    names = ("pkg/a/b.py", "pkg/a/c.py", "gen/d.py", "top.py", "lib/e.py", "f.py")
+    subjects = ("tariffs", "vouchers", "labels", "parcels", "ledgers", "cashiers")
+    said = {
+        name: f"The {subject} in `{name}` are sorted by weight, heaviest first."
+        for name, subject in zip(names, subjects, strict=True)
+    }
+    said["gen/d.py"] = "Never edit `gen/d.py` by hand, labels are generated from the schema."
+    said["lib/e.py"] = "We always fold ledgers with `fold_ledger` before customers compare sums."
+    steps = [
+        Step(at, "It is done. What next?", Action("", ""), "", user_message=text)
+        for at, text in enumerate(said.values())
+    ]
+    git = partial(_git, project)
+    for name in ("sub/x.py", *names):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(f"# {name}\n")
+    (project / "lib/e.py").write_text("def fold_ledger(): ...\n")
+    git("add", "."), git("commit", "-qm", "Begin")
+    store, session = tmp_path / "decided.db", iter(range(100))
+    learn(store, [RawTrajectory("claude-code", "a", "acme/shop", "Sort things", tuple(steps))])
+    for one in contextgraph("lessons", "acme/shop", "--all", "--store", store, "--json").records:
+        contextgraph("lessons", "--accept", one["id"], "--store", store)
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+
+    def silent() -> set[str]:
+        """The files whose decision is said neither at a prompt nor at an edit, nor in the index."""
+        found = set()
+        for name, text in said.items():
+            at = prompt(project, f"About this: {text}", session_id=f"{next(session)}")
+            edited = {"file_path": str(project / name), "old_string": "a", "new_string": text}
+            edit = {**at, "tool_name": "Edit", "tool_input": edited}
+            del edit["prompt"]
+            edit |= {"hook_event_name": "PreToolUse", "session_id": f"{next(session)}"}
+            asked = shown(at, store)
+            if text not in asked and name not in asked and text not in shown(edit, store):
+                found.add(name)
+        return found
+
+    assert not silent()
+    for folder in ("pkg/a", "gen"):
+        shutil.rmtree(project / folder)
+    assert silent() == {"pkg/a/b.py", "pkg/a/c.py", "gen/d.py"}
+    git("mv", "top.py", "sub/moved.py"), git("mv", "f.py", "sub/f.py")
+    (project / "lib/e.py").write_text("def fold_ledgers(): ...\n")
+    time.sleep(1.1)  # commits have whole seconds
+    git("add", "-A"), git("commit", "-qm", "Clear")
+    shown(started(project, session_id="next"), store)
+    os.wait()  # for the process that the start of the session began
+    assert silent() == {*names} - {"f.py"}
+    gone = contextgraph("lessons", "acme/shop", "--gone", "--store", store, "--json").records
+    assert {name for one in gone for name in one["gone"]} == {
+        *("pkg/a/b.py", "pkg/a/c.py", "gen/d.py", "top.py", "fold_ledger")
+    }
+    assert not answer(json.dumps(started(project, session_id="again")), str(store))
+
+
+def _git(folder: Path, *words: str) -> None:
+    named = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", "-C", folder, *named, *words], check=True)
 
 
 def test_what_hooks_said_of_something_forgotten_does_not_come_back(decided: Path) -> None:
@@ -678,6 +745,7 @@ def _in_process(store: Path, event: str, *program: str) -> str:
 # One process answers to all: a start is what most of the time goes to.
 ANSWER_EACH = """
 import sys
+import time
 from contextgraph.agents.hook import answer
 events = sys.stdin.read().splitlines()
 for event in events:
