@@ -69,6 +69,8 @@ _NAMED = regex(
 _SPAN = regex(r"`([^`\n]+)`")
 # A folder that a rule is about: "after you change code in lib/".
 _FOLDER = regex(r"(?<![\w./-])((?:[\w-][\w.-]*/)+)(?![\w*/-]|\.\w)")
+# What follows is left out: "after every change except in vendor/".
+_EXCEPT = regex(r"(?i:\b(?:except(?:ing)?|excluding|outside)\b)")
 _COMMITS = frozenset({"git commit", "git push"})
 
 
@@ -86,18 +88,21 @@ class Check(NamedTuple):
 class Order(NamedTuple):
     """A *check* that a rule orders; *at_commit*: only before what was changed is committed.
 
-    Only what is changed in the *folder* counts, where the rule names one.
+    Only what is changed in the *folder* counts, where the rule names one, and not in folders that
+    it leaves *out*.
     """
 
     check: Check
     at_commit: bool
     folder: str = ""
+    out: tuple[str, ...] = ()
 
     def covers(self, file: str) -> bool:
         """Return whether a change of *file* is to be followed by the check."""
         suffixes = self.check.covers
         is_covered = not suffixes or PurePosixPath(file).suffix in suffixes
-        return is_covered and f"/{self.folder}" in f"/{file}"
+        is_left_out = any(f"/{folder}" in f"/{file}" for folder in self.out)
+        return is_covered and not is_left_out and f"/{self.folder}" in f"/{file}"
 
     def is_run_by(self, line: str) -> bool:
         """Return whether the shell *line* runs the check, or one of its purpose and files."""
@@ -124,8 +129,11 @@ def orders_in(text: str) -> Iterator[Order]:
         return
     spans = _SPAN.findall(text)
     named = [check for span in spans for check in checks_in(span)]
-    folders = _FOLDER.search(_SPAN.sub(lambda one: " " if " " in one[1] else one[1], text))
-    folder = folders[1] if folders else ""
+    # A span of several words is a command.
+    prose = _SPAN.sub(lambda one: " " if " " in one[1] else one[1], text)
+    within, *left_out = _EXCEPT.split(prose, 1)
+    folder = next(iter(_FOLDER.findall(within)), "")
+    out = tuple(_FOLDER.findall(" ".join(left_out)))
     if not named and folder:
         commands = [span for span in spans if " " in span.strip()]
         named = [Check(Purpose.OTHER, span, frozenset()) for span in commands[:1]]
@@ -135,7 +143,7 @@ def orders_in(text: str) -> Iterator[Order]:
             for match in _NAMED.finditer(_SPAN.sub(" ", text))
         ][:1]
     for check in named:
-        yield Order(check, at_commit, folder)
+        yield Order(check, at_commit, folder, out)
 
 
 def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:

@@ -95,6 +95,11 @@ def test_a_check_counts_by_program_and_meaning_for_the_files_that_it_covers(
     [
         ("Always run `make check` after you change code in lib/.", ["edit lib/a.py"], True),
         ("Always run `make check` after you change code in lib/.", ["edit bin/a.py"], False),
+        ("Run `make check` after every change except in lib/v/.", ["edit lib/a.py"], True),
+        ("Run `make check` after every change except in lib/v/.", ["edit lib/v/a.py"], False),
+        ("Run `make check` after each change outside `v/` and w/", ["edit w/a.py"], False),
+        ("Run `make check` after each change in lib/, except lib/v/", ["edit lib/a.py"], True),
+        ("Run `make check` after each change in lib/, except lib/v/", ["edit a.py"], False),
         ("Always run `make test` after each edit", ["edit a.py", "make test"], False),
         ("Always run `npm test` after each edit", ["edit a.ts", "npm run lint"], True),
         ("Always run `just gen` after you change `api/`", ["edit api/a.yaml", "just fmt"], True),
