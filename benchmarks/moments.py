@@ -5,6 +5,11 @@ down their lessons. The turns of all sessions are replayed in order of time as h
 start, prompts, edits, commands, ends of turns; the turns that are over when one of another session
 begins are learned by then. With ``--model`` the lessons of the readers, checked as `contextgraph
 distil` does, are accepted as soon as the words that they quote are learned.
+With ``--answers FOLDER`` the lessons are those of answers to the requests of this version instead.
+The replay writes each request as `contextgraph distil --write-requests` does, in waves, and reads
+the answer beside it (``NAME.json``). A request shows the lessons that are active when its wave
+begins. Where answers are missing it says so, and ends. A request that was written stays as it is,
+also where later versions give other lessons with it.
 ``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
 reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
@@ -23,7 +28,7 @@ import os
 import re
 import subprocess
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -39,13 +44,24 @@ from benchmarks.lessons import sessions_of
 from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.agents.live import INDEX
-from contextgraph.knowledge.distil import MAX_LESSONS, Request, checked, session_of
+from contextgraph.knowledge.distil import (
+    MAX_LESSONS,
+    Request,
+    Session,
+    UnusableError,
+    checked,
+    given_in,
+    session_of,
+)
 from contextgraph.knowledge.entries import Entries
+from contextgraph.knowledge.lessons import NewLesson
 from contextgraph.knowledge.team import compared, files_of, trust_lessons
-from contextgraph.model import LessonStatus, Note, Origin, is_subagent
+from contextgraph.learning import trajectory_id
+from contextgraph.learning.distilling import Distiller, id_of
+from contextgraph.model import LessonStatus, Note, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.readers.repository import GitFolder
-from contextgraph.text import folded
+from contextgraph.text import count_tokens, digest as text_digest, folded
 
 Row: TypeAlias = dict[str, Any]  # of an answer, as `contextgraph.knowledge.distil` checks it
 
@@ -54,6 +70,9 @@ _OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
 _READ = Path(__file__).parent / "judged" / "prompts.jsonl"
 REPO = "team/project"
 _TUNED, _RATED = 2 / 3, 6
+_WAVES = 4, 2  # of the first two thirds, of the last third
+# What differs in the reasons against lessons of one kind.
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _START, _REQUEST = -1, 1_500
 
 
@@ -66,12 +85,11 @@ class Lesson(NamedTuple):
 
     def is_said_by(self, note: Note, steps: Mapping[str, Sequence[int]]) -> bool:
         """Return whether *note* is this lesson, or rests on the same words of a person."""
-        facts = note.lesson
+        facts, meant = note.lesson, self.said_after(steps)
         assert facts is not None
-        if facts.origin is Origin.DISTILLED:
-            return digest(note.content) == self.digest
-        meant = self.said_after(steps)
-        return any(one.session == self.session and one.step in meant for one in facts.evidence)
+        return digest(note.content) == self.digest or any(
+            one.session == self.session and one.step in meant for one in facts.evidence
+        )
 
     def said_after(self, steps: Mapping[str, Sequence[int]]) -> set[int]:
         """Return the steps after which it was said."""
@@ -174,6 +192,131 @@ def keep_read(
             memory.lessons.accept([*new, *known])
             kept.update(new, known)
     return kept
+
+
+class Readers:
+    """The lessons of readers who had other requests, in *answers* about the sessions."""
+
+    is_answered = True
+
+    def __init__(self, folder: Path, answers: Mapping[str, Sequence[Row]]) -> None:
+        self._folder, self._answers, self._kept = folder, answers, set[str]()
+
+    def ask(self, memory: AgentMemory, time: datetime) -> None:
+        """Do nothing: all are answered."""
+
+    def keep(self, memory: AgentMemory, run: RawTrajectory, run_id: str) -> None:
+        """Keep, and accept, the lessons of *run*."""
+        self._kept |= keep_read(memory, run, run_id, self._answers.get(run.instance_id, ()))
+
+    def report(self) -> str:
+        """Return how many lessons were kept."""
+        return f"{len(self._kept)} lessons of readers to the requests {digest_of(self._folder)}"
+
+
+class UnansweredError(Exception):
+    """Requests of a wave have no answer."""
+
+
+class Waves:
+    """Requests about sessions, and the lessons in the answers to them.
+
+    *parts* are sessions in order of time, each part with the number of its waves; the sessions of a
+    wave are asked about when the first of them begins. *folder* has each request under the id of
+    its text, and the answer beside it.
+    """
+
+    def __init__(self, folder: Path, parts: Sequence[tuple[Sequence[RawTrajectory], int]]) -> None:
+        self._folder, self._waves, self._number = folder, deque[list[Session]](), 0
+        self._waiting = dict[str, list[NewLesson]]()
+        self._counts, self._refused = Counter[str](), Counter[str]()
+        folder.mkdir(parents=True, exist_ok=True)
+        for runs, number in parts:
+            asked = (session_of(run, trajectory_id(run)) for run in runs)
+            sessions = [session for session in asked if session]
+            ends = [len(sessions) * wave // number for wave in range(number + 1)]
+            self._waves += [sessions[begin:end] for begin, end in pairwise(ends)]
+
+    @property
+    def is_answered(self) -> bool:
+        """Return whether there are answers about all sessions of the waves to come."""
+        names = [one.run_id for wave in self._waves for one in wave]
+        return all(any(self._folder.glob(f"{name}.*.json")) for name in names)
+
+    def ask(self, memory: AgentMemory, time: datetime) -> None:
+        """Write the requests of waves that have begun at this *time*, and read the answers.
+
+        Raises `UnansweredError` where there are none.
+        """
+        while self._waves and any(
+            one.started_at and one.started_at <= time for one in self._waves[0]
+        ):
+            self._ask(memory.distiller(), self._waves.popleft())
+
+    def _ask(self, distiller: Distiller, sessions: Sequence[Session]) -> None:
+        asked = [
+            self._written(distiller, session, part)
+            for session in sessions
+            for part in distiller.parts(session)
+        ]
+        self._number += 1
+        texts = [path.read_text("utf-8") for path, _ in asked]
+        given = sum(len(given_in(text)) for text in texts)
+        print(
+            f"wave {self._number}: {len(sessions)} sessions, {len(asked)} requests,"
+            f" {sum(map(count_tokens, texts)):,} tokens, {given} lessons given,"
+            f" {given - sum(len(request.given) for _, request in asked)} of them unknown now"
+        )
+        missing = [path for path, _ in asked if not path.with_suffix(".json").exists()]
+        if missing:
+            raise UnansweredError(
+                "\n".join([f"{len(missing)} requests without an answer:", *map(str, missing)])
+            )
+        for path, request in asked:
+            self._read(path.with_suffix(".json").read_text("utf-8"), request)
+
+    def _written(self, distiller: Distiller, session: Session, part: int) -> tuple[Path, Request]:
+        """Return the request that was written about a *part*, or write it."""
+        written = sorted(self._folder.glob(f"{session.run_id}.*.txt"))
+        for path in sorted(written, key=lambda one: not one.with_suffix(".json").exists()):
+            text = path.read_text("utf-8")
+            request = distiller.request(session, part, given_in(text))
+            is_whole = path.stem == f"{session.run_id}.{text_digest(text)}"
+            if is_whole and text.startswith(replace(request, given=()).text):
+                return path, request
+        request = distiller.request(session, part)
+        path = self._folder / f"{id_of(request)}.txt"
+        path.write_text(request.text, "utf-8")
+        return path, request
+
+    def _read(self, answer: str, request: Request) -> None:
+        try:
+            result = checked(answer, request)
+        except UnusableError as error:
+            self._refused[str(error)] += 1
+            return
+        self._waiting.setdefault(request.session.instance_id, []).extend(result.kept)
+        self._counts["kept"] += len(result.kept) - result.confirmed
+        self._counts["confirmed"] += result.confirmed
+        self._counts["replaced"] += sum(len(one.supersedes) for one in result.kept)
+        self._refused.update(_QUOTED.sub("…", one.reason) for one in result.refused)
+
+    def keep(self, memory: AgentMemory, run: RawTrajectory, _run_id: str) -> None:
+        """Keep, and accept, the lessons that rest on turns of *run*."""
+        said, waiting = {_START, *steps_of(run)}, self._waiting.get(run.instance_id, [])
+        learned = [one for one in waiting if said.issuperset(q.step for q in one.facts.evidence)]
+        if learned:
+            self._waiting[run.instance_id] = [one for one in waiting if one not in learned]
+            new, known = memory.lessons.keep(learned, run.repo)
+            memory.lessons.accept([*new, *known])
+
+    def report(self) -> str:
+        """Return how many lessons the answers had."""
+        counts = ", ".join(
+            f"{self._counts[one]} {one}" for one in ("kept", "confirmed", "replaced")
+        )
+        refused = [f"  {number} × {reason}" for reason, number in self._refused.most_common()]
+        return "\n".join([f"lessons: {counts}, {self._refused.total()} refused", *refused])
 
 
 def tuned_part(runs: Sequence[RawTrajectory], read: Collection[str]) -> set[str]:
@@ -327,6 +470,30 @@ def _searched(
         if any(one.id in ids or (one.session, one.step) in said for one in earlier):
             first[turn] = ids
     return first
+
+
+class Replays:
+    """The replays of sessions, turn by turn, of which *counts* are made."""
+
+    def __init__(self, counts: "Counts", steps: Mapping[str, Sequence[int]], fits: bool) -> None:
+        self._counts, self._steps, self._fits = counts, steps, fits
+        self._labelled, self._opened = moments(), openings()
+        self._running = dict[str, Iterator[list[Shown]]]()
+        self._shown = defaultdict[str, list[Shown]](list)
+
+    def add(self, memory: AgentMemory, turn: Turn) -> None:
+        """Replay a *turn*; count what was shown at the end of its session."""
+        run, name = turn.run, turn.run.instance_id
+        labelled = self._labelled.get(name, ())
+        if self._fits:
+            if not turn.begin:
+                self._counts.rate(memory, run, labelled, self._steps)
+            return
+        if name not in self._running:
+            self._running[name] = replay(memory, run, self._opened.get(name, {}))
+        self._shown[name] += next(self._running[name])
+        if turn.end is None:
+            self._counts.add(run, self._shown[name], labelled, self._steps, memory)
 
 
 class Counts:
@@ -530,6 +697,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sessions", type=Path, required=True)
     parser.add_argument("--read", type=Path, required=True)
     parser.add_argument("--model", action="store_true", help="with the lessons of readers")
+    parser.add_argument("--answers", type=Path, help="with answers to the requests in this folder")
     parser.add_argument("--held", action="store_true", help="measure the last third alone")
     parser.add_argument("--sheet", type=Path)
     parser.add_argument("--starts", type=Path)
@@ -548,8 +716,12 @@ def main() -> None:
         return
     counts = Counts()
     began = time.process_time()
-    for with_readers in (False, True) if options.fit else (options.model,):
-        _measure(runs, options, counts, with_readers)
+    try:
+        for with_readers in (False, True) if options.fit else (options.model,):
+            _measure(runs, options, counts, with_readers)
+    except UnansweredError as error:
+        print(error)
+        return
     print(counts.fitted() if options.fit else counts.report())
     print(f"{time.process_time() - began:.0f} s of CPU")
     _print(counts, options)
@@ -571,31 +743,39 @@ def _measure(
     runs: Sequence[RawTrajectory], options: argparse.Namespace, counts: Counts, with_readers: bool
 ) -> None:
     """Replay *runs*, and add to *counts* what is measured of them."""
-    labelled, answers, opened = moments(), answers_in(options.read), openings()
+    answers = answers_in(options.read)
     tuned = tuned_part(runs, answers)
     own = {run.instance_id: run for run in reversed(runs) if not is_subagent(run.agent)}
-    steps = {run.instance_id: steps_of(run) for run in own.values()}
-    replays, shown = dict[str, Iterator[list[Shown]]](), defaultdict[str, list[Shown]](list)
-    kept = set[str]()
+    read = {name: own[name] for name in answers if name in own}
+    replays = Replays(counts, {name: steps_of(run) for name, run in own.items()}, options.fit)
+    written = _written(options, [*read.values()], tuned, answers if with_readers else {})
     with AgentMemory.open(":memory:") as memory:
         for turn, following in pairwise([*turns_in_order(runs), None]):
             assert turn is not None
-            run, name = turn.run, turn.run.instance_id
-            is_read = own.get(name) is run and name in answers
-            if is_read and (name in tuned) != options.held:
-                if options.fit and not turn.begin:
-                    counts.rate(memory, run, labelled.get(name, ()), steps)
-                elif not options.fit:
-                    seen = replays.setdefault(name, replay(memory, run, opened.get(name, {})))
-                    shown[name] += next(seen)
-                    if turn.end is None:
-                        counts.add(run, shown[name], labelled.get(name, ()), steps, memory)
-            if turn.end is None or following is None or following.run is not run:
+            written.ask(memory, turn.time)
+            name, is_read = turn.run.instance_id, read.get(turn.run.instance_id) is turn.run
+            if is_read and written.is_answered and (name in tuned) != options.held:
+                replays.add(memory, turn)
+            if turn.end is None or following is None or following.run is not turn.run:
                 receipt = memory.learn(turn.over)
-                if with_readers and is_read:
-                    kept |= keep_read(memory, turn.over, receipt.trajectory_id, answers[name])
-    if with_readers:
-        print(f"{len(kept)} lessons of readers to the requests {digest_of(options.read)}")
+                if is_read:
+                    written.keep(memory, turn.over, receipt.trajectory_id)
+    if with_readers or options.answers:
+        print(written.report())
+
+
+def _written(
+    options: argparse.Namespace,
+    read: Sequence[RawTrajectory],
+    tuned: Collection[str],
+    answers: Mapping[str, Sequence[Row]],
+) -> "Readers | Waves":
+    """Return the lessons to keep; of waves those of the *tuned* part alone unless held."""
+    if not options.answers:
+        return Readers(options.read, answers)
+    order = sorted(read, key=lambda run: (run.started_at or 0, run.instance_id))
+    parts = [[run for run in order if (run.instance_id in tuned) is one] for one in (True, False)]
+    return Waves(options.answers, [*zip(parts, _WAVES, strict=True)][: 1 + options.held])
 
 
 def _print(counts: Counts, options: argparse.Namespace) -> None:

@@ -61,7 +61,7 @@ from contextgraph.text import clean, count_tokens, digest, mask_secrets, one_lin
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-PROMPT, REVIEWS = "lessons.v1", "reviews.v1"
+PROMPT, REVIEWS = "lessons.v2", "reviews.v1"
 FILE = "file"
 _NEWEST = 10_000
 # An answer has a few lessons; a model may reason before it.
