@@ -27,6 +27,15 @@ _JAVA = frozenset({".java", ".kt", ".scala"})
 _SCRIPT = frozenset({".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte"})
 _OTHER = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".rb", ".php", ".swift", ".sh"})
 _CODE = _GO | _PYTHON | _RUST | _JAVA | _SCRIPT | _OTHER
+# The files that a rule is about where it names a language: "every change of Go code".
+_LANGUAGES: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("Go", "Golang"), _GO),
+    "Python": _PYTHON,
+    "Rust": _RUST,
+    **dict.fromkeys(("Java", "Kotlin", "Scala"), _JAVA),
+    **dict.fromkeys(("JavaScript", "TypeScript"), _SCRIPT),
+}
+_LANGUAGE = regex(rf"\b(?:{'|'.join(_LANGUAGES)})\b")
 # The purpose of a program, or of its subcommand, and the files that it covers.
 _PROGRAMS: Mapping[str, tuple[Purpose, frozenset[str]]] = {
     TEST_RUNNER: (Purpose.TEST, _PYTHON),
@@ -129,6 +138,8 @@ def orders_in(text: str) -> Iterator[Order]:
         return
     spans = _SPAN.findall(text)
     named = [check for span in spans for check in checks_in(span)]
+    if not spans:  # "always run golangci-lint"
+        named = [check for verb in _ORDER.finditer(text) for check in checks_in(text[verb.end() :])]
     # A span of several words is a command.
     prose = _SPAN.sub(lambda one: " " if " " in one[1] else one[1], text)
     within, *left_out = _EXCEPT.split(prose, 1)
@@ -142,8 +153,10 @@ def orders_in(text: str) -> Iterator[Order]:
             Check(Purpose(match.lastgroup or ""), "", _CODE)
             for match in _NAMED.finditer(_SPAN.sub(" ", text))
         ][:1]
+    meant = frozenset[str]().union(*map(_LANGUAGES.__getitem__, _LANGUAGE.findall(text)))
     for check in named:
-        yield Order(check, at_commit, folder, out)
+        covers = check.covers & meant or check.covers
+        yield Order(check._replace(covers=covers), at_commit, folder, out)
 
 
 def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:

@@ -105,6 +105,13 @@ def test_a_check_counts_by_program_and_meaning_for_the_files_that_it_covers(
         ("Always run `just gen` after you change `api/`", ["edit api/a.yaml", "just fmt"], True),
         ("Always run `just gen` after you change `api/`", ["edit api/a.yaml", "just gen"], False),
         ("Always run `just gen` after you change the code", ["edit api/a.py"], False),
+        ("Always run golangci-lint after every change", ["edit main.go"], True),
+        ("Always run golangci-lint after every change", ["edit shop.py"], False),
+        ("Always run go test after every change", ["edit a.go", "golangci-lint run"], True),
+        ("Always run go test after every change", ["edit a.go", "go test ./..."], False),
+        ("Always run the linter after each change of Go code", ["edit main.go"], True),
+        ("Always run the linter after each change of Go code", ["edit shop.py"], False),
+        ("Always run `make lint` after each change of TypeScript", ["edit shop.py"], False),
     ],
 )
 def test_a_rule_names_the_command_and_the_folder_that_it_is_about(
