@@ -49,7 +49,15 @@ from contextgraph.model import (
 )
 from contextgraph.model.values import checked, replace
 from contextgraph.system.working_tree import WorkingTree
-from contextgraph.text import clip, clip_tokens, command_of, count_tokens, fence, gives_instructions
+from contextgraph.text import (
+    clip,
+    clip_tokens,
+    command_of,
+    count_tokens,
+    fence,
+    folded,
+    gives_instructions,
+)
 from contextgraph.text.strings import joined_lines
 from contextgraph.trace.actions import command_in, command_use
 from contextgraph.trace.loops import STUCK_AFTER, is_alarming
@@ -241,6 +249,13 @@ def _latest(lines: Sequence[str], tokens: int) -> list[str]:
     return fitting[::-1]
 
 
+def _without_said(context: MemoryContext, request: str) -> MemoryContext:
+    """Return *context* without the lessons whose words *request* has."""
+    said = folded(request)
+    news = tuple(one for one in context.lessons if folded(one.note.content) not in said)
+    return replace(context, lessons=news)
+
+
 def _omitted(count: int) -> str:
     return f"({count} earlier ones omitted)"
 
@@ -325,7 +340,7 @@ class LiveRun:
         def search() -> MemoryContext:
             found = self._query(replace(state, task_description=task))
             similar = tuple(one for one in found.similar_cases if one.probability >= least)
-            return replace(found, similar_cases=similar)
+            return replace(_without_said(found, task), similar_cases=similar)
 
         return self._shown(search, START_TOKENS, "start")
 
@@ -632,16 +647,22 @@ class LiveRun:
     ) -> str:
         """Return what people decided about these; steps *earlier* in the run are read last."""
 
-        def search() -> MemoryContext:
-            decided = partial(
-                self._memory.decided,
+        # A session that is resumed may be learned by then; who answers in it has heard all of it.
+        own = self.session.name.partition("/")[0] if moment == "prompt" else ""
+
+        def decided(*, is_reply: bool) -> MemoryContext:
+            found = self._memory.decided(
                 request,
                 repo=self._raw.repo,
                 names=names,
                 written=written,
                 command=command,
-                exclude_instances={*self._excluded, self._raw.instance_id},
+                is_reply=is_reply,
+                exclude_instances={*self._excluded, self._raw.instance_id, own} - {""},
             )
+            return _without_said(found, request)
+
+        def search() -> MemoryContext:
             context = decided(is_reply=moment == "before")
             said = self.session.said() if context.lessons else set()
             if said.issuperset(one.note.id for one in context.lessons):

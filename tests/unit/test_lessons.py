@@ -1528,6 +1528,17 @@ def test_the_first_prompt_brings_subjects_that_a_person_spoke_of_once(memory: Ag
     assert named[nearest] in memory.live(repo=SHOP, task="").start()
 
 
+def test_a_person_who_says_a_rule_is_not_answered_with_it(memory: AgentMemory) -> None:
+    rule = "Never print `shelf_label` in the listing of the warehouse."
+    asked = "How is the listing of the warehouse printed, with `shelf_label`?"
+    memory.learn(session(rule, instance="first"))
+    assert rule in (memory.live(repo=SHOP, task="", session="other").prompt(asked) or "")
+    assert memory.live(repo=SHOP, task="", session="other").prompt(f"{rule} Print it.") is None
+    # Its log may be learned where it is resumed.
+    resumed = memory.live(repo=SHOP, task="", session="first")
+    assert resumed.prompt(asked) is None
+
+
 def test_the_subjects_leave_out_lessons_whose_file_is_gone(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
