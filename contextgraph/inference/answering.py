@@ -35,9 +35,17 @@ class Program(Struct, frozen=True):
 
 
 PROGRAMS = {
-    # Without tools, servers of tools, and a log of its own.
-    "claude": Program("claude -p --tools '' --strict-mcp-config --no-session-persistence"),
-    "codex": Program("codex exec --ephemeral --skip-git-repo-check --sandbox read-only -"),
+    # Without tools, servers of tools, instructions of the person, and a log of its own.
+    "claude": Program(
+        "claude -p --tools '' --strict-mcp-config --no-session-persistence",
+        {"CLAUDE_CODE_SAFE_MODE": "1"},
+    ),
+    # Its settings name servers of tools, which no option turns off, and the model.
+    "codex": Program(
+        "codex exec --ephemeral --skip-git-repo-check --sandbox read-only --ignore-user-config "
+        "-c features.shell_tool=false -c features.multi_agent=false -c features.view_image=false "
+        "-c features.goals=false -c features.apps=false -c web_search=disabled -"
+    ),
     # Its settings for the machine have the last word.
     "gemini": Program(
         "gemini --extensions none --allowed-mcp-server-names none",
@@ -56,7 +64,8 @@ PROGRAMS = {
 }
 """The programs that are chosen by name.
 
-gemini and opencode have no switch for their logs, and for the person's own file of context.
+gemini and opencode have no switch for their logs, they and codex none for the person's own file of
+context.
 """
 
 _SECONDS = 300.0
