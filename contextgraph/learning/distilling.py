@@ -86,7 +86,7 @@ class Distilled(Struct, frozen=True, omit_defaults=True):
     status: str
     turns: int = 0
     by: str = ""
-    prompt: str = PROMPT
+    prompt: str = "lessons.v1"  # receipts of this version do not name it
     requests: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -206,7 +206,7 @@ class Distiller:
                 continue
             session = self._session(run)
             if session is None:
-                self._note(Distilled(datetime.now(UTC), run.id, "silent"))
+                self._note(Distilled(datetime.now(UTC), run.id, "silent", prompt=PROMPT))
             elif asked.get(run.id, 0) < _turns(session):
                 if run.id in before:
                     failed.append(session)

@@ -344,6 +344,16 @@ def test_an_empty_list_is_an_answer_also_after_a_draft(store: Path, tmp_path: Pa
     assert result.records[0].get("kept", 0) == 0
 
 
+def test_a_session_is_asked_about_once_with_each_version_of_the_prompt(store: Path, tmp_path: Path):
+    command = program(tmp_path, [GOOD])
+    log = tmp_path / "memory.distil" / "log.jsonl"
+    for text in ("", ',"prompt":"lessons.v0"'):  # the first version is not named
+        for again in (1, 0):
+            assert distil(store, "--by", command).records[-1]["summary"]["done"] == again
+        log.write_text(re.sub(r',"prompt":"[^"]*"', text, log.read_text()))
+    assert distil(store, "--by", command).records[-1]["summary"]["done"] == 1
+
+
 def test_no_more_than_the_bound_of_a_day_is_used(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -400,7 +410,7 @@ def test_a_command_needs_no_folder_of_data(
     assert receipt["kept"] == 1
 
 
-@pytest.mark.parametrize("name", ["gemini", "opencode"])
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode"])
 def test_a_program_chosen_by_name_has_no_tools(
     name: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -431,6 +441,11 @@ def test_a_program_chosen_by_name_has_no_tools(
     if name == "gemini":
         assert given["settings"]["tools"] == {"core": []}
         assert not Path(environment["GEMINI_CLI_SYSTEM_SETTINGS_PATH"]).exists()
+    elif name == "claude":
+        assert given["arguments"][:3] == ["-p", "--tools", ""]
+        assert environment["CLAUDE_CODE_SAFE_MODE"] == "1"
+    elif name == "codex":
+        assert {"--ignore-user-config", "features.shell_tool=false"} < {*given["arguments"]}
     else:
         assert given["arguments"][0] == "run"
         assert json.loads(environment["OPENCODE_CONFIG_CONTENT"])["permission"] == {"*": "deny"}
