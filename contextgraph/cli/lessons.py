@@ -33,7 +33,7 @@ _WIDTH = 160
 # A shorter one may need what it answers.
 _AT_ONCE, _SHORT = 10, 60
 # The section of CLAUDE.md or AGENTS.md for rules of people.
-_RULES, _MOST_PROPOSED = "## Rules that had to be repeated", 10
+_RULES, _MOST_PROPOSED = "## Rules from earlier sessions", 10
 _HIDDEN = "an instruction to the reader, never shown"
 _ALL = "all"
 
@@ -268,14 +268,14 @@ def _print_proposed(path: Path, listed: "Sequence[Lesson]") -> None:
     diff = _proposed(path, listed)
     print(diff, end="")
     if not diff:
-        warn(f"nothing to propose: {path} lacks no rule that was repeated or accepted")
+        warn(f"nothing to propose: {path} lacks no rule that was repeated, accepted or edited")
 
 
 def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     """Return a diff that adds at most ten rules to *path* that it does not have.
 
-    Rules that hold for any work: repeated, or accepted by a person. None of another source, and no
-    instruction to the reader: agents load the file.
+    Rules that hold for any work: repeated, or accepted or edited by a person. None of another
+    source, and no instruction to the reader: agents load the file.
     """
     from contextgraph.agents.agents_md import content_of
     from contextgraph.knowledge.rules import KnownRules
@@ -285,7 +285,7 @@ def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     added: list[str] = []
     for one in sorted(listed, key=lambda one: -one.sessions):
         is_rule = one.kind is LessonKind.RULE and one.status is LessonStatus.ACTIVE
-        is_sure = one.sessions > 1 or any("accepted" in line for line in one.history)
+        is_sure = one.sessions > 1 or one.is_reviewed
         is_own = not one.contributor and not gives_instructions(one.text)
         if is_rule and is_sure and is_own and len(added) < _MOST_PROPOSED and known.add(one.text):
             added.append(f"- {' '.join(neutral(one.text).split())}")

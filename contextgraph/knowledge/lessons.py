@@ -875,6 +875,7 @@ def lesson_of(note: Note, superseded_by: str | None = None) -> Lesson:
         history=note.history,
         gone=facts.gone,
         request=note.title.partition("\n")[0],
+        is_reviewed=facts.before is not None,
     )
 
 

@@ -123,7 +123,8 @@ class Lesson(Struct, frozen=True):
     *speaker* is who said it first, *time* when, *source* who vouches for it. *superseded_by* is the
     id of the lesson that took its place, *supersedes* are those whose place it took. *sessions*
     counts those in which it was said; copies of one message count once. *gone* is as in
-    `LessonFacts`. *request* is how the session began in which a person said it.
+    `LessonFacts`. *request* is how the session began in which a person said it. *is_reviewed*: by
+    a person, who did not take that back.
     """
 
     id: str
@@ -145,6 +146,7 @@ class Lesson(Struct, frozen=True):
     history: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     request: str = ""
+    is_reviewed: bool = False
 
     @property
     def contributor(self) -> str:

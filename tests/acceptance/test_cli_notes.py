@@ -1,6 +1,7 @@
 """Notes by ``contextgraph call``; ``contextgraph decisions`` and ``search``."""
 
 import os
+import re
 from pathlib import Path
 
 import orjson
@@ -138,6 +139,29 @@ def test_where_nothing_is_listed_or_proposed_that_is_said(store: Path, tmp_path:
     os.mkfifo(tmp_path / "AGENTS.md")
     refused = contextgraph("lessons", "acme/shop", "--propose", tmp_path / "AGENTS.md", *at)
     assert (refused.code, "cannot be read" in refused.err) == (1, True)
+
+
+def test_a_rule_is_proposed_once_a_person_has_accepted_or_edited_it(
+    store: Path, tmp_path: Path
+) -> None:
+    said = replace(TURN, user_message="We never want generated files in a commit of this repo.")
+    run = RawTrajectory("generic", "s", "acme/shop", "s", (said,))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), "--store", store)
+
+    def lessons(*arguments: str) -> str:
+        return contextgraph("lessons", "acme/shop", *arguments, "--store", store).out
+
+    (id_,) = re.findall(r"lesson_\w+", lessons())
+    own = "Generated files are never committed."
+    for review, proposed in (
+        (("--accept", id_), "+- We never want generated files"),
+        (("--undo", id_), ""),
+        (("--edit", id_, "--text", own), f"+- {own}"),
+    ):
+        lessons(*review)
+        diff = lessons("--propose", str(tmp_path / "CLAUDE.md"))
+        assert proposed in diff
+        assert bool(proposed) is bool(diff)
 
 
 def test_a_program_that_fails_is_listed_with_the_one_that_ran_instead(store: Path) -> None:

@@ -498,8 +498,12 @@ def test_a_lesson_takes_the_place_of_another_by_a_person_on_the_page(service: Se
     assert rules[0] in page(administrator, "/pages/lessons?status=superseded")
     unknown = {**given, "successor": "lesson_0"}
     assert administrator.post(path, data=unknown, headers=ORIGIN).status_code == 404
+    undo = 'name="decision" value="undo"'
+    assert page(administrator, "/pages/lessons?status=superseded").count(undo) == 1
     administrator.post(path, data={"decision": "undo"}, headers=ORIGIN)
-    assert f'<li id="{former}">' in page(administrator, "/pages/lessons")
+    listed = page(administrator, "/pages/lessons")
+    assert f'<li id="{former}">' in listed
+    assert undo not in listed
 
 
 def test_ten_lessons_are_listed_at_a_time_by_subject(service: Served) -> None:
