@@ -427,7 +427,7 @@ def machine_facts(
     lost = [(weight, steps) for weight, steps in lost if steps]
     known = near.keys() | far.keys()
     # What one project needs, another seldom does.
-    packages = {lesson for lesson in known if lesson.cause is Cause.PACKAGE}
+    packages = {lesson for lesson in far.keys() - near.keys() if lesson.cause is Cause.PACKAGE}
     known -= {one for one in packages if sum(w for w, steps in lost if one in steps) < _MOST}
     chosen: list[MachineFact] = []
     gains, changed = dict[MachineLesson, float](), known
@@ -470,12 +470,20 @@ def _cost(lesson: MachineLesson) -> float:
     return _PART_COST if lesson.cause in (Cause.PACKAGE, Cause.EDIT) else _LINE_COST
 
 
+def _enough(lesson: MachineLesson) -> int:
+    return _FEW_TASKS if lesson.cause in _IN_VAIN else _ENOUGH_TASKS
+
+
 def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     """Each lesson of *runs* that is met by enough tasks, and not by one source alone."""
     tasks: dict[MachineLesson, set[str]] = {}
     sources: dict[MachineLesson, set[str]] = {}
     patterns: dict[MachineLesson, dict[RemedyPattern, None]] = {}
+    again: set[MachineLesson] = set()
     for run in runs:
+        met = {_lost(loss) for loss in run.losses}
+        # What one run installed, another one misses: the machine does not keep it.
+        again |= {one for one in met & tasks.keys() if one.cause is Cause.PACKAGE}
         for loss in run.losses:
             lesson = _lost(loss)
             tasks.setdefault(lesson, set()).add(run.instance_id)
@@ -487,7 +495,7 @@ def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     return {
         lesson: MachineFact(*lesson, len(met), among, 0.0, tuple(patterns.get(lesson, ())))
         for lesson, met in tasks.items()
-        if len(met) >= (_FEW_TASKS if lesson.cause in _IN_VAIN else _ENOUGH_TASKS)
+        if (len(met) >= _COMMON * among if lesson in again else len(met) >= _enough(lesson))
         and is_supported(sources[lesson], several_sources=several)
     }
 

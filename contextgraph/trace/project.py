@@ -43,6 +43,7 @@ from contextgraph.trace.steps import (
 
 _UNUSABLE = frozenset({"ModuleNotFoundError", "python -m: No module named"})
 _MODULE = regex(r"No module named '?([\w.]+)")
+_PACKAGE = regex(r"(?:site|dist)-packages/(\w+)")
 _LONGEST_MESSAGE, _LONGEST_LISTING, _MOST_NAMES = 500, 10_000, 24
 
 
@@ -143,6 +144,8 @@ class _Seen(Struct):
         elif reading.kind in RUNNABLE and step.observation is not None:
             if error is not None and error.error_type in _UNUSABLE:
                 self._mark_useless(error)
+            elif error is not None and error.error_type == "ImportError":
+                self._mark_broken(error)
             for use in uses_of(step, error, cwd, self.created, checkout):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
@@ -158,6 +161,19 @@ class _Seen(Struct):
         for at, use in enumerate(self.uses):
             if use.kind is ActionKind.INSTALL and use.ran and missing.intersection(_named(use)):
                 self.uses[at] = replace(use, ran=False, error_type=error.error_type)
+
+    def _mark_broken(self, error: ErrorSignature) -> None:
+        """Note that the installation which brought the package of *error* did not work.
+
+        A project comes with its dependencies, perhaps in versions that this machine cannot import.
+        """
+        if not (package := _PACKAGE.search(error.location or "")):
+            return
+        for at, use in reversed([*enumerate(self.uses)]):
+            named = {*_named(use)} - {"."}
+            if use.kind is ActionKind.INSTALL and (not named or package[1] in named):
+                self.uses[at] = replace(use, ran=False, error_type=error.error_type)
+                return
 
     def _add_names(self, definitions: Iterable[tuple[str, Iterable[str]]]) -> None:
         for place, names in definitions:

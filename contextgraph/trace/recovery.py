@@ -298,7 +298,9 @@ def _command(
     """Return the other form of a command that was refused."""
     names = _names_in_error(failed)
     prepared = [step for step in between if _prepares(step)][-1:]
-    parts = [step.step.action.text for step in prepared] or _causes(between)
+    # The line may change to a folder first.
+    parts = [(*line_of(step).changes, step.step.action.text)[0] for step in prepared]
+    parts = parts or _causes(between)
     first = [shell_action(part, names, frozenset()) for part in parts]
     other = other_command(failed, worked, repo_name)
     actions = [action for action in first if action is not None]

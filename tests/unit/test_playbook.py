@@ -672,6 +672,30 @@ def test_an_installation_worked_if_what_asked_for_it_then_ran(memory: AgentMemor
     assert setup == {"pip install pytest": 0, "apt-get install python3-pytest": 3}
 
 
+def test_an_installation_whose_package_cannot_be_imported_did_not_work(
+    memory: AgentMemory,
+) -> None:
+    too_old = (
+        "Traceback (most recent call last):\n"
+        '  File "/srv/shop/shop/cart.py", line 1, in <module>\n    import proxy\n'
+        '  File "/usr/lib/python3.11/site-packages/proxy/core.py", line 3, in <module>\n'
+        "    from inspect import formatargspec\n"
+        "ImportError: cannot import name 'formatargspec' from 'inspect'\n"
+    )
+    learn(
+        memory,
+        ("pip install pytest", "Successfully installed pytest-8.0", 0),
+        ("pip install -e .", "Successfully installed proxy-1.0 shop-1.0", 0),
+        ("python -c 'import shop'", too_old, 1),
+        ("pip install -U proxy", "Successfully installed proxy-2.0", 0),
+        ("python -c 'import shop'", "", 0),
+    )
+
+    setup = {one.line: one.worked for one in memory.playbook("acme/shop").setup}
+
+    assert setup == {"pip install pytest": 3, "pip install -e .": 0, "pip install -U proxy": 3}
+
+
 def test_no_check_is_said_to_be_missing_before_submitting(memory: AgentMemory) -> None:
     """Other lines than those of earlier tasks, such as `make lint build`, run the check as well."""
     refused = ("make lint", "a.c:1:1: error: line too long\nmake: *** [lint] Error 1\n", 2)
@@ -763,6 +787,17 @@ def test_a_fact_of_this_repository_needs_no_other_runs() -> None:
     needed = MachineLesson(Cause.PACKAGE, works="pip install pytz")
     here = [lost(number, "acme/shop", needed) for number in range(4)]
     assert [fact.works for fact in machine_facts(here, [])] == ["pip install pytz"]
+
+
+def test_a_package_that_another_run_of_the_task_misses_again_is_said() -> None:
+    """The machine does not keep what a run installs; of one run it is not known."""
+    needed = MachineLesson(Cause.PACKAGE, works="pip install pytz")
+    once = lost(1, "acme/shop", needed)
+    assert machine_facts([once], []) == ()
+    [said] = machine_facts([once, once], [])
+    assert (said.works, said.tasks, said.among) == ("pip install pytz", 1, 1)
+    others = [lost(number, "acme/shop") for number in range(2, 8)]
+    assert machine_facts([once, once, *others], []) == ()
 
 
 def test_a_fact_is_said_by_the_steps_it_costs_not_by_how_common_it_is() -> None:

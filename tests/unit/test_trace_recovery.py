@@ -73,6 +73,13 @@ def test_an_installed_module_is_worded_as_the_command() -> None:
     assert command_lines(found.actions) == ("pip install attrs",)
 
 
+def test_an_installation_after_a_change_of_folder_is_worded_as_the_installation() -> None:
+    session = Session().failed("echo 1 | python -m shop", "python: No module named shop")
+    session.do("cd /srv/shop && pip install -e . 2>&1 | tail -1", "Successfully installed shop-1")
+    session.worked("echo 1 | shop")
+    assert remedy(session).startswith("run `pip install -e . 2>&1 | tail -1`")
+
+
 def test_looking_at_installed_packages_clears_nothing() -> None:
     session = Session().failed("python run.py", "ModuleNotFoundError: No module named 'attrs'")
     session.do("pip list", "pip 24").do("pip install attrs", "ok").worked("python run.py")
