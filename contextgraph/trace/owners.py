@@ -175,7 +175,7 @@ class Session:
         """
         is_same = (self.raw.session, self.raw.agent) == (other.raw.session, other.raw.agent)
         is_open = self.raw.outcome is Outcome.UNKNOWN and not self.raw.exit_status
-        return is_same and is_open and shared == self.length
+        return is_same and is_open and self.length in (shared, self._within(other)[1].messages)
 
     @property
     def length(self) -> int:
@@ -223,17 +223,35 @@ class Session:
         return max(Share(0 if self.precedes(other) else shared), self._continued_in(other))
 
     def _continued_in(self, other: "Session") -> Share:
-        """Return what stands of it later in *other*, with whose end it begins."""
+        """Return what stands of it in *other*, with whose end it begins, or which went back."""
+        at, share = self._within(other)
+        is_later = other._rank[:2] > self._rank[:2] if at else not other.precedes(self)
+        return Share(0) if is_later else share
+
+    def _within(self, other: "Session") -> tuple[int, Share]:
+        """Return where in *other* it begins, as the keys say, and its share that stands there.
+
+        Requests that stand only here count as copied, too: in the other session a person left them.
+        """
         keyed = ((place, one.key) for place, one in enumerate(self._messages) if one.key)
-        place, key = next(keyed, (0, ""))
-        at = other._places.get(key, 0) - place
-        if at <= 0 or other._rank[:2] > self._rank[:2]:
-            return Share(0)
-        pairs = [*zip(self._messages, other._messages[at:], strict=False)]
-        same = sum(1 for _ in takewhile(lambda pair: pair[0].is_same(pair[1]), pairs))
-        if same <= place:
-            return Share(0)
-        return Share(self.inherited + same, other._chain[other.inherited + at + same])
+        first, key = next(keyed, (0, ""))
+        begin = at = other._places.get(key, -1) - first
+        if at < 0:
+            return 0, Share(0)
+        same = 0
+        for place, message in enumerate(self._messages):
+            if at < len(other._messages) and message.is_same(other._messages[at]):
+                same, at = place + 1, at + 1
+            elif not (message.said and self._goes_on(place, at, other)):
+                break
+        if same <= first:
+            return 0, Share(0)
+        return begin, Share(self.inherited + same, other._chain[other.inherited + at])
+
+    def _goes_on(self, place: int, at: int, other: "Session") -> bool:
+        """Return whether the message after *place* is that at *at* of *other*, as keys say."""
+        later = self._messages[place + 1 : place + 2]
+        return any(one.key and other._places.get(one.key) == at for one in later)
 
     def without(self, share: Share) -> RawTrajectory | None:
         """Return *raw* without its *share* of another; None where nothing else was done.

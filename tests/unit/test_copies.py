@@ -330,3 +330,32 @@ def test_a_fork_is_of_its_own_request_where_its_origin_went_back(tmp_path: Path)
         ("And the docs?", ["make docs"]),
         ("Boil the kettle", ["make test", "make glass", "make iron"]),
     ]
+
+
+@pytest.mark.parametrize("names_its_origin", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_a_fork_repeats_of_what_its_origin_left_counts_once(
+    tmp_path: Path, *, names_its_origin: bool, is_first: bool
+) -> None:
+    log, forked = begun(), "5e550000-0000-4000-8000-000000000002"
+    end = log.reply("One test fails.")
+    log.user("Use glass")
+    log.run("make glass", "ok")
+    last = log.last
+    named = {"forkedFrom": {"sessionId": SESSION}} if names_its_origin else {}
+    copied = [{**line, "sessionId": forked, **named} for line in log.lines]
+    log.user("Use iron", end)
+    log.run("make iron", "ok")
+    origin = written(tmp_path / f"{SESSION}.jsonl", log.lines)
+    log.lines, log.session, log.last = copied, forked, last
+    log.user("And the docs?")
+    log.run("make docs", "ok")
+    fork = written(tmp_path / f"{forked}.jsonl", log.lines)
+    with AgentMemory.open(":memory:") as memory:
+        for path in (fork, origin) if is_first else (origin, fork):
+            memory.learn(path)
+        runs = sorted((raw.task, commands(raw)) for raw in learned(memory))
+    assert runs == [
+        ("And the docs?", ["make docs"]),
+        ("Boil the kettle", ["make test", "make glass", "make iron"]),
+    ]
