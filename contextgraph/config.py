@@ -176,24 +176,24 @@ class Settings(Struct, frozen=True):
         """True where *store* is a service, reached over HTTP."""
         return self.store.startswith(("http://", "https://"))
 
-    def secret_for(self, url: str, secret: str | None) -> str | None:
-        """Return *secret*, to be sent to *url*.
+    def secret_for(self, url: str, secret: str | None, given: str) -> str | None:
+        """Return *secret*, to be sent to *url*, which is *given* by a setting.
 
         Raises `SettingsError` where that would send it in the clear to a host that the user did not
         name in *http_hosts*.
         """
-        from urllib.parse import urlsplit
+        if not secret:
+            return secret
+        from contextgraph.system.remote import is_loopback, split_address
 
-        parts = urlsplit(url)
+        parts = split_address(url, given)
         hosts = [host.strip() for host in self.http_hosts.split(",")]
-        if secret and parts.scheme == "http" and parts.hostname not in hosts:
-            from contextgraph.system.remote import is_loopback
-
-            if not is_loopback(parts.hostname or ""):
-                raise SettingsError(
-                    f"{mask_secrets(url)} would get a secret over http, which others can read on "
-                    f"the way: use https, or set CONTEXTGRAPH_HTTP_HOSTS={parts.hostname}"
-                )
+        is_readable = parts.scheme == "http" and not is_loopback(parts.hostname or "")
+        if is_readable and parts.hostname not in hosts:
+            raise SettingsError(
+                f"{mask_secrets(url)} would get a secret over http, which others can read on "
+                f"the way: use https, or set CONTEXTGRAPH_HTTP_HOSTS={parts.hostname}"
+            )
         return secret
 
     @property

@@ -221,8 +221,9 @@ class AgentMemory:
         """
         if settings.is_service:
             from contextgraph.service.client import DEADLINE, Client
+            from contextgraph.system.remote import STORE_ADDRESS
 
-            token = settings.secret_for(settings.store, settings.token)
+            token = settings.secret_for(settings.store, settings.token, STORE_ADDRESS)
             return Client(settings.store, token, deadline=deadline or DEADLINE)
         return cls.of(build(settings, read_only=read_only, create=create))
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from msgspec.structs import fields
 
@@ -113,11 +112,13 @@ class Parts:
     @CachedPart
     def endpoint(self) -> "Endpoint":
         """The server of models."""
-        from contextgraph.system.remote import Endpoint
+        from contextgraph.system.remote import MODELS_ADDRESS, Endpoint
 
         settings, key = self.settings, self.settings.embedding_api_key
         try:
-            return Endpoint(settings.api_url, settings.secret_for(settings.api_url, key))
+            return Endpoint(
+                settings.api_url, settings.secret_for(settings.api_url, key, MODELS_ADDRESS)
+            )
         except SettingsError:
             if settings.embedder or settings.summarizer or settings.conflict_judge:
                 raise
@@ -513,31 +514,31 @@ def _index_notes(store: Store, settings: Settings) -> VectorIndex:
 
 def _note_index(settings: Settings) -> VectorIndex:
     from contextgraph.store.vector_index import PostgresIndex, QdrantIndex
+    from contextgraph.system.remote import NOTES_ADDRESS
 
     scheme, _, rest = settings.notes.partition("://")
     if scheme in ("postgresql", "postgres"):
         return PostgresIndex(settings.notes, settings.tenant)
     if scheme in ("qdrant+http", "qdrant+https"):
         url = f"{scheme.removeprefix('qdrant+')}://{rest}"
-        return QdrantIndex(url, settings.tenant, settings.secret_for(url, settings.qdrant_key))
+        key = settings.secret_for(url, settings.qdrant_key, NOTES_ADDRESS)
+        return QdrantIndex(url, settings.tenant, key)
     raise SettingsError("the setting notes must begin with postgresql:// or qdrant+http(s)://")
 
 
 def _check_address(address: str) -> None:
     """Raise `SettingsError` where no server can be meant, before a driver makes guesses."""
-    parts = urlsplit(address)
+    from contextgraph.system.remote import STORE_ADDRESS, split_address
+
     if "@" in address:  # not repeated: it may hold a password, which may hold a slash
         raise SettingsError(
             "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"
         )
+    parts = split_address(address, STORE_ADDRESS)
     if parts.scheme in ("http", "https"):
         raise SettingsError(f"{address} is a service, and this {OF_STORE}")
     if parts.scheme.partition("+")[0] not in _SERVERS:
         raise SettingsError(
             f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}"
         )
-    try:
-        _ = parts.port
-    except ValueError as error:
-        raise SettingsError(f"{address}: its port is not a number below 65536") from error

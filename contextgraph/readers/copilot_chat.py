@@ -131,7 +131,10 @@ def _folder(place: Place) -> str:
 
 def _path_of(address: str) -> str:
     """Return the path in the address of a file, of this machine or of a remote host."""
-    url = urlsplit(address)
+    try:
+        url = urlsplit(address)
+    except ValueError:
+        return ""
     return unquote(url.path) if url.scheme in ("file", "vscode-remote") else ""
 
 

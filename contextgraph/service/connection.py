@@ -9,13 +9,13 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import orjson
 
 from contextgraph import errors, model
 from contextgraph.system.processes import replacing
 from contextgraph.system.remote import (
+    STORE_ADDRESS,
     UNLIMITED,
     Answer,
     Failure,
@@ -24,6 +24,7 @@ from contextgraph.system.remote import (
     RetryPolicy,
     UnusableAnswerError,
     limit_answer,
+    split_address,
     with_proxies,
 )
 from contextgraph.text import clip, mask_secrets
@@ -67,17 +68,13 @@ class ServiceConnection(Remote["httpx2.Client"]):
     """The service at *url*, used with the token *key*."""
 
     def __init__(self, url: str, key: str | None = None) -> None:
-        parts = urlsplit(url)
+        parts = split_address(url, STORE_ADDRESS)
         # Also behind a slash, which ends the host: a password may have one.
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url:
             raise errors.SettingsError(
                 "the address of a service is http://HOST:PORT or https://HOST, without a user; "
                 f"its token is {_TOKEN_PLACE}"
             )
-        try:
-            _ = parts.port
-        except ValueError as error:
-            raise errors.SettingsError(f"{url}: its port is not a number below 65536") from error
         super().__init__(url.rstrip("/"), key)
         self._is_checked = False
 
@@ -209,7 +206,7 @@ class ServiceConnection(Remote["httpx2.Client"]):
             },
             event_hooks={"response": [limit_answer]},
         )
-        return with_proxies(self.url, client)
+        return with_proxies(self.url, self.given, client)
 
 
 def _interface(release: str) -> list[str]:

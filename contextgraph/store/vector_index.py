@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 from uuid import UUID, uuid5
 
 from contextgraph.errors import EmbeddingError, MissingExtraError, StoreError, StoreUnavailableError
@@ -13,6 +12,7 @@ from contextgraph.model import COSINE_DECIMALS, Note, NoteScope, Vector, dimensi
 from contextgraph.store import rules
 from contextgraph.store.memory_store import NoteStore
 from contextgraph.store.protocols import Hit, Indexed, VectorIndex
+from contextgraph.system.remote import NOTES_ADDRESS, split_address
 from contextgraph.text import digest
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class PostgresIndex:
     """
 
     def __init__(self, address: str, tenant: str = "default") -> None:
-        parts = urlsplit(address)
+        parts = split_address(address, NOTES_ADDRESS)
         host = parts.netloc.rpartition("@")[2]
         self.name = f"{parts.scheme}://{host}{parts.path}"  # without user, password and options
         self._address, self._tenant = address, tenant
@@ -336,6 +336,7 @@ class QdrantIndex:
     """
 
     def __init__(self, url: str, tenant: str = "default", key: str | None = None) -> None:
+        split_address(url, NOTES_ADDRESS)
         self.name, self._tenant, self._key = url, tenant, key
         self._opened: QdrantClient | None = None
         self._lock = RLock()

@@ -15,11 +15,11 @@ from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
-from contextgraph.errors import LimitReachedError, MissingExtraError, RemoteError
+from contextgraph.errors import LimitReachedError, MissingExtraError, RemoteError, SettingsError
 from contextgraph.model import Usage
 from contextgraph.text import clip, mask_secrets
 
@@ -98,12 +98,38 @@ class Failure(Struct, frozen=True):
     reason: str
 
 
+STORE_ADDRESS = "--store or CONTEXTGRAPH_STORE"
+MODELS_ADDRESS = "OPENAI_BASE_URL"
+NOTES_ADDRESS = "CONTEXTGRAPH_NOTES"
+
+
+def split_address(address: str, given: str) -> SplitResult:
+    """Return the parts of the *address* of a server, which is *given* by a setting.
+
+    Raises `SettingsError` where its host or its port cannot be one.
+    """
+    shown = "the address of a server" if "@" in address else address  # it may hold a password
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        hosts = "a name, an IPv4 address, or an IPv6 address in brackets such as [::1]"
+        raise SettingsError(f"{shown}: its host is not {hosts}; correct {given}") from error
+    try:
+        _ = parts.port
+    except ValueError as error:
+        reason = "its port is not a number below 65536"
+        raise SettingsError(f"{shown}: {reason}; correct {given}") from error
+    return parts
+
+
 class Remote(ABC, Generic[Connection]):
     """A server at *url*, used with *key*; the first call opens the connection.
 
     Threads share it; a forked process opens connections of its own. The key is never part of a
     message or of the representation.
     """
+
+    given = STORE_ADDRESS
 
     def __init__(self, url: str, key: str | None = None) -> None:
         self.url = url
@@ -123,7 +149,7 @@ class Remote(ABC, Generic[Connection]):
     @property
     def name(self) -> str:
         """The address without user, password and query."""
-        parts = urlsplit(self.url)
+        parts = split_address(self.url, self.given)
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
@@ -235,12 +261,14 @@ def limit_answer(response: "Response") -> None:
 Client = TypeVar("Client")
 
 
-def with_proxies(url: str, client: Callable[..., Client]) -> Client:
+def with_proxies(url: str, given: str, client: Callable[..., Client]) -> Client:
     """Return the *client* of *url*, which uses the proxies of the environment but for loopback.
+
+    *given* is as in `split_address`.
 
     Raises `MissingExtraError` where a proxy needs SOCKS and its support is not installed.
     """
-    parts = urlsplit(url)
+    parts = split_address(url, given)
     is_local = is_loopback(parts.hostname or "")
     options: dict[str, Any] = {"trust_env": not is_local}
     if is_local and parts.scheme == "http":
@@ -275,6 +303,8 @@ _NO_CREDIT = "insufficient_quota"
 class Endpoint(Remote["OpenAI"]):
     """The API of models at *url* ("": OpenAI's own)."""
 
+    given = MODELS_ADDRESS
+
     def __init__(self, url: str = "", key: str | None = None) -> None:
         super().__init__(url or DEFAULT_URL, key)
 
@@ -301,7 +331,9 @@ class Endpoint(Remote["OpenAI"]):
             base_url=self.url,
             # A compressed answer of a few kilobytes could fill the memory.
             default_headers={"Accept-Encoding": "identity"},
-            http_client=with_proxies(self.url, partial(DefaultHttpxClient, event_hooks=hooks)),
+            http_client=with_proxies(
+                self.url, self.given, partial(DefaultHttpxClient, event_hooks=hooks)
+            ),
         )
 
 

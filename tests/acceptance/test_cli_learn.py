@@ -358,6 +358,9 @@ def test_where_nothing_was_read_consolidation_is_not_mentioned(
         ),
         ("bolt://localhost:port", "bolt://localhost:port: its port is not a number below 65536"),
         ("http://localhost:port", "http://localhost:port: its port is not a number below 65536"),
+        ("http://[::zz", "http://[::zz: its host is not"),
+        ("neo4j://[::zz", "[::1]; correct --store or CONTEXTGRAPH_STORE"),
+        (f"http://neo4j:{PASSWORD}@[::zz", "the address of a server: its host is not"),
         (f"bolt://neo4j:{PASSWORD}@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
     ],
 )
@@ -370,4 +373,26 @@ def test_an_invalid_address_is_refused_with_a_remedy(
 
     assert result.code == 1
     assert message in result.err
+    assert PASSWORD not in result.err
+
+
+@pytest.mark.parametrize(
+    ("variable", "address"),
+    [
+        ("OPENAI_BASE_URL", "http://[::zz/v1"),
+        ("CONTEXTGRAPH_NOTES", "postgresql://[::zz/notes"),
+        ("CONTEXTGRAPH_NOTES", "qdrant+http://[::zz:6333"),
+    ],
+)
+def test_an_invalid_address_of_models_or_vectors_is_refused_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, address: str
+) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)])
+    monkeypatch.setenv("CONTEXTGRAPH_EMBEDDER", "openai/text-embedding-3-small")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv(variable, address)
+    result = contextgraph("learn", runs, "--store", tmp_path / "memory.db")
+    assert result.code == 1
+    assert "its host is not" in result.err
+    assert f"correct {variable}\n" in result.err
     assert "confidential" not in result.err

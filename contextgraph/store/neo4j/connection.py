@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
 from contextgraph.store.neo4j.schema import SERVER, Schema
 from contextgraph.store.port import Table
+from contextgraph.system.remote import STORE_ADDRESS, split_address
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session
@@ -239,7 +240,7 @@ class Connection:
     ) -> None:
         self.address, self.tenant, self.read_only = address, tenant, read_only
         self.schema = schema
-        parts = urlsplit(address)
+        parts = split_address(address, STORE_ADDRESS)
         named = parts.path.strip("/")
         self.database, self._is_named = named or DATABASE, bool(named)
         self._uri = urlunsplit(parts._replace(path=""))
