@@ -206,9 +206,14 @@ def _pasted(message: str) -> str:
     return digest(folded(message)) if len(" ".join(message.split())) > _TYPED else ""
 
 
+def opening_of(task: str) -> str:
+    """Return the beginning of a request, without what stands in it though nobody typed it."""
+    return " ".join(_BLOCK.sub(" ", task).split())[:_LONGEST_TITLE]
+
+
 def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
     """The first request, and the words that the session used most."""
-    opening = " ".join(_BLOCK.sub(" ", task).split())[:_LONGEST_TITLE]
+    opening = opening_of(task)
     turns = [text for one in exchanges for text in (one.before, one.typed)]
     counts = Counter(words(_BLOCK.sub(" ", "\n".join([*turns, last]))))
     for word in words(opening):

@@ -21,7 +21,14 @@ from contextgraph.knowledge.asked import asks_what_is_known
 from contextgraph.knowledge.broken import is_at, paths_to_be_there
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, program_not_found, refused_calls
-from contextgraph.knowledge.extraction import Said, SaidInRun, amends, files_in, statements_in
+from contextgraph.knowledge.extraction import (
+    Said,
+    SaidInRun,
+    amends,
+    files_in,
+    opening_of,
+    statements_in,
+)
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
@@ -185,20 +192,28 @@ class Lessons:
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Keep the lessons that were said or written in *run*, which has the id *run_id*.
 
-        *contributor* supplied it. A sub-agent, to which only the agent of its session speaks,
+        Where nobody spoke after the request, those that were written alone. *contributor* supplied
+        it. A sub-agent, to which only the agent of its session speaks,
         belongs to that session: lessons that were learned from it before this was known are
         deleted.
         """
         if is_subagent(run.agent):
             self.remove_run(run_id)
             return
-        said = statements_in(run)
         now = run.started_at or self._now()
-        new = [_lesson_said(one, said, run, run_id, now) for one in said.statements]
-        counted = (*failing_programs(run, run_id, now), *refused_calls(run, run_id, now))
-        found = (*written_in(run, run_id, now), *counted)
-        new += [NewLesson(text, facts, title=said.title) for text, facts in found]
-        self.keep(new, run.repo, contributor)
+        new, title, found = list[NewLesson](), "", [*written_in(run, run_id, now)]
+        if run.inherited or any(step.user_message for step in run.steps):
+            said = statements_in(run)
+            new, title = (
+                [_lesson_said(one, said, run, run_id, now) for one in said.statements],
+                said.title,
+            )
+            found += (*failing_programs(run, run_id, now), *refused_calls(run, run_id, now))
+        new += [
+            NewLesson(text, facts, title=title or opening_of(run.task)) for text, facts in found
+        ]
+        if new:
+            self.keep(new, run.repo, contributor)
 
     def add_history(self, repository: GitFolder, repo: str) -> int:
         """Store decisions and reasons in the history of *repository* as lessons of *repo*.

@@ -70,7 +70,7 @@ def written_in(run: RawTrajectory, run_id: str, now: datetime) -> Iterator[tuple
     """
     for step in run.steps:
         yield from _recorded(step, run.instance_id, run_id, step.timestamp or now)
-        if _MENTIONED.search(f"{step.action.text} {step.action.arguments}") and not step.is_error:
+        if _MENTIONED.search(step.action.text) and not step.is_error:
             yield from _written_at(step, run.instance_id, run_id, step.timestamp or now)
 
 

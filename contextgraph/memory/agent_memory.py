@@ -1026,7 +1026,11 @@ class AgentMemory:
         own: RawTrajectory | None = raw
         if receipt.copied:
             own = runs.raw(receipt.trajectory_id) if receipt.copied < len(raw.steps) else None
-        if own and (own.inherited or any(step.user_message for step in own.steps)):
+        # Rules for agents and decisions are written down in Markdown.
+        if own and (
+            own.inherited
+            or any(step.user_message or ".md" in step.action.text for step in own.steps)
+        ):
             own = replace(own, repo=self._named(own.repo))
             supplier = self.writer.supplier(raw, source)
             if supplier or receipt.status is LearnStatus.CREATED:

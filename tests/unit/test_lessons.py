@@ -1003,6 +1003,19 @@ def test_what_agents_write_into_rules_and_decision_records_is_a_lesson(
     assert len(memory.lessons.of(SHOP)) == 2
 
 
+def test_a_session_of_one_request_leaves_what_was_written_down(memory: AgentMemory) -> None:
+    text = "- Prices are rounded half to even before they are stored."
+    given = {"file_path": "CLAUDE.md", "content": text}
+    steps = (
+        Step(0, "", Action("Write", "Write CLAUDE.md", given), "ok"),
+        Step(1, "", Action("Bash", "prices"), "zsh: command not found: prices"),
+    )
+    memory.learn(RawTrajectory("claude-code", "a", SHOP, f"Always round. Add: {text}", steps))
+    (lesson,) = memory.lessons.of(SHOP)
+    assert (lesson.text, lesson.status) == (text.removeprefix("- "), LessonStatus.ACTIVE)
+    assert lesson.request.startswith("Always round.")
+
+
 def test_lessons_of_other_origins_are_kept_with_their_evidence(memory: AgentMemory) -> None:
     receipt = memory.learn(session("Look at it"))
     said = Quotation("p, make it so", receipt.trajectory_id, "a", 0, MONDAY)
