@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.lessons import sessions_of
+from benchmarks.corpus import sessions_of
 from benchmarks.moments import REPO, answers_in, digest_of, keep_read, moments, steps_of, tuned_part
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.inference.chat import prompt_text

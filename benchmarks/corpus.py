@@ -21,6 +21,14 @@ def runs(data: Path | None) -> list[RawTrajectory]:
     return list(read(data or EXAMPLES))
 
 
+def sessions_of(folder: Path) -> list[RawTrajectory]:
+    """Return the sessions in *folder* in order of time; of one there may be several copies."""
+    ignored: list[object] = []
+    found = read(str(folder), on_error=ignored.append, on_skip=ignored.append)
+    dated = [run for run in found if run.started_at]
+    return sorted(dated, key=lambda run: (run.started_at or 0, run.instance_id))
+
+
 def renamed(raws: Sequence[RawTrajectory], count: int) -> Iterator[RawTrajectory]:
     """*count* runs, each with an instance of its own."""
     for number, raw in enumerate(islice(cycle(raws), count)):

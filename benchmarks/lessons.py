@@ -3,7 +3,8 @@
 ``--sessions FOLDER --read FOLDER`` are logs of sessions, and ``requests/`` and ``answers/`` of
 readers who wrote down their lessons; ``--talks FOLDER`` are `sessions/*.jsonl` and `queries.jsonl`
 of sde-bench: lines with a `prompt` and the sessions (`gold`) with the decision, of which the last
-counts. ``--fit`` prints the model `lessons` of ``fitted.json`` and how well it ranks sentences of
+counts. ``--answers FOLDER`` are answers to the requests that `benchmarks.moments` writes.
+``--fit`` prints the model `lessons` of ``fitted.json`` and how well it ranks sentences of
 sessions that it was not fitted on. Without ``--held`` the last third of the sessions in time, and
 a third of the talks by a hash of their name, is not read.
 """
@@ -21,16 +22,20 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.corpus import sessions_of
 from benchmarks.measure import model_line
+from benchmarks.moments import REPO, WAVES, Row, Waves, answers_in, digest, keep_read, steps_of
 from contextgraph import AgentMemory, RawTrajectory
-from contextgraph.knowledge.extraction import sentences_of, statements_in
+from contextgraph.knowledge.distil import Request, checked, nearest, session_of
+from contextgraph.knowledge.extraction import sentences_in, sentences_of, statements_in
 from contextgraph.knowledge.last import to_review
 from contextgraph.knowledge.sentences import MODEL, SURE, Place, features
-from contextgraph.model import LessonStatus
-from contextgraph.readers import read
+from contextgraph.model import Lesson, LessonStatus, Origin, is_subagent
+from contextgraph.model.values import replace
 from contextgraph.text import count_tokens, stems
 
 _JUDGED = Path(__file__).parent / "judged" / "statements.jsonl"
+_RECURRING = Path(__file__).parent / "judged" / "recurring.jsonl"
 _EXAMPLES = Path(__file__).parent / "labels" / "lessons" / "sentences.jsonl"
 _WRITTEN, _WORDS = "written", ("word ", "first ")
 # A word counts that both real projects have, or one of them and several examples.
@@ -60,14 +65,6 @@ class Written(NamedTuple):
     quotes: Sequence[str]
 
 
-def sessions_of(folder: Path) -> list[RawTrajectory]:
-    """Return the sessions in *folder* in order of time; of one there may be several copies."""
-    ignored: list[object] = []
-    found = read(str(folder), on_error=ignored.append, on_skip=ignored.append)
-    dated = [run for run in found if run.started_at]
-    return sorted(dated, key=lambda run: (run.started_at or 0, run.instance_id))
-
-
 def written_in(folder: Path) -> dict[str, list[Written]]:
     """Session -> the lessons that readers wrote of it."""
     found: defaultdict[str, list[Written]] = defaultdict(list)
@@ -93,7 +90,7 @@ def labelled(
     known: set[str] = set()
     for run in runs:
         for text, place in sentences_of(run):
-            name = _digest(text)
+            name = digest(text)
             verdict = verdicts.get(name)
             if name in known or (verdict is None and run.instance_id not in written):
                 continue
@@ -220,7 +217,7 @@ def sure_alone(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: b
     rows = map(json.loads, _JUDGED.read_text("utf-8").splitlines())
     judged = {row["id"]: row["verdict"] == "right" and row["stands_alone"] for row in rows}
     sure = {
-        _digest(said.text)
+        digest(said.text)
         for run in runs
         if (run.instance_id in held) == is_held
         for said in statements_in(run).statements
@@ -238,10 +235,10 @@ def durable(runs: Sequence[RawTrajectory], held: AbstractSet[str], is_held: bool
     rows = map(json.loads, _JUDGED.read_text("utf-8").splitlines())
     judged = {row["id"]: row["verdict"] == "right" for row in rows}
     own = [run for run in runs if (run.instance_id in held) == is_held]
-    heard = {_digest(text) for run in own for text, _ in sentences_of(run)} & judged.keys()
+    heard = {digest(text) for run in own for text, _ in sentences_of(run)} & judged.keys()
     right = {one for one in heard if judged[one]}
     kept = {
-        _digest(said.text): said.is_sure for run in own for said in statements_in(run).statements
+        digest(said.text): said.is_sure for run in own for said in statements_in(run).statements
     }
     active = {one for one, is_sure in kept.items() if is_sure}
     return (
@@ -266,9 +263,95 @@ def offered(
     return ", ".join(f"{sum(right[:first])} of {len(right[:first])}" for first in firsts)
 
 
-def _digest(text: str) -> str:
-    letters = "".join(re.findall(r"[^\W_]", text.lower()))
-    return blake2b(letters.encode(), digest_size=6).hexdigest()
+class Recurring(NamedTuple):
+    """A rule that a person stated in several sessions: session -> turns.
+
+    *is_wanted*: a reader of the sessions listed it; others were right among what was proposed.
+    """
+
+    said: Mapping[str, Sequence[int]]
+    is_wanted: bool
+
+    def is_said_by(self, one: Lesson, steps: Mapping[str, Sequence[int]]) -> bool:
+        """Return whether *one* rests on turns of two of the sessions."""
+        own = {
+            session: {steps[session][turn] for turn in turns if turn < len(steps[session])}
+            for session, turns in self.said.items()
+        }
+        return len({it.session for it in one.evidence if it.step in own.get(it.session, ())}) > 1
+
+
+def labelled_again(is_held: bool) -> tuple[list[Recurring], dict[str, list[Row]]]:
+    """Return the rules that recur, and session -> the lessons that a reader said its turns say."""
+    rules, again = list[Recurring](), defaultdict[str, list[Row]](list)
+    for row in map(json.loads, _RECURRING.read_text("utf-8").splitlines()):
+        if "confirms" in row:
+            again[row["session"]].append(row)
+        elif row["held"] == is_held:
+            said = {one["session"]: one["turns"] for one in row["said"]}
+            rules.append(Recurring(said, row["is_wanted"]))
+    return rules, again
+
+
+def said_again(
+    memory: AgentMemory, run: RawTrajectory, run_id: str, rows: Sequence[Row]
+) -> Iterator[bool]:
+    """Confirm the lessons of *rows* in *memory*; yield whether the request of *run* gives each."""
+    session = session_of(run, run_id)
+    for part, turns in enumerate(session.parts if session else ()):
+        assert session is not None
+        listed = memory.lessons.of(run.repo)
+        known = [
+            one
+            for one in listed
+            if one.status is LessonStatus.ACTIVE or one.origin is Origin.DISTILLED
+        ]
+        request = Request(session, part, nearest(session, part, known), "")
+        for turn in turns:
+            for row in (one for one in rows if steps_of(run)[one["turn"]] == turn.step):
+                given = [one for one in request.given if digest(one.text) == row["confirms"]]
+                yield bool(given)
+                for one in given:
+                    meant = {*stems(one.text)}
+                    quote = max(sentences_in(turn.text), key=lambda it: len(meant & {*stems(it)}))
+                    item = {"turn": turn.number, "quote": quote}
+                    answer = json.dumps([{"confirms": one.id, "evidence": [item]}])
+                    memory.lessons.keep(checked(answer, request).kept, run.repo)
+
+
+def recurring(
+    runs: Sequence[RawTrajectory],
+    is_held: bool,
+    answers: Mapping[str, Sequence[Row]],
+    folder: Path | None = None,
+) -> str:
+    """Return how many of the rules that recur in *runs* are known to, and how many of those do.
+
+    With *answers*, what readers wrote of each session is kept, and what the reader of the labels
+    says that its turns say again; with a *folder* the answers to requests there, instead.
+    """
+    rules, again = labelled_again(is_held)
+    runs = [replace(run, repo=REPO) for run in runs]
+    own = {run.instance_id: run for run in reversed(runs) if not is_subagent(run.agent)}
+    steps, given = {name: steps_of(run) for name, run in own.items()}, list[bool]()
+    order = sorted(own.values(), key=lambda run: (run.started_at or 0, run.instance_id))
+    waves = Waves(folder, [(order, WAVES[is_held])]) if folder else None
+    with AgentMemory.open(":memory:") as memory:
+        for run in runs:
+            if waves and run.started_at:
+                waves.ask(memory, run.started_at)
+            name, run_id = run.instance_id, memory.learn(run).trajectory_id
+            if own.get(name) is run and waves:
+                waves.keep(memory, run, run_id)
+            elif own.get(name) is run and name in answers:
+                given += said_again(memory, run, run_id, again[name])
+                keep_read(memory, run, run_id, answers[name])
+        known = memory.lessons.of(REPO, status=[LessonStatus.ACTIVE], recurring=True)
+    wanted = [one for one in rules if one.is_wanted]
+    found = [any(one.is_said_by(lesson, steps) for lesson in known) for one in wanted]
+    right = [any(one.is_said_by(lesson, steps) for one in rules) for lesson in known]
+    asked = f"; {sum(given)} of {len(given)} that a reader confirms are given" if given else ""
+    return f"{sum(found)} of {len(wanted)}, right {sum(right)} of {len(right)}{asked}"
 
 
 def measure_talks(folder: Path) -> str:
@@ -302,6 +385,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=Path, required=True)
     parser.add_argument("--read", type=Path, required=True)
     parser.add_argument("--talks", type=Path, required=True)
+    parser.add_argument("--answers", type=Path, help="requests and answers of benchmarks.moments")
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--held", action="store_true")
     given = parser.parse_args()
@@ -336,7 +420,16 @@ def main() -> None:
     print("sentences that are lessons, kept:", durable(runs + talks, held, given.held))
     part = [run for run in runs if (run.instance_id in held) == given.held]
     print("first to review that are lessons:", offered(part, written, (10, 20, 40, 80)))
+    _print_recurring(part, given)
     print("requests about decisions:", measure_talks(given.talks))
+
+
+def _print_recurring(part: Sequence[RawTrajectory], given: argparse.Namespace) -> None:
+    print("rules that recur, known:", recurring(part, given.held, {}))
+    if given.answers:
+        print("with --answers:", recurring(part, given.held, {}, given.answers))
+    answers = answers_in(given.read)
+    print("with the lessons and confirmations of readers:", recurring(part, given.held, answers))
 
 
 def _is_held(run: RawTrajectory) -> bool:

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.lessons import sessions_of
+from benchmarks.corpus import sessions_of
 from contextgraph.errors import RemoteError
 from contextgraph.inference.answering import ProgramAnswerer
 from contextgraph.inference.chat import prompt_text

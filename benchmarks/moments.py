@@ -40,7 +40,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.lessons import sessions_of
+from benchmarks.corpus import sessions_of
 from benchmarks.measure import model_line
 from contextgraph import AgentMemory, RawTrajectory
 from contextgraph.agents.live import INDEX
@@ -70,7 +70,7 @@ _OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
 _READ = Path(__file__).parent / "judged" / "prompts.jsonl"
 REPO = "team/project"
 _TUNED, _RATED = 2 / 3, 6
-_WAVES = 4, 2  # of the first two thirds, of the last third
+WAVES = 4, 2  # of the first two thirds, of the last third
 # What differs in the reasons against lessons of one kind.
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _START, _REQUEST = -1, 1_500
@@ -775,7 +775,7 @@ def _written(
         return Readers(options.read, answers)
     order = sorted(read, key=lambda run: (run.started_at or 0, run.instance_id))
     parts = [[run for run in order if (run.instance_id in tuned) is one] for one in (True, False)]
-    return Waves(options.answers, [*zip(parts, _WAVES, strict=True)][: 1 + options.held])
+    return Waves(options.answers, [*zip(parts, WAVES, strict=True)][: 1 + options.held])
 
 
 def _print(counts: Counts, options: argparse.Namespace) -> None:

@@ -274,16 +274,22 @@ def _print_proposed(path: Path, listed: "Sequence[Lesson]") -> None:
 def _proposed(path: Path, listed: "Sequence[Lesson]") -> str:
     """Return a diff that adds at most ten rules to *path* that it does not have.
 
-    Rules that hold for any work: repeated, or accepted or edited by a person. None of another
-    source, and no instruction to the reader: agents load the file.
+    Rules that stand alone: repeated, or accepted or edited by a person. Those of most sessions
+    first, then those that name no other file: they hold for any work. None of another source, and
+    no instruction to the reader: agents load the file.
     """
     from contextgraph.agents.agents_md import content_of
+    from contextgraph.knowledge.extraction import files_in
     from contextgraph.knowledge.rules import KnownRules
+    from contextgraph.knowledge.sentences import stands_alone
+
+    def order(one: "Lesson") -> tuple[int, int]:
+        return -one.sessions, len({*files_in(one.text)} - {path.name})
 
     before = content_of(path)
     known = KnownRules(before.splitlines())
     added: list[str] = []
-    for one in sorted(listed, key=lambda one: -one.sessions):
+    for one in sorted(filter(lambda one: stands_alone(one.text), listed), key=order):
         is_rule = one.kind is LessonKind.RULE and one.status is LessonStatus.ACTIVE
         is_sure = one.sessions > 1 or one.is_reviewed
         is_own = not one.contributor and not gives_instructions(one.text)

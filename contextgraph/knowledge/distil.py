@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from contextgraph.config import REQUEST_MARK
 from contextgraph.knowledge.conflict import Relation, Statement, verdict
 from contextgraph.knowledge.extraction import sentences_in
-from contextgraph.knowledge.lessons import NewLesson
+from contextgraph.knowledge.lessons import NewLesson, said_again
 from contextgraph.model import (
     About,
     Lesson,
@@ -203,13 +203,19 @@ def fitting(text: str) -> str:
 
 
 def nearest(session: Session, part: int, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
-    """Return *lessons* known before *session* that share most words with a part of it."""
-    said = {*stems(" ".join(f"{turn.before} {turn.text}" for turn in session.parts[part]))}
+    """Return *lessons* that share most words with a part of *session*.
+
+    Also those of later sessions: the newest are asked about first. Not what was said in this one
+    alone, nor a sentence from which another of *lessons* was made.
+    """
+    lessons = [*lessons]
+    again = said_again([(one.id, one, True) for one in lessons])
+    words = {*stems(" ".join(f"{turn.before} {turn.text}" for turn in session.parts[part]))}
     scored = []
     for one in lessons:
         own = {*stems(f"{one.text} {one.about.subject}")}
-        is_earlier = session.started_at is None or one.time <= session.started_at
-        if own and is_earlier and (share := len(own & said) / len(own)) > 0:
+        is_new = all(said.session == session.instance_id for said in one.evidence)
+        if own and not (is_new or one.id in again) and (share := len(own & words) / len(own)) > 0:
             scored.append((share, one))
     scored.sort(key=lambda pair: (-pair[0], pair[1].id))
     return tuple(one for _, one in scored[:_GIVEN])
@@ -456,10 +462,11 @@ class _Check:
         return frozenset(part.casefold() for part in _PART.findall(self._said))
 
     def _superseded(self, ids: Iterable[str], text: str) -> tuple[str, ...]:
-        """Return the *ids* of given lessons on the same subject; others are left to a person."""
-        own = stems(text)
-        given = (self._given[id_] for id_ in ids if id_ in self._given)
-        return tuple(one.id for one in given if dice(own, stems(one.text)) >= _SAME_SUBJECT)
+        """Return the *ids* of earlier lessons on the same subject; others are left to a person."""
+        own, until = stems(text), self._request.turns[-1].at or self._request.session.started_at
+        given = [self._given[id_] for id_ in ids if id_ in self._given]
+        earlier = [one for one in given if until is None or one.time <= until]
+        return tuple(one.id for one in earlier if dice(own, stems(one.text)) >= _SAME_SUBJECT)
 
 
 def _is_inverted(text: str, quoted: str) -> bool:

@@ -245,17 +245,19 @@ def test_what_is_repaired_counts_and_what_is_too_much_does_not(store: Path, tmp_
     assert [one.text for one in distilled(store)] == [RULE]
 
 
-def test_a_known_lesson_is_given_and_confirmed(store: Path, tmp_path: Path):
+@pytest.mark.parametrize("years", [1, -1])  # the newest sessions are asked about first
+def test_a_known_lesson_is_given_and_confirmed(store: Path, tmp_path: Path, years: int):
     distil(store, "--by", program(tmp_path, [GOOD]))
     (known,) = distilled(store)
     with AgentMemory.open(store) as memory:
-        memory.learn(conversation(9, "Never put these kettles into `kettle.toml`, like before."))
+        earlier = conversation(9, "Never put these kettles into `kettle.toml`, like before.")
+        memory.learn(replace(earlier, started_at=NOON.replace(year=NOON.year - 2)))
         listed = memory.lessons.of("teapot/kettle", status=[LessonStatus.PROPOSED])
     (fragment,) = (one.id for one in listed if one.origin is Origin.SAID)
     again = "As I said: a kettle stands in kettle.toml"
     with AgentMemory.open(store) as memory:
-        later = replace(conversation(2, again), started_at=NOON.replace(year=NOON.year + 1))
-        memory.learn(later)
+        other = replace(conversation(2, again), started_at=NOON.replace(year=NOON.year + years))
+        memory.learn(other)
     answer = {"confirms": known.id, "evidence": [{"turn": 1, "quote": again}]}
     (tmp_path / "asked.txt").unlink()
     receipt = distil(store, "--by", program(tmp_path, [answer]), "--limit", "1").records[0]
@@ -311,7 +313,7 @@ def test_an_answer_without_a_list_of_lessons_ends_it_and_sessions_wait(tmp_path:
 def test_a_session_without_a_usable_answer_comes_last_and_is_given_up(tmp_path: Path):
     store, prose = tmp_path / "memory.db", "I cannot answer that."
     with AgentMemory.open(store) as memory:
-        memory.learn(conversation(1, f"Purple kettle: {SAID}"))
+        memory.learn(conversation(1, f"Purple kettle. No: {SAID}"))
     script = tmp_path / "purple.py"
     script.write_text(
         f"import sys\nprint({prose!r} if 'Purple kettle' in sys.stdin.read() else '[]')\n"

@@ -338,6 +338,27 @@ def test_lessons_are_listed_and_reviewed(store: Path, tmp_path: Path) -> None:
     assert contextgraph("lessons", "--edit", one["id"], *at).code == 2
 
 
+def test_rules_for_any_work_that_stand_alone_are_proposed_first(
+    store: Path, tmp_path: Path
+) -> None:
+    rules = (
+        "We always keep the totals in totals.py.",
+        "This is never to be merged before the review.",
+        "We always write a test before the code.",
+    )
+    steps = tuple(replace(TURN, index=at, user_message=said) for at, said in enumerate(rules))
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("generic", "a", SHOP, "Totals are wrong", steps))
+        known = memory.lessons.of(SHOP)
+        assert {one.text for one in known} == {*rules}
+        memory.lessons.accept([one.id for one in known])
+    diff = contextgraph("lessons", SHOP, "--propose", tmp_path / "CLAUDE.md", "--store", store).out
+    assert [line for line in diff.splitlines() if line.startswith("+-")] == [
+        f"+- {rules[2]}",
+        f"+- {rules[0]}",
+    ]
+
+
 def test_decisions_that_contradict_each_other_are_refused(store: Path) -> None:
     at = ("--store", store)
     said = "We want to squash before merging. We never want generated files in a commit."
