@@ -27,7 +27,7 @@ from contextgraph.model.values import replace
 from contextgraph.system.intake import loads
 from contextgraph.text import digest, folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
-from contextgraph.trace.ordered import left_alone
+from contextgraph.trace.ordered import left_alone, names_ruled_out, orders_use
 
 # The stem of words about deciding.
 _DECIDING = "decid"
@@ -183,14 +183,16 @@ class _Exchange(Struct, frozen=True):
 def statements_in(run: RawTrajectory) -> SaidInRun:
     """Return the lessons that people gave in *run*; each sentence once.
 
-    Not pasted texts, nor what programs wrote.
+    Not pasted texts, nor what programs wrote, nor what a person took back.
     """
     exchanges, last = _exchanges(run)
+    taken_back = _taken_back([one for each in exchanges for one in sentences_in(each.typed)])
     found: dict[str, Said] = {}
     for exchange in exchanges:
         pasted = _pasted(exchange.said)
         for said in (*_answered(exchange), *_own(exchange), *_chosen(exchange)):
-            found.setdefault(_normal(said.text), replace(said, pasted=said.pasted or pasted))
+            if said.quote not in taken_back:
+                found.setdefault(_normal(said.text), replace(said, pasted=said.pasted or pasted))
     # Where an agent works, its last words report what it did.
     if not any(step.action.text for step in run.steps):
         for restated in _recaps(exchanges, last):
@@ -226,6 +228,36 @@ def _topic(task: str, exchanges: Sequence[_Exchange], last: str) -> str:
 def amends(text: str) -> bool:
     """Return True if *text* says that it changes an earlier decision."""
     return bool(_AMENDS.search(text))
+
+
+def takes_back(later: str, earlier: str) -> bool:
+    """Return whether *later* tells to use what *earlier* rules out, or the reverse.
+
+    Both are about the same: they name a file in common, or none, and one has all words of the
+    other.
+    """
+    pairs = ((later, earlier), (earlier, later))
+    if "?" in later or not any(
+        orders_use(one, ruled_out.name)
+        for one, other in pairs
+        for ruled_out in names_ruled_out(other)
+        if ruled_out.name in one
+    ):
+        return False
+    files, other_files = map(set, map(files_in, pairs[0]))
+    if files or other_files:
+        return not files.isdisjoint(other_files)
+    words, other_words = map(set, map(stems, pairs[0]))
+    return words <= other_words or other_words <= words
+
+
+def _taken_back(sentences: Sequence[str]) -> set[str]:
+    """Return those of *sentences* that a later one takes back; what is said again holds again."""
+    last = {sentence: place for place, sentence in enumerate(sentences)}
+    ruling_out = [sentence for sentence in last if any(names_ruled_out(sentence))]
+    pairs = ((one, other) for one in ruling_out for other in last if one != other)
+    ordered = (sorted(pair, key=last.__getitem__) for pair in pairs)
+    return {earlier for earlier, later in ordered if takes_back(later, earlier)}
 
 
 def _exchanges(run: RawTrajectory) -> tuple[list[_Exchange], str]:

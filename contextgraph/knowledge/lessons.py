@@ -8,7 +8,7 @@ later session is deleted.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -28,6 +28,7 @@ from contextgraph.knowledge.extraction import (
     files_in,
     opening_of,
     statements_in,
+    takes_back,
 )
 from contextgraph.knowledge.fitted import fitted
 from contextgraph.knowledge.notes import (
@@ -60,7 +61,7 @@ from contextgraph.knowledge.ranking import (
     similarities,
 )
 from contextgraph.knowledge.recall import needs_a_person, stem_counts, superseded_in, waits
-from contextgraph.knowledge.sentences import LEAST, holds_always, speaks_of_absence
+from contextgraph.knowledge.sentences import LEAST, holds_always, is_settled, speaks_of_absence
 from contextgraph.knowledge.written import (
     gone_names,
     gone_paths,
@@ -327,12 +328,12 @@ class Lessons:
         known = self._store.get([*made])
         again = {id_: note for id_, note in made.items() if id_ in known}
         fresh = [note for id_, note in made.items() if id_ not in known]
-        links = defaultdict[str, list[Link]](list)
+        links, sure = defaultdict[str, list[Link]](list), set[str]()
         if fresh:
-            links, same = self._links(fresh)
+            links, same, sure = self._links(fresh)
             again |= {same[note.id].id: note for note in fresh if note.id in same}
             fresh = [
-                replace(note, links=(*note.links, *links.pop(note.id, ())))
+                _linked(note, links.pop(note.id, ()), is_sure=note.id in sure)
                 for note in fresh
                 if note.id not in same
             ]
@@ -341,7 +342,9 @@ class Lessons:
 
         def updated(note: Note) -> Note:
             note = with_evidence(note, again[note.id]) if note.id in again else note
-            return _linked(note, links=links) if note.id in links else note
+            if note.id in links:
+                note = _linked(note, links[note.id], is_sure=note.id in sure)
+            return note
 
         if fresh or changed or links:
             self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
@@ -776,17 +779,20 @@ class Lessons:
                 sessions[_session_of(note)].append(note)
         return {run: notes for run, notes in sessions.items() if notes}
 
-    def _links(self, new: Sequence[Note]) -> tuple[defaultdict[str, list[Link]], dict[str, Note]]:
+    def _links(
+        self, new: Sequence[Note]
+    ) -> tuple[defaultdict[str, list[Link]], dict[str, Note], set[str]]:
         """Return links between *new* lessons and those of other sessions, by id.
 
-        And, by the id of a new one, the known lesson that says the same.
+        And, by the id of a new one, the known lesson that says the same; and the ids of those that
+        take another one back: they need no review.
         """
         words = Counter(stem for note in new for stem in stem_counts(note.content))
         common = [word for word, _ in words.most_common(REQUEST_WORDS)]
         ours = {_session_of(note) for note in new}
         proposed = self._store.for_text(common, NoteScope((new[0].repo,), _KINDS), PROPOSED)
         others = [note for note in proposed if _session_of(note) not in ours]
-        links, same = defaultdict[str, list[Link]](list), dict[str, Note]()
+        links, same, sure = defaultdict[str, list[Link]](list), dict[str, Note](), set[str]()
         for note in new:
             for other in others:
                 earlier, later = sorted((note, other), key=lambda one: (one.created_at, one.id))
@@ -795,12 +801,14 @@ class Lessons:
                     same.setdefault(note.id, other)
                 elif relation is Relation.SUPERSEDES and may_amend(later, earlier):
                     links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
+                    if _takes_back(later, earlier) and is_settled(later.content):
+                        sure.add(later.id)
         sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
         for run in ours:
             own = [note for note in new if _session_of(note) == run]
             for later, earlier in _amendments(run, {**sessions, run: own}):
                 links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
-        return links, same
+        return links, same, sure
 
 
 def _amendments(run_id: str, sessions: Mapping[str, Sequence[Note]]) -> Iterator[tuple[Note, Note]]:
@@ -1046,8 +1054,10 @@ def _source(origin: Origin, contributor: str, *, by_agent: bool) -> str:
     return ":".join(parts)
 
 
-def _linked(note: Note, *, links: Mapping[str, Sequence[Link]]) -> Note:
-    return replace(note, links=tuple(dict.fromkeys((*note.links, *links[note.id]))))
+def _linked(note: Note, links: Iterable[Link], *, is_sure: bool) -> Note:
+    assert note.lesson is not None
+    lesson = replace(note.lesson, is_active=note.lesson.is_active or is_sure)
+    return replace(note, lesson=lesson, links=tuple(dict.fromkeys((*note.links, *links))))
 
 
 def _by(name: str) -> str:
@@ -1324,6 +1334,8 @@ def _is_agreed(note: Note) -> bool:
 
 def _relation(note: Note, earlier: Note) -> Relation:
     """Relate *note* to a lesson of another session by their words."""
+    if _takes_back(note, earlier):
+        return Relation.SUPERSEDES
     ours, theirs = stem_counts(note.content).keys(), stem_counts(earlier.content).keys()
     similar = dice(ours, theirs)
     # "address 7" says nothing without what it answers.
@@ -1338,6 +1350,11 @@ def _relation(note: Note, earlier: Note) -> Relation:
     is_same = relation is Relation.UNRELATED and similar >= _SAME
     is_same = is_same and not _name_others(note.content, earlier.content)
     return Relation.SAME if is_same else relation
+
+
+def _takes_back(note: Note, earlier: Note) -> bool:
+    """Return whether a person takes *earlier* back in the words of *note*."""
+    return _is_said(note) and not _is_agreed(note) and takes_back(note.content, earlier.content)
 
 
 def _has_same_numbers(text: str, other: str) -> bool:

@@ -824,7 +824,8 @@ def links_of(evidence: Iterable[Quotation], others: Iterable[Link] = ()) -> tupl
 def with_evidence(note: Note, new: Note) -> Note:
     """Return *note* with the evidence of *new*, in the place of what the same sessions said.
 
-    A session that went on has another run. What nobody reviewed is rated again.
+    A session that went on has another run. What nobody reviewed is rated again, unless it has taken
+    the place of another.
     """
     facts, more = note.lesson, new.lesson
     assert facts is not None
@@ -833,7 +834,8 @@ def with_evidence(note: Note, new: Note) -> Note:
     known |= {_known_by(one): one for one in more.evidence}
     evidence = tuple(sorted(known.values(), key=lambda one: (one.at, one.session, one.step)))
     is_active = facts.is_active or more.is_active
-    if facts.before is None and len(known) == len(more.evidence):
+    is_rated = facts.before is None and not note.targets(LinkType.SUPERSEDES)
+    if is_rated and len(known) == len(more.evidence):
         is_active = more.is_active
     if evidence == facts.evidence and is_active == facts.is_active:
         return note

@@ -125,8 +125,12 @@ def is_sure(text: str, likely: float) -> bool:
     It can be understood without what was said before it, and asks and doubts nothing.
     """
     least = LEAST if is_standing_order(text) else _SURE_OF_ALWAYS if holds_always(text) else SURE
-    is_settled = "?" not in text and not _DOUBT.search(text)
-    return likely >= least and is_settled and stands_alone(text)
+    return likely >= least and is_settled(text) and stands_alone(text)
+
+
+def is_settled(text: str) -> bool:
+    """Return whether *text* asks and doubts nothing."""
+    return "?" not in text and not _DOUBT.search(text)
 
 
 def stands_alone(text: str) -> bool:

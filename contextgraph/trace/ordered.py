@@ -21,6 +21,13 @@ _NOT = frozenset(
     {"never", "not", "no", "don't", "dont", "avoid", "stop", "without", "than", "instead"}
     | {"shouldn't", "mustn't", "cannot", "can't"}
 )
+# Who tells to use something says so after one of these, or at the beginning of a clause. "You use",
+# "we use" and "still using" are what is so.
+_USE = frozenset({"use", "prefer"})
+_ALLOWING = frozenset(
+    {"", "always", "please", "just", "on", "to", "can", "may", "should", "must", "let's", "now"}
+)
+_FOLLOWING = 3
 # A word after one of these, or at the beginning of a clause, is what is to be done.
 _TELLING = frozenset(
     {"always", "just", "only", "please", "to", "i", "we", "you", "then", "and", "or", "before"}
@@ -269,6 +276,23 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
         else:
             is_meant = is_meant and not last and word in _PUTTING
         is_next = False
+
+
+def orders_use(text: str, name: str) -> bool:
+    """Return True if *text* tells, or allows, to use *name*: "from now on use `yaml`".
+
+    Not if it does so under a condition, or at some time.
+    """
+    for clause in map(_of_clause, _clauses(text)):
+        said = [*clause]
+        if any(one.word.casefold() in _BOUNDS for one in said):
+            continue
+        for place, one in enumerate(said):
+            if one.word.casefold() in _USE and one.lead in _ALLOWING and not one.is_negated:
+                used = said[place + 1 : place + 1 + _FOLLOWING]
+                if any(it.word.strip("`") == name and not it.is_negated for it in used):
+                    return True
+    return False
 
 
 def _continues(last: RuledOut | None, is_next: bool) -> bool:

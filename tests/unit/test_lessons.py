@@ -270,6 +270,44 @@ def test_a_rule_holds_until_the_less_sure_one_that_changes_it_is_accepted(
     assert told() == [change]
 
 
+@pytest.mark.parametrize(
+    ("later", "is_back"),
+    [
+        ("From now on use pandas in export.py.", True),
+        ("We can use pandas in export.py again, it starts fast now.", True),
+        ("Always use pandas in export.py.", True),
+        ("No, forget what I said about pandas, use pandas in export.py.", True),
+        ("You use pandas in export.py, though we said never to do that.", False),
+        ("Always use polars instead of pandas in export.py.", False),
+        ("Use pandas in export.py only for the yearly reports.", False),
+        ("Always use pandas in report.py.", False),
+        ("Could we use pandas in export.py, or use pandas in export.py never?", False),
+    ],
+)
+def test_a_person_takes_back_what_they_said(
+    memory: AgentMemory, later: str, *, is_back: bool
+) -> None:
+    rule = "Never use pandas in export.py, it starts too slowly."
+
+    def holds(repo: str = SHOP) -> bool:
+        """Whether the rule is said before an edit, as what waits for a review is not."""
+        said = memory.lessons.naming(["export.py", "pandas"], repo=repo, written="import pandas")
+        return rule in [one.note.content for one in said]
+
+    memory.learn(replace(session(rule, later, instance="both"), repo="acme/one"))
+    assert holds("acme/one") is not is_back
+    memory.learn(talk("one", "Look at the export", ("It runs.", rule)))
+    assert holds()
+    changes = talk("two", "Go on", ("Done.", later), begins=MONDAY + timedelta(days=1))
+    memory.learn(replace(changes, repo="acme/two"))
+    assert holds()
+    memory.learn(replace(changes, instance_id="three"))
+    # Where the session goes on, it is learned again.
+    more = Step(1, "", Action("bash", "ls"), "export.py", user_message="Go on.")
+    memory.learn(replace(changes, instance_id="three", steps=(*changes.steps, more)))
+    assert holds() is not is_back
+
+
 def test_a_lesson_is_found_among_many_of_sessions_that_began_with_a_long_request(
     memory: AgentMemory,
 ) -> None:
