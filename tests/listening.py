@@ -9,8 +9,8 @@ from fastapi import FastAPI
 
 
 @contextmanager
-def listening(app: FastAPI) -> Iterator[str]:
-    """The URL at which *app* answers within the block."""
+def listening(app: FastAPI, port: int = 0) -> Iterator[str]:
+    """The URL at which *app* answers within the block, at any *port* where none is given."""
     is_up = threading.Event()
 
     class Server(uvicorn.Server):
@@ -18,7 +18,7 @@ def listening(app: FastAPI) -> Iterator[str]:
             await super().startup(*args, **kwargs)  # type: ignore[arg-type]
             is_up.set()
 
-    server = Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
+    server = Server(uvicorn.Config(app, port=port, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

@@ -61,7 +61,7 @@ class Session:
             self._said.update(sayings(context))
         if text and self.name:
             try:
-                self._memory.note_exposures()
+                self._memory.note_exposures(waiting=False)
             except StoreError as error:  # tried again when something is written
                 self.fail("what was shown is not recorded", error)
         return text
@@ -88,5 +88,5 @@ class Session:
         """Let all be shown again: it left the context of the agent. Raises `StoreError`."""
         self._said.clear()
         if self.name and self._memory.records_shown:
-            self._memory.note_exposures()
+            self._memory.note_exposures(waiting=False)
             self._memory.store.exposures.forget_session(self.name)

@@ -852,10 +852,11 @@ class AgentMemory:
             context_id, helped, item, checked_source(source) or self.source
         )
 
-    def note_exposures(self) -> None:
+    def note_exposures(self, *, waiting: bool = True) -> None:
         """Store the record of shown advice now, not with the next write.
 
-        Raises `StoreError`; the next write then tries again.
+        With *waiting* a service that does not answer is asked as long as by other writes. Raises
+        `StoreError`; the next write then tries again.
         """
         if shown := [*self._shown]:
             self.store.exposures.add(shown)

@@ -13,6 +13,7 @@ import orjson
 from contextgraph import model
 from contextgraph.agents.asynchronous import AsyncLiveRun, InThreads, in_thread
 from contextgraph.config import load_settings
+from contextgraph.errors import StoreUnavailableError
 from contextgraph.learning.consolidator import ConsolidationTrigger
 from contextgraph.memory.agent_memory import MOST_SHOWN
 from contextgraph.model.codec import decoded
@@ -101,10 +102,22 @@ class Client(OfService):
         self.note_exposures()
         return super().send(method, path, **content)
 
+    def note_exposures(self, *, waiting: bool = True) -> None:
+        """See `AgentMemory.note_exposures`."""
+        try:
+            super().note_exposures()
+        except StoreUnavailableError:
+            if not waiting:
+                raise
+            # Asked with the deadline of a query, which an agent waits for: what follows is a run or
+            # a question that would be lost with it.
+            self._service.send("GET", "/healthz", _WRITING)
+            super().note_exposures()
+
     def close(self) -> None:
         """Close the connections, once what was shown is noted."""
         try:
-            self.note_exposures()
+            self.note_exposures(waiting=False)
         finally:
             self._service.close()
 

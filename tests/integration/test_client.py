@@ -67,11 +67,11 @@ class Running:
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[Running]:
+def service(folder: Path, port: int = 0) -> Iterator[Running]:
     tokens, settings = TokenFile(folder / "tokens.json"), Settings(store=str(folder / "memory.db"))
     _, token = tokens.create([TokenScope.READ, TokenScope.WRITE], "default", "ci")
     app = create_app(settings, tokens, Limits())
-    with AgentMemory.open(settings.store) as memory, listening(app) as url:
+    with AgentMemory.open(settings.store) as memory, listening(app, port) as url:
         yield Running(url, token, tokens, memory)
 
 
@@ -648,6 +648,27 @@ def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> 
     assert advice is not None
     assert "set `PYTHONPATH=lib`" in advice
     assert len(running.memory.store.runs.ids(instance="acme__shop-60")) == 1
+
+
+def test_a_run_is_learned_by_a_service_that_was_restarted_in_the_middle(tmp_path: Path) -> None:
+    """Also where a query has just given up, and what the agent was shown still waits."""
+    with service(tmp_path) as first:
+        client = Client(first.url, first.token, deadline=0.5)
+        client.learn(runs(1))
+        live = client.live(repo="acme/shop", instance_id="acme__shop-62", task="Totals")
+        advice = live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+        client.live(repo="acme/shop", task="A run beside it").start()
+    live.observe("python other.py", "KeyError: 'x'", exit_code=1)
+    assert client.query(AT_ERROR).degraded
+
+    with service(tmp_path, int(first.url.rpartition(":")[2])) as again, client:
+        live.finish(Outcome.SOLVED)
+        ids = again.memory.store.runs.ids(instance="acme__shop-62")
+        shown = [one.context_id for one in again.memory.store.exposures.all()]
+
+    assert len(ids) == 1
+    assert advice is not None
+    assert shown[0] in advice
 
 
 def test_a_service_that_knows_less_does_not_end_a_live_run(
