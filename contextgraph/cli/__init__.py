@@ -141,4 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         # The reader (head, less) has exited; Python would report that again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A file that was named, or a folder of the user, may not be read or written.
+        print(f"contextgraph: {os.fsdecode(error.filename)}: {error.strerror}", file=sys.stderr)
+        code = 1
     sys.exit(code)

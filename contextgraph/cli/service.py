@@ -5,6 +5,7 @@ import secrets
 import shlex
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from msgspec import Struct, field
 from contextgraph.cli.commands import Common, common_options, described, flag, option
 from contextgraph.cli.output import warn
 from contextgraph.config import RUNNING_AGENT
+from contextgraph.errors import MemoryNotFoundError
 from contextgraph.model.values import replace
 from contextgraph.service.operations import TokenScope
 
@@ -86,6 +88,9 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.service.service import Limits
 
     known = None if no_auth else token_file(settings, tokens)
+    if not settings.is_remote:  # a server that is away may come back; a file is as it is
+        with suppress(MemoryNotFoundError), common.open(read_only=True) as memory:
+            memory.store.runs.learned("")
 
     def announce(url: str) -> None:
         lines = [f"serving {settings.address} on {url}", f"pages for a browser: {url}/pages"]

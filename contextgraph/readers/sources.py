@@ -226,8 +226,12 @@ def files_in(folder: str, *, follow_links: bool = False) -> list[str]:
 
 def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
     """Each file in *root* and below, sorted by name, with the reason why it is not read, or ""."""
-    entries, walked, top = [], set[str](), root.rstrip(os.sep).count(os.sep)
-    for parent, folders, files in os.walk(root, followlinks=follow_links):
+    entries, walked, top = list[tuple[str, str]](), set[str](), root.rstrip(os.sep).count(os.sep)
+
+    def refuse(error: OSError) -> None:
+        entries.append((os.fsdecode(error.filename), f"cannot be opened: {error.strerror}"))
+
+    for parent, folders, files in os.walk(root, onerror=refuse, followlinks=follow_links):
         place = os.path.realpath(parent) if follow_links else parent
         if place in walked:  # a link leads back to it
             folders.clear()

@@ -284,6 +284,43 @@ def test_commands_that_need_a_memory_never_create_one(
     assert not store.parent.exists()
 
 
+# As one in a folder of somebody else: the system refuses to look at it.
+UNREADABLE = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("query", "x", "--store", UNREADABLE), 4),
+        (("learn", "runs", "--store", UNREADABLE), 4),
+        (("serve", "--store", UNREADABLE), 4),
+        (("inspect", UNREADABLE), 1),
+        (("import", UNREADABLE, "--store", "memory.db"), 1),
+    ],
+)
+def test_a_file_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+
+    result = contextgraph(*command)
+
+    assert (result.code, result.out) == (code, "")
+    assert re.fullmatch(rf"contextgraph: {UNREADABLE}.*: File name too long\n", result.err)
+
+
+def test_a_memory_of_another_version_is_not_served(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA user_version = 22")
+
+    result = contextgraph("serve", "--no-auth", "--store", store)
+
+    assert (result.code, result.out) == (1, "")
+    assert "has schema 22" in result.err
+    assert "export it with the version that wrote it" in result.err
+
+
 def test_the_environment_names_the_memory(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_STORE", str(store))
 

@@ -1,5 +1,6 @@
 """Files, folders, globs and standard input; what is broken in them, and what is beside them."""
 
+import contextlib
 import gzip
 import io
 import os
@@ -493,6 +494,21 @@ def test_folders_are_read_to_a_depth_of_a_hundred(tmp_path):
     skipped: list[ReadError] = []
     assert list(read(tmp_path, on_skip=skipped.append)) == RUNS[:1]
     assert [error.reason for error in skipped] == ["nested more than 100 folders deep"]
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    (tmp_path / "run").write_bytes(lines()[0])
+    (tmp_path / "closed").mkdir(mode=0o000)
+    tmp_path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    skipped: list[ReadError] = []
+    user = os.geteuid()
+    with contextlib.ExitStack() as back:
+        if user == 0:  # who may read everything
+            os.seteuid(65534)
+            back.callback(os.seteuid, user)
+        assert list(read(".", on_skip=skipped.append)) == RUNS[:1]
+    assert [str(error) for error in skipped] == ["./closed: cannot be opened: Permission denied"]
 
 
 def test_links_out_of_a_folder_are_followed_where_that_is_wanted(tmp_path):

@@ -84,8 +84,9 @@ class Connections:
         self._closed = False
         self._damage = ""
         self._process = 0
-        if not self.in_memory and Path(path).is_dir():
-            raise StoreError(f"{path} is a folder; name a file")
+        with store_errors(path):
+            if not self.in_memory and Path(path).is_dir():
+                raise StoreError(f"{path} is a folder; name a file")
         self._renew()
 
     @contextmanager
