@@ -105,8 +105,11 @@ def _holds(fact: MachineFact, tree: WorkingTree) -> bool:
     """True where *fact* may hold on this machine: what works is there, what is missing is not."""
     if fact.cause is Cause.PROGRAM:
         return tree.has("", fact.works) and not tree.is_same_program(fact.fails, fact.works)
-    if fact.cause is Cause.LONG_FILE:
-        return not 0 < tree.size(fact.fails) < _SHORT
+    if fact.cause is Cause.LONG_FILE and "*" not in fact.fails:
+        from contextgraph.knowledge.broken import files_in_tree  # with how sessions are read
+
+        files = files_in_tree([fact.fails], tree).get(fact.fails, () if tree.is_of_git else None)
+        return files is None or any(tree.size(file) >= _SHORT for file in files)
     return fact.cause is not Cause.PACKAGE or not tree.has_package(fact.works.split()[-1])
 
 

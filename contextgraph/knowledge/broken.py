@@ -144,25 +144,33 @@ def gone_files(
 ) -> dict[str, tuple[str, ...]]:
     """Return, by id, the files that *lessons* name and *tree* lost; a lesson is its text and About.
 
-    Lost is what git knows and is not there, or what nothing there ends with in a folder of the top
-    that is there: a lesson may name a path as seen from a folder below. None where the text says
-    that the file is not to be there, or moved.
+    None where the text says that the file is not to be there, or moved.
     """
-    missing = {
-        id_: [path for path in paths_to_be_there(text, about) if not tree.has(_place(path))]
-        for id_, (text, about) in lessons.items()
+    named = {id_: paths_to_be_there(text, about) for id_, (text, about) in lessons.items()}
+    found = files_in_tree(chain.from_iterable(named.values()), tree)
+    gone = {
+        id_: tuple(one for one in paths if found.get(one) == []) for id_, paths in named.items()
     }
-    known = dict[str, list[str]]()
-    if any(missing.values()) and (repository := GitFolder.around(os.fspath(tree.root))):
-        known = files_at(chain.from_iterable(missing.values()), repository.tracked())
-
-    def is_gone(path: str) -> bool:
-        if files := known.get(path):
-            return not any(map(tree.has, files))
-        return "/" in path and tree.has(path.partition("/")[0])
-
-    gone = {id_: tuple(filter(is_gone, paths)) for id_, paths in missing.items()}
     return {id_: paths for id_, paths in gone.items() if paths}
+
+
+def files_in_tree(paths: Iterable[str], tree: WorkingTree) -> dict[str, list[str]]:
+    """Return by path the files of *tree* at it or in that folder, none where it lost these.
+
+    A path may be as seen from a folder below. One in no folder of the tree, which may be of another
+    machine or repository, is left out.
+    """
+    named = {*paths}
+    found = {path: [_place(path)] for path in named if tree.has(_place(path))}
+    missing = named - found.keys()
+    repository = GitFolder.around(os.fspath(tree.root)) if missing else None
+    known = files_at(missing, repository.tracked()) if repository else {}
+    for path in missing:
+        if path in known:
+            found[path] = [*filter(tree.has, known[path])]
+        elif "/" in path and tree.has(path.partition("/")[0]):
+            found[path] = []
+    return found
 
 
 def files_at(paths: Iterable[str], files: Iterable[str]) -> dict[str, list[str]]:

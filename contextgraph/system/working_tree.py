@@ -40,6 +40,11 @@ class WorkingTree(Struct, frozen=True):
             root = above
         return cls(root)
 
+    @property
+    def is_of_git(self) -> bool:
+        """True where the root is the top of a checkout of git."""
+        return os.path.exists(os.path.join(self.root, ".git"))
+
     def has(self, path: str, symbol: str = "") -> bool:
         """Return True where there is a file or folder at *path*, relative to the root.
 
@@ -65,11 +70,8 @@ class WorkingTree(Struct, frozen=True):
         return re.search(rf"\b{re.escape(symbol)}\b", text) is not None
 
     def size(self, path: str) -> int:
-        """Return the size of the file at *path* in bytes; 0 where there is none."""
-        try:
-            return os.path.getsize(os.path.join(self.root, path))
-        except OSError:
-            return 0
+        """Return the size of the file at *path* in bytes."""
+        return os.path.getsize(os.path.join(self.root, path))
 
     def is_same_program(self, name: str, other: str) -> bool:
         """Return whether two names are of one program of this machine."""

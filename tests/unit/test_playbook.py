@@ -1,9 +1,11 @@
 """The playbook of a repository, and warnings before commands, from made runs."""
 
+import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -1129,8 +1131,8 @@ def read_in(
     memory.learn(RawTrajectory("log", name, "acme/shop", task, numbered, agent="claude-code"))
 
 
-def asked(memory: AgentMemory, task: str) -> str:
-    live = memory.live(repo="acme/shop", task="", agent="claude-code")
+def asked(memory: AgentMemory, task: str, workdir: Path | None = None) -> str:
+    live = memory.live(repo="acme/shop", task="", agent="claude-code", workdir=workdir)
     return live.start(is_prompted=True) + (live.prompt(task) or "")
 
 
@@ -1152,6 +1154,30 @@ def test_a_file_that_is_too_long_for_one_read_is_said_where_a_task_names_it(answ
         assert line in asked(memory, "Move the commands out of shelf.go")
         assert "too long" not in asked(memory, "Move the commands out of myshelf.go")
         assert "too long" not in asked(memory, "/review 12")
+
+
+def test_that_a_file_is_too_long_is_said_only_where_the_checkout_has_it(tmp_path: Path) -> None:
+    long = "File content (1.3MB) exceeds maximum allowed size (256KB)."
+    with AgentMemory.open(":memory:") as memory:
+        for name in ("a", "b"):
+            read_in(memory, name, "Sort the shelves", read_of("cmd/shelf.go", long), cwd="")
+
+        def is_said() -> bool:
+            return "too long for one read" in asked(memory, "Split shelf.go", tmp_path)
+
+        assert is_said()  # no checkout that could have it
+        git = partial(subprocess.run, cwd=tmp_path, check=True)
+        git(["git", "init", "-q"])
+        assert not is_said()
+        below = tmp_path / "back/cmd/shelf.go"
+        below.parent.mkdir(parents=True)
+        below.write_text("x" * 60_000)
+        git(["git", "add", "."])
+        assert is_said()
+        below.write_text("x")
+        assert not is_said()
+        below.unlink()
+        assert not is_said()
 
 
 def test_a_part_that_a_call_named_is_no_read_of_a_file_that_is_too_long() -> None:
