@@ -27,6 +27,7 @@ from contextgraph.model.values import replace
 from contextgraph.system.intake import loads
 from contextgraph.text import digest, folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
+from contextgraph.trace.checks import folders_in
 from contextgraph.trace.ordered import left_alone, names_ruled_out, orders_use
 
 # The stem of words about deciding.
@@ -130,6 +131,7 @@ _FILE = regex(
     r"|jsonl|cfg|ini|sql|html|css|scss|proto|lock|xml|csv|env))(?:\.(?:example|sample|template|dist))?"
     r"\b(?![/:.]\w)"
 )
+_SLASHED = regex(r"(?<![\w./~-])[\w-][\w.-]*(?:/[\w-][\w-]*)+(?![\w/.-])")
 _SYMBOL = regex(
     r"`([A-Za-z_][\w.]{2,60})(?:\([^`]*\))?`|\b([A-Za-z]\w*_\w+)\b|\b([a-z]+[A-Z]\w+"
     r"|[A-Z][a-z0-9]+(?:[A-Z]\w*)+)\b|\b([a-z]\w+)\(\)"
@@ -198,7 +200,7 @@ def statements_in(run: RawTrajectory) -> SaidInRun:
         for restated in _recaps(exchanges, last):
             found.setdefault(_normal(restated.text), restated)
     return SaidInRun(
-        tuple(replace(said, about=_about(said)) for said in found.values()),
+        tuple(replace(said, about=_about(said, run)) for said in found.values()),
         title=_topic(run.task, exchanges, last),
     )
 
@@ -319,7 +321,7 @@ def _own(exchange: _Exchange) -> Iterator[Said]:
     for sentence, place in _placed(exchange):
         index = place.before
         is_standing = is_standing_order(sentence)
-        is_kept = is_standing or any(left_alone(sentence, files_in(sentence)))
+        is_kept = is_standing or any(left_alone(sentence, paths_in(sentence)))
         confidence = max(probability(sentence, place), LEAST if is_kept else 0)
         length = _word_count(sentence)
         said = Said(sentence, sentence, exchange.step, exchange.at)
@@ -525,12 +527,26 @@ def _items(before: str) -> dict[str, str]:
     return items if len(items) > 1 else {}
 
 
-def _about(said: Said) -> About:
-    """The files and symbols that *said* names; what it answers may be about others."""
+def _about(said: Said, run: RawTrajectory) -> About:
+    """The paths and symbols that *said* names; what it answers may be about others.
+
+    "and/or" looks like a folder: without a slash at its end one is known by the actions of *run*.
+    """
     symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(said.text)]
-    files = files_in(said.text)
-    named = tuple(name for name in dict.fromkeys(symbols) if name not in files)
-    return About(files[:_MOST_ABOUT], named[:_MOST_ABOUT])
+    folders = [one for one in _SLASHED.findall(said.text) if _is_folder_of(one, run)]
+    paths = tuple(dict.fromkeys((*paths_in(said.text), *folders)))
+    named = tuple(name for name in dict.fromkeys(symbols) if name not in paths)
+    return About(paths[:_MOST_ABOUT], named[:_MOST_ABOUT])
+
+
+def _is_folder_of(path: str, run: RawTrajectory) -> bool:
+    """Return whether an action of *run* names something in the folder *path*."""
+    return any(f"{path}/" in f"{step.action.text} {step.action.arguments}" for step in run.steps)
+
+
+def paths_in(text: str) -> tuple[str, ...]:
+    """Return the files in *text*, and the folders that it writes with a slash at their end."""
+    return (*files_in(text), *folders_in(text))
 
 
 def files_in(text: str) -> tuple[str, ...]:

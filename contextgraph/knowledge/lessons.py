@@ -27,6 +27,7 @@ from contextgraph.knowledge.extraction import (
     amends,
     files_in,
     opening_of,
+    paths_in,
     statements_in,
     takes_back,
 )
@@ -1038,8 +1039,8 @@ def _undone(note: Note, *, now: datetime) -> Note:
 
 
 def _about(about: About, text: str) -> About:
-    """Return *about* with the files that the new *text* of its lesson names, in their place."""
-    named = files_in(text)
+    """Return *about* with the paths that the new *text* of its lesson names, in their place."""
+    named = paths_in(text)
     kept = (path for path in about.paths if path in text)
     return replace(about, paths=tuple(dict.fromkeys((*kept, *named))))
 

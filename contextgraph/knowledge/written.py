@@ -10,7 +10,7 @@ from datetime import datetime
 
 from contextgraph.knowledge.broken import files_at
 from contextgraph.knowledge.counted import Commit, checklists
-from contextgraph.knowledge.extraction import files_in, sentences_in
+from contextgraph.knowledge.extraction import paths_in, sentences_in
 from contextgraph.knowledge.sentences import is_whole
 from contextgraph.model import (
     About,
@@ -82,7 +82,7 @@ def _recorded(
         text = _standing_alone(named["text"]) if named else ""
         if text:
             said = Quotation(line.strip(), run_id, session, step.index, at, "agent")
-            about = About(paths=files_in(text))
+            about = About(paths=paths_in(text))
             yield text, LessonFacts(LessonKind.DECISION, Origin.WRITTEN, about, (said,))
 
 
@@ -100,7 +100,7 @@ def _written_at(
         for line in _unwrapped(new_text(step.action, reading)):
             if text := _lesson_in(line):
                 said = Quotation(line.strip(), run_id, session, step.index, at, path)
-                about = About(paths=files_in(text))
+                about = About(paths=paths_in(text))
                 yield text, LessonFacts(kind, Origin.WRITTEN, about, (said,), is_active=True)
 
 
@@ -256,7 +256,7 @@ def _records(
             lines = [decided] if decided else []
         for line in lines[: None if is_record else _MOST_CHANGES]:
             said = Quotation(line, "", path, -1, written_at[path], path)
-            about = About(paths=files_in(line))
+            about = About(paths=paths_in(line))
             yield line, LessonFacts(kind, Origin.WRITTEN, about, (said,), is_active=is_record)
 
 

@@ -143,8 +143,8 @@ def orders_in(text: str) -> Iterator[Order]:
     # A span of several words is a command.
     prose = _SPAN.sub(lambda one: " " if " " in one[1] else one[1], text)
     within, *left_out = _EXCEPT.split(prose, 1)
-    folder = next(iter(_FOLDER.findall(within)), "")
-    out = tuple(_FOLDER.findall(" ".join(left_out)))
+    folder = next(iter(folders_in(within)), "")
+    out = folders_in(" ".join(left_out))
     if not named and folder:
         commands = [span for span in spans if " " in span.strip()]
         named = [Check(Purpose.OTHER, span, frozenset()) for span in commands[:1]]
@@ -157,6 +157,11 @@ def orders_in(text: str) -> Iterator[Order]:
     for check in named:
         covers = check.covers & meant or check.covers
         yield Order(check._replace(covers=covers), at_commit, folder, out)
+
+
+def folders_in(text: str) -> tuple[str, ...]:
+    """Return the folders that *text* names with a slash at their end, each once."""
+    return tuple(dict.fromkeys(_FOLDER.findall(text)))
 
 
 def unchecked(turn: Sequence[StepTrace], order: Order) -> tuple[str, ...]:

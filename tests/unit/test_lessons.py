@@ -1345,12 +1345,22 @@ def test_an_edit_is_shown_a_rule_that_names_its_file_in_passing_where_it_bears_o
     assert not shown_for(f"def upload(ledger): ... # {others}")
 
 
+def test_a_lesson_is_about_the_folders_that_its_sentence_names(memory: AgentMemory) -> None:
+    said = "We always sort the rates and/or tariffs of lib/rates and gen/, never https://x.org/a/."
+    work = Step(0, "", Action("Bash", "ls lib/rates/a.py"), "", user_message=said)
+    memory.learn(RawTrajectory("log", "a", SHOP, "Sort the shelves of the shop", (work,)))
+    (lesson,) = memory.lessons.of(SHOP)
+    assert lesson.about.paths == ("gen/", "lib/rates")
+
+
 @pytest.mark.parametrize(
     ("said", "file"),
     [
         ("Never edit schema.sql by hand.", "db/schema.sql"),
         ("schema.sql is generated, do not edit it.", "schema.sql"),
         ("Legacy.py must not be changed.", "/home/me/shop/src/Legacy.py"),
+        ("Never edit gen/ by hand, make does.", "/home/me/shop/gen/api/b.c"),
+        ("Never touch `gen/`, it is generated.", "gen/b.c"),
         ("Do not touch anything in third_party/lib/, we mirror it.", "third_party/lib/a/b.c"),
     ],
 )
