@@ -455,8 +455,9 @@ class Lessons:
             and not _is_counted(note)
             and note.contributor not in hidden
         }
-        left = superseded_in(self._store, [*notes]).keys() | _said_again(notes.values())
-        left |= {*gone(notes.values())}
+        replaced = self._store.newest(replace(_scope(repo), live=False), _LISTED)
+        made = _said_again([*notes.values(), *replaced])
+        left = superseded_in(self._store, [*notes]).keys() | made | {*gone(notes.values())}
         worded = {id_: Worded.of(note) for id_, note in notes.items() if id_ not in left}
         near = (one.id for one in closest(request_words(request), worded))
         abouts = ((id_, lesson_of(notes[id_]).about) for id_ in dict.fromkeys((*near, *worded)))
@@ -646,14 +647,14 @@ class Lessons:
         while new := {*superseded.values()} - notes.keys():
             notes |= self._store.get([*new])
             superseded |= self._superseded(new, as_of)
-        said = _said_again(notes.values())
+        said = self._said_again(notes.values())
         chosen: dict[str, Close] = {}
         for close in ranked:
             id_, seen = close.id, {close.id}
             while id_ in superseded and superseded[id_] not in seen:
                 id_ = superseded[id_]
                 seen.add(id_)
-            if id_ not in said:
+            if id_ not in said and notes[id_].is_live:
                 chosen.setdefault(id_, close)
         return chosen
 
@@ -766,11 +767,17 @@ class Lessons:
         """
         proposed = said.values()
         superseded = superseded_in(self._store, [*said], as_of)
-        left = superseded.keys() | _said_again(proposed)
+        left = superseded.keys() | self._said_again(proposed)
         current = [it for it in proposed if it.id not in left and not waits(it)]
         newest = sorted(current, key=lambda note: (note.created_at, note.importance), reverse=True)
         in_order = in_turns(newest, lambda note: note.contributor)
         return tuple(Recollection(note, note.importance, {}) for note in in_order)
+
+    def _said_again(self, notes: Collection[Note]) -> set[str]:
+        """Return the ids of sentences of *notes* from which another lesson was made."""
+        runs = {note.lesson.evidence[0].run for note in notes if note.lesson and _is_said(note)}
+        made = self._store.linking([*runs]) if runs else ()
+        return _said_again({note.id: note for note in (*made, *notes)}.values())
 
     def _sessions(self, runs: Collection[str], as_of: Time | None) -> dict[str, list[Note]]:
         """The lessons of *runs*, by run."""
@@ -1294,8 +1301,15 @@ def _wanted(note: Note) -> float:
 
 
 def _said_again(notes: Collection[Note]) -> set[str]:
-    """The ids of sentences from which another active lesson of *notes* was made."""
-    known = [(note.id, note.lesson, not waits(note)) for note in notes if note.lesson]
+    """The ids of sentences from which another lesson of *notes* was made.
+
+    It is active, or was superseded since.
+    """
+    known = [
+        (note.id, note.lesson, bool(note.superseded_by) or not waits(note))
+        for note in notes
+        if note.lesson
+    ]
     return said_again(known)
 
 

@@ -346,16 +346,19 @@ def superseded_in(
     """Return by id the successors of the notes *ids* that were superseded by *as_of*.
 
     It is read from the links of what superseded it, so that it ends when that is deleted. What may
-    not be shown takes no place: agents would be shown neither.
+    not be shown takes no place: agents would be shown neither. But for what was superseded itself,
+    or names what is gone since: it did take the place.
     """
     wanted = {*ids}
     later = [
         note
         for note in store.linking([*wanted])
-        if note.is_live and may_be_shown(note) and (as_of is None or note.created_at <= as_of)
+        if note.archived_at is None
+        and (note.superseded_by or (note.lesson and note.lesson.gone) or may_be_shown(note))
+        and (as_of is None or note.created_at <= as_of)
     ]
     return {
-        target: note.id
+        target: note.superseded_by or note.id
         for note in sorted(later, key=lambda note: (note.created_at, note.id))
         for target in note.targets(LinkType.SUPERSEDES)
         if target in wanted

@@ -41,6 +41,8 @@ from contextgraph.store.memory_store import NoteStore
 from contextgraph.text import cut, folded, gives_instructions, mask_secrets, neutral
 
 _SHOWN = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
+# What a person said is evidence of what was made of it, also where that was superseded.
+_SETTLED = (LessonStatus.ACTIVE, LessonStatus.SUPERSEDED)
 _MOST_RULES = 10
 # Of a request: it is a person's text, and finds the lesson nearly as well as the whole.
 _REQUEST = 200
@@ -263,8 +265,8 @@ def compared(lessons: Sequence[Lesson], entries: Entries) -> TeamStatus:
             new.append(entry)
     there = {folded(entry.text) for entry in entries.listed}
     ids = {entry.lesson for entry in entries.listed}
-    # What a person said is evidence of what was made of it.
-    covered = said_again([(one.id, one, one.status is LessonStatus.ACTIVE) for one in lessons])
+
+    covered = said_again([(one.id, one, one.status in _SETTLED) for one in lessons])
     own = tuple(
         lesson
         for lesson in lessons

@@ -1969,14 +1969,19 @@ def test_lessons_about_what_the_repository_lost_wait_for_a_review(
 ) -> None:
     commit(tmp_path, "Begin", **{"paths.py": "def fold_case(name): ...\n", "make.txt": "gulp"})
     repo = f"local/{tmp_path.name}"
-    texts = {
+    abouts = {
         "fold_case": About(symbols=("fold_case",)),
         "gulp": About(programs=("gulp",)),
         "of_a_library": About(symbols=("of_a_library",)),
     }
+    texts = {
+        "fold_case": "Names go through `fold_case`.",
+        "gulp": "Styles are built by `gulp`.",
+        "of_a_library": "Sums of names are printed by `of_a_library`.",
+    }
     now = datetime.now(UTC)
-    for name, about in texts.items():
-        said = Quotation(f"Names go through `{name}`.", "", "a", 0, now)
+    for name, about in abouts.items():
+        said = Quotation(texts[name], "", "a", 0, now)
         facts = LessonFacts(LessonKind.RULE, Origin.SAID, about, (said,), is_active=True)
         memory.lessons.keep([NewLesson(said.quote, facts)], repo)
 
@@ -2045,3 +2050,45 @@ def test_what_was_counted_in_sessions_is_seen_there_and_not_said() -> None:
             memory.learn(RawTrajectory("claude-code", instance, SHOP, "Task", steps))
         start = memory.live(repo=SHOP, task="Another task").start()
     assert '`python3.12`." (seen in 2 sessions)' in start
+
+
+def _kept(
+    memory: AgentMemory, text: str, day: int, *, quote: str = "", supersedes: str = ""
+) -> str:
+    said = Quotation(quote or text, f"run{day}", f"s{day}", 0, MONDAY + timedelta(days=day))
+    origin = Origin.SAID if quote == text else Origin.DISTILLED
+    about = About(symbols=("RoundTotals",), subject="rounding of totals")
+    facts = LessonFacts(LessonKind.RULE, origin, about, (said,), is_active=True)
+    earlier = (supersedes,) if supersedes else ()
+    ((made,), _) = memory.lessons.keep([NewLesson(text, facts, earlier)], SHOP)
+    return made
+
+
+@pytest.mark.parametrize("way", ["reviewed", "gone", "made"])
+def test_a_superseded_lesson_stays_silent_whatever_becomes_of_its_successor(
+    memory: AgentMemory, way: str
+) -> None:
+    old = "Prices go through `RoundTotals` before an invoice is printed."
+    first = _kept(memory, old, 1, quote=old if way == "made" else "")
+    if way == "made":
+        first = _kept(memory, "Invoices show prices after `RoundTotals`.", 1, quote=old)
+    text = "The shop counts integers of cents, `RoundTotals` stays for exports alone."
+    newer = _kept(memory, text, 2, supersedes="" if way == "made" else first)
+    if way == "made":
+        memory.lessons.supersede(first, newer)
+    elif way == "reviewed":
+        last = _kept(memory, "Money is a class since spring, it calls `RoundTotals` itself.", 3)
+        memory.lessons.supersede(newer, last)
+    else:
+        facts = LessonFacts(LessonKind.RULE, Origin.DISTILLED, gone=("RoundTotals",))
+        memory.store.notes.change(
+            [newer],
+            lambda note: replace(note, lesson=replace(note.lesson or facts, gone=facts.gone)),
+        )
+    run = memory.live(repo=SHOP, task="")
+    asked = run.prompt("How are the prices of an invoice rounded by RoundTotals?") or ""
+    code = {"file_path": "/home/me/shop/bill.py", "content": "RoundTotals(prices, invoice)"}
+    before = memory.live(repo=SHOP, task="").before(Action("Write", "Write", code)) or ""
+    assert "before an invoice" not in asked + before
+    assert first not in memory.lessons.subjects(SHOP)
+    assert bool(asked) is (way != "gone")
