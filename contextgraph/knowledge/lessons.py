@@ -725,7 +725,8 @@ class Lessons:
             ruling_out = [
                 note
                 for note in seen
-                if leaves_alone(note, names) or any(rules_out(note, name) for name in wanted)
+                if leaves_alone(note, names)
+                or (_is_about(note, names) and any(rules_out(note, name) for name in wanted))
             ]
         said = chain(*about.values(), ruling_out)
         return self._current({note.id: note for note in said}, as_of)
@@ -1091,6 +1092,12 @@ def rules_out(note: Note, name: str) -> bool:
         and not waits(note)
         and any(one.name == name for one in names_ruled_out(note.content, note.tags))
     )
+
+
+def _is_about(note: Note, files: Collection[str]) -> bool:
+    """Return whether *note* names one of *files* or its folder, or no file."""
+    paths = note.lesson.about.paths if note.lesson else ()
+    return not paths or any(is_at(file, path) for path in paths for file in files)
 
 
 def leaves_alone(note: Note, files: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from contextgraph.text import regex, stem, stems
 from contextgraph.trace.shell import TEST_RUNNER, Command, commands_in
 
 _TOKEN = regex(
-    r"`[^`\n]+`|[.~@/]{0,8}[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+)?|[,;:.!?()–—\n]"
+    r"`[^`\n]+`|[.~@/]{0,8}[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+|/(?!\w))?|[,;:.!?()–—\n]"
 )
 # A word after one of these is what is run, or what it is run with.
 _RUN = frozenset({"run", "running", "runs", "execute", "invoke"})

@@ -156,6 +156,29 @@ def test_a_rule_with_a_condition_or_of_another_kind_is_broken_by_nothing(
     assert not broken(memory, "edit main.go", "git push", "git commit -am x")
 
 
+@pytest.mark.parametrize(
+    ("file", "is_broken"),
+    [("gen/a.py", True), ("lib/gen/deep/a.py", True), ("regen/a.py", False), ("gen.py", False)],
+)
+def test_a_folder_is_left_alone_with_what_is_in_it(
+    memory: AgentMemory, file: str, *, is_broken: bool
+) -> None:
+    rule = "Never edit files in gen/ by hand."
+    keep(memory, rule)
+    assert bool(broken(memory, f"edit {file}")) is is_broken
+    shown = memory.live(repo=SHOP, task="").before(action(f"edit {file}")) or ""
+    assert (rule in shown) is is_broken
+
+
+def test_a_name_that_is_ruled_out_in_one_file_may_be_used_in_another(memory: AgentMemory) -> None:
+    rule = "Never use pandas in export.py, it starts too slowly."
+    keep(memory, rule, paths=("export.py",))
+    for file, is_meant in (("lib/export.py", True), ("report.py", False), ("my_export.py", False)):
+        written = {"file_path": file, "content": "import pandas"}
+        shown = memory.live(repo=SHOP, task="").before(Action("Write", f"Write {file}", written))
+        assert (rule in (shown or "")) is is_meant
+
+
 def test_what_a_person_wrote_begins_a_turn(memory: AgentMemory) -> None:
     keep(memory, LINT)
     run = memory.live(repo=SHOP, task="")
