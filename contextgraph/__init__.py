@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from contextgraph.memory.agent_memory import AgentMemory as AgentMemory
     from contextgraph.model import (
         Action as Action,
+        Environment as Environment,
         ErrorPattern as ErrorPattern,
         FailurePattern as FailurePattern,
         Fragment as Fragment,
@@ -95,4 +96,5 @@ _HOMES = {
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
-__getattr__, __dir__ = attached(__name__, _HOMES)
+if not TYPE_CHECKING:  # a checker would take any name
+    __getattr__, __dir__ = attached(__name__, _HOMES)

@@ -84,4 +84,5 @@ _HOMES = {
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (a list; the linter cannot see it)
-__getattr__, __dir__ = attached(__name__, _HOMES)
+if not TYPE_CHECKING:  # a checker would take any name
+    __getattr__, __dir__ = attached(__name__, _HOMES)

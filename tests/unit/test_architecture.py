@@ -89,6 +89,19 @@ def test_every_exported_name_exists() -> None:
     assert [one for one in contextgraph.__all__ if getattr(contextgraph, one) is None] == []
 
 
+def test_a_type_checker_knows_the_exported_names_and_no_others(tmp_path: Path) -> None:
+    asked = tmp_path / "asked.py"
+    names = ", ".join(contextgraph.__all__)
+    asked.write_text(f"from contextgraph import {names}\nfrom contextgraph import Statee\n")
+    only = ["--follow-imports=skip", f"--cache-dir={tmp_path}"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *only, contextgraph.__file__, asked],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    (wrong, _) = checked.stdout.splitlines()
+    assert 'asked.py:2: error: Module "contextgraph" has no attribute "Statee"' in wrong
+
+
 def test_importing_the_package_loads_no_heavy_library() -> None:
     assert imported_by("import contextgraph") == set()
 
