@@ -113,6 +113,10 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     # Of who has only set entries there is no memory yet.
     with common.open(create=bool(source) and has_keyed(common.settings())) as memory:
         runs = memory.store.runs
+        # Lists show a session by the id of its run.
+        opened = {one: memory.session(one) for one in session or ()}
+        session = [found.name if found and found.name else one for one, found in opened.items()]
+        ids = [*(ids or ()), *(found.id for found in opened.values() if found)]
         # A run that is learned again gets another id.
         with nullcontext() if memory.is_service else memory.store.snapshot():
             held = memory.holdings(sessions=session or (), sources=source or (), repos=repo or ())

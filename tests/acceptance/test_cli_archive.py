@@ -313,11 +313,15 @@ def test_what_is_forgotten_after_a_writer_looked_is_not_stored(
         assert memory.store.runs.ids() == []
 
 
-def test_a_log_of_a_forgotten_session_is_skipped_but_for_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["by its client", "by the list of sessions"])
+def test_a_log_of_a_forgotten_session_is_skipped_but_for_again(tmp_path: Path, named: str) -> None:
     store, run = tmp_path / "memory.db", replace(recovering_run(1), session="session-1")
     logs = write_runs(tmp_path / "runs.jsonl", [run, recovering_run(2)])
     contextgraph("learn", logs, "--store", store)
-    forgotten = contextgraph("forget", "--session", "session-1", "--yes", "--store", store)
+    listed = contextgraph("sessions", "--store", store, "--json").records
+    (listed_as,) = (one["id"] for one in listed if one.get("name") == "session-1")
+    name = "session-1" if named == "by its client" else listed_as
+    forgotten = contextgraph("forget", "--session", name, "--yes", "--store", store)
     assert "`learn PATH --again`" in forgotten.err
 
     skipped = contextgraph("learn", logs, "--store", store, "--json")
