@@ -72,6 +72,7 @@ ABOVE = regex(r"(?<![\w.~/-])(?:\.\./)+\w[\w.-]*\w(?:/[\w-][\w.-]*\w)*")
 FILE = regex(r"\w\.[A-Za-z]\w{0,4}(?![\w./-])")
 _ONE_PACKAGE = regex(r"\S.* install (?!-|\.)[\w.\[\]-]+")
 _OTHER_FOLDER = regex(r"\s(?:-e|--editable)[ =](?!\.(?:\[|\s|$)|\w+\+)[^\s\[]+(\[|\s|$)")
+_OPTIONS = regex(r" -(?!m ).*")
 _PLACEHOLDER = regex(r"<(?:tests|script|code)>")
 
 _Known: TypeAlias = tuple[Trajectory, RunFacts]
@@ -571,12 +572,22 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
         if not is_hazardous_command(_PLACEHOLDER.sub("name.py", use.form))
     ]
     forms = {use.form for _, use in uses}
+    ran = {_program(use) for _, use in uses if use.ran}
+    with_tests = {_program(use) for _, use in uses if use.form.endswith(TESTS)}
 
     def key(use: CommandUse) -> tuple[str, str]:
+        if kind is ActionKind.TEST and (program := _program(use)) not in ran:
+            # No options made it run.
+            return f"{program} {TESTS}" if program in with_tests else program, use.folder
         chosen = f"{use.runner} {TESTS}"
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
+
+
+def _program(use: CommandUse) -> str:
+    """The program of *use*, without options."""
+    return _OPTIONS.sub("", use.runner)
 
 
 def _as_typed(use: CommandUse) -> str:

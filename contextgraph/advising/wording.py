@@ -70,6 +70,8 @@ _SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES, _REASONS = 2, 3, 3, 3, 8, 
 _INSTALLS_ONE = regex(r"\S.* (?!-|\.)[\w.\[\]-]+")
 # In so many tasks an installation has to fail to be said never to work.
 _NEVER = 3
+# So many test commands are said not to run, each of which ran in at most a part of its tasks.
+_BROKEN, _SELDOM = 2, 10
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 _TITLE_OF_SESSION, _CAUSE = 60, 140
@@ -254,22 +256,30 @@ def _lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
-    tried = max(_AGREEING + 1, playbook.tasks // 5)
-    broken = [
-        record
-        for record in playbook.tests
-        if not (record.worked or record.source) and record.tried >= tried
-    ]
     yield (
         "named in the task:",
         (PlaybookPart(f"`{named}` is `{place}`") for named, place in playbook.places),
     )
-    yield "does not run:", map(_record, sorted(broken, key=lambda record: -record.tried)[:1])
+    yield "does not run:", _broken(playbook)
     yield "files changed:", (_file(file, file.changed) for file in files_shown(playbook))
     failing = [test for test in playbook.failing_tests if test.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
     scripts = [one for one in _needed(playbook.scripts, playbook) if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
+
+
+def _broken(playbook: RepositoryPlaybook) -> Iterator[PlaybookPart]:
+    """Yield the test commands that almost never run; where none does, scripts of runs may."""
+    tried = max(_AGREEING + 1, playbook.tasks // 5)
+    broken = [
+        record
+        for record in playbook.tests
+        if record.tried >= max(tried, _SELDOM * record.worked) and not record.source
+    ]
+    yield from map(_record, sorted(broken, key=lambda record: -record.tried)[:_BROKEN])
+    if broken and not any(record.is_agreed for record in playbook.tests):
+        agreed = [one for one in playbook.scripts if one.is_agreed and one.command.endswith(SCRIPT)]
+        yield from (PlaybookPart(f"but {_record(script).text} does") for script in agreed[:1])
 
 
 def _missing(

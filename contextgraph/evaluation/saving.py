@@ -60,6 +60,8 @@ MOMENTS = (
     MomentKind.SUBMIT,
 )
 CEILING, ALL = "ceiling", "all"
+# A command that a text quotes, with its tasks.
+_COUNTED = re.compile(r"`([^`\n]+)` \((\d+) of (\d+)")
 
 
 class Said(Struct, frozen=True):
@@ -254,7 +256,8 @@ class _Run:
         """Return the steps that *said* with its *items* saves, and the number of wrong items."""
         match said.kind:
             case MomentKind.START:
-                return self._later(said.text, items, said.step), self._contradicted(said.text)
+                steps = self._later(said.text, items, said.step) | self._spared(said.text)
+                return steps, self._contradicted(said.text)
             case MomentKind.BEFORE:
                 return self._before(said)
             case MomentKind.ERROR:
@@ -354,20 +357,34 @@ class _Run:
             return False
         return worked.runner in _quoted(text) or f"`{worked.runner} " in text
 
-    def _contradicted(self, text: str) -> int:
-        """Count the ways to run tests that went otherwise in this run than *text* says."""
-        uses: dict[str, list[bool]] = {}
+    def _tests(self, text: str) -> Iterator[tuple[bool, list[tuple[int, bool]]]]:
+        """Yield of each way to run tests that *text* counts whether it says that it runs.
+
+        Beside it the steps that took this way, each with whether it ran.
+        """
+        uses: dict[str, list[tuple[int, bool]]] = {}
         for step in self._read.steps:
             use = command_use(step.step.action.text)
             if use and use.kind is ActionKind.TEST and step.step.observation is not None:
-                error = step.error
-                ran = error is None or "test" in error.family
-                uses.setdefault(use.runner, []).append(ran)
-        return sum(
-            any(ran) if f"`{runner} {TESTS}` (0 of" in text else not any(ran)
-            for runner, ran in uses.items()
-            if runner in _quoted(text) or f"`{runner} {TESTS}`" in text
-        )
+                ran = step.error is None or "test" in step.error.family
+                uses.setdefault(use.runner, []).append((step.index, ran))
+        for command, worked, tried in _COUNTED.findall(text):
+            runner, runs = command.removesuffix(f" {TESTS}"), 2 * int(worked) >= int(tried)
+            # What does not run does not with any options.
+            ways = [
+                way for way in uses if way == runner or (not runs and way.startswith(f"{runner} -"))
+            ]
+            if ways:
+                yield runs, [taken for way in ways for taken in uses[way]]
+
+    def _contradicted(self, text: str) -> int:
+        """Count the ways to run tests that went otherwise in this run than *text* says."""
+        return sum(any(ran for _, ran in taken) != runs for runs, taken in self._tests(text))
+
+    def _spared(self, text: str) -> set[int]:
+        """Return the steps in vain that took a way to run tests of which *text* says that."""
+        ways = [taken for runs, taken in self._tests(text) if not runs]
+        return {step for taken in ways for step, ran in taken if not ran}
 
     def _step(self, index: int) -> StepTrace:
         return self._read.steps[index - self._first]

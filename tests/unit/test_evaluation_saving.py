@@ -109,6 +109,31 @@ def test_an_item_that_the_run_contradicts_costs_a_step() -> None:
     assert (said.saved, said.wrong) == (frozenset(), 1)
 
 
+def test_a_start_saves_test_commands_of_which_it_says_that_they_do_not_run() -> None:
+    missing = "ModuleNotFoundError: No module named 'settings'"
+    raw = run(
+        [
+            ("python -m django test cart", missing, 1),
+            ("python -m django test --settings=shop cart", missing, 1),
+            ("python -m pytest cart", "1 passed in 0.1s", 0),
+        ]
+    )
+
+    said = judged(
+        raw,
+        MomentKind.START,
+        -1,
+        "does not run: `python -m django test <tests>` (0 of 9), "
+        "`python -m pytest <tests>` (1 of 9)",
+    )
+
+    assert (said.saved, said.wrong) == (frozenset({0, 1}), 1)
+    said = judged(
+        raw, MomentKind.START, -1, "tests run with `python -m django test <tests>` (4 of 5)"
+    )
+    assert (said.saved, said.wrong) == (frozenset(), 1)
+
+
 def test_a_remedy_without_a_target_is_said_by_no_text() -> None:
     nothing = RemedyPattern(RemedyKind.SEARCH, "<folder>")
     read = trace(attempt(*LOOKED))

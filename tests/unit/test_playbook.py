@@ -238,6 +238,24 @@ def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
     assert "does not run" not in render_playbook(memory.playbook("acme/shop"))
 
 
+def test_a_program_that_never_ran_is_named_without_its_options(memory: AgentMemory) -> None:
+    """Beside one that almost never did; what runs is a script of their own."""
+    no_settings = "ModuleNotFoundError: No module named 'settings'"
+    for number in range(1, 12):
+        steps = [
+            ("python -m pytest tests", PASSED if number == 1 else NO_PYTEST, int(number > 1)),
+            (f"python -m django test --settings=s{number} cart", no_settings, 1),
+            ("cat > try.py <<'EOF'\nprint(1)\nEOF", "", 0),
+            ("python try.py", "1", 0),
+        ]
+        memory.learn(run(steps, instance_id=f"acme__shop-{number}"))
+
+    assert (
+        "does not run: `python -m pytest <tests>` (1 of 11), `python -m django test <tests>` "
+        "(0 of 11), but `python <script>` (11 of 11) does"
+    ) in render_playbook(memory.playbook("acme/shop"))
+
+
 def test_the_way_that_always_works_is_not_said(memory: AgentMemory) -> None:
     """What every agent gets to run by itself."""
     ways = (("go build ./...", "", 0), ("go build -o shop", "", 0))
