@@ -16,7 +16,7 @@ from typing import NamedTuple
 from contextgraph.knowledge.extraction import files_in
 from contextgraph.knowledge.ranking import FEWEST_WRITTEN
 from contextgraph.knowledge.sentences import speaks_of_absence
-from contextgraph.model import About, Lesson, LessonKind, Origin
+from contextgraph.model import About, Lesson, LessonFacts, LessonKind, Origin
 from contextgraph.readers.repository import GitFolder
 from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
@@ -29,6 +29,8 @@ from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, 
 _FILES, _COMMAND = 3, 80
 _VALUE = regex(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.]*\w)")
 _SPAN = regex(r"`([^`]+)`")
+# A fact says how something is, not what is to be done.
+_FORBIDDING = frozenset({LessonKind.RULE, LessonKind.DECISION})
 # How much of a line stays where only its value changes.
 _SAME_LINE = 0.5
 
@@ -203,7 +205,7 @@ def may_be_broken(lesson: Lesson) -> bool:
     """Return False for a lesson that `broken_by` never yields."""
     text = lesson.text
     can_be = (
-        restricts(text)
+        (lesson.kind in _FORBIDDING and restricts(text))
         or any(orders_in(text))
         or any(left_alone(text, lesson.about.paths))
         or lesson.kind is LessonKind.CHECKLIST
@@ -221,8 +223,25 @@ def broken_by(turn: Sequence[StepTrace], lessons: Iterable[Lesson]) -> Iterator[
             yield broken
 
 
+def says_how_to_run(lesson: Lesson | LessonFacts, line: str) -> bool:
+    """Return True where *lesson* may be about how to run *line*: not what only mentions a program.
+
+    What a person said has no other kind than its words show, and what is counted is about calls.
+    """
+    if lesson.origin in (Origin.SAID, Origin.COUNTED) or lesson.kind is LessonKind.RULE:
+        return True
+    programs = {command.program.partition(" ")[0] for command in commands_in(line)}
+    return any(named.partition(" ")[0] in programs for named in lesson.about.programs)
+
+
 def _command(work: Work, lesson: Lesson) -> Broken | None:
-    ruled_out = (line for line in work.lines if forbids(lesson.text, line, lesson.repo))
+    ruled_out = (
+        line
+        for line in work.lines
+        if lesson.kind in _FORBIDDING
+        and forbids(lesson.text, line, lesson.repo)
+        and says_how_to_run(lesson, line)
+    )
     if line := next(ruled_out, ""):
         parts = [one.text for one in commands_in(line)]
         part = next((one for one in parts if forbids(lesson.text, one, lesson.repo)), line)
@@ -238,6 +257,8 @@ def _check(work: Work, lesson: Lesson) -> Broken | None:
 
 def _name(work: Work, lesson: Lesson) -> Broken | None:
     about = lesson.about
+    if lesson.kind not in _FORBIDDING:
+        return None
     for name, is_plain in names_ruled_out(lesson.text, (*about.symbols, *about.programs)):
         pattern = _pattern_of(name)
         if is_plain:
@@ -246,9 +267,23 @@ def _name(work: Work, lesson: Lesson) -> Broken | None:
             if is_prose(change.file) or not _is_meant(change.file, lesson):
                 continue
             added = [line for line in change.added if pattern.search(line)]
+            if not is_plain and not _is_meant_anywhere(lesson):
+                added = [line for line in added if _says_more(lesson, line, name)]
             if len(added) > sum(bool(pattern.search(line)) for line in change.removed):
                 return Broken(lesson, Breach.NAME, name, (change.file,), added[0])
     return None
+
+
+def _is_meant_anywhere(lesson: Lesson) -> bool:
+    """Return False for a decision of no file: what it rules out is ruled out in its place."""
+    is_placed = bool(lesson.about.paths) or lesson.origin is Origin.SAID
+    return lesson.kind is LessonKind.RULE or is_placed
+
+
+def _says_more(lesson: Lesson, line: str, name: str) -> bool:
+    """Return whether *line* has words of *lesson* beside *name*."""
+    shared = {*stems(lesson.text)} & {*stems(line)}
+    return len(shared - {*stems(name)}) >= FEWEST_WRITTEN
 
 
 def _pattern_of(name: str) -> re.Pattern[str]:
@@ -343,6 +378,8 @@ def _checklist(work: Work, lesson: Lesson) -> Broken | None:
     if not is_counted and not _concerns(work, lesson, changed):
         return None
     others = [one for one in dict.fromkeys((*lesson.about.paths[1:], *named)) if one != first]
+    if not is_counted and is_prose(first) and not all(map(is_prose, others)):
+        return None  # what is written about code follows it
     missing = tuple(one for one in others if not any(is_at(file, one) for file in work.files))
     return Broken(lesson, Breach.CHECKLIST, changed, missing) if changed and missing else None
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from contextgraph.errors import InvalidArgumentError, InvalidNoteError
 from contextgraph.knowledge.asked import asks_what_is_known
-from contextgraph.knowledge.broken import is_at, paths_to_be_there
+from contextgraph.knowledge.broken import is_at, paths_to_be_there, says_how_to_run
 from contextgraph.knowledge.conflict import Relation, verdict
 from contextgraph.knowledge.counted import failing_programs, named, program_not_found, refused_calls
 from contextgraph.knowledge.extraction import (
@@ -751,9 +751,8 @@ class Lessons:
         said = {
             note.id: note
             for note in scoped
-            if _is_seen(note, as_of)
-            and _orders(note, line)
-            and (
+            if note.lesson and _is_seen(note, as_of) and says_how_to_run(note.lesson, line)
+            if (
                 bears_on_command(note.content, line, note.repo)
                 if not _is_counted(note)
                 else not run.isdisjoint(_programs_of(note))
@@ -1219,15 +1218,6 @@ def _is_repeated(note: Note) -> bool:
         return False
     # A counted rule is said before the call.
     return facts.sessions > 1 and not (_is_counted(note) and facts.kind is LessonKind.RULE)
-
-
-def _orders(note: Note, line: str) -> bool:
-    """Return True where *note* may say how to run *line*: no decision that only mentions it."""
-    facts = note.lesson
-    if facts is None or facts.origin is Origin.SAID or facts.kind is not LessonKind.DECISION:
-        return True
-    programs = {command.program.partition(" ")[0] for command in commands_in(line)}
-    return any(named.partition(" ")[0] in programs for named in facts.about.programs)
 
 
 def _is_counted_list(note: Note) -> bool:

@@ -15,7 +15,8 @@ _TOKEN = regex(
     r"`[^`\n]+`|[.~@/]{0,8}[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+|/(?!\w))?|[,;:.!?()–—\n]"
 )
 # A word after one of these is what is run, or what it is run with.
-_RUN = frozenset({"run", "running", "runs", "execute", "invoke"})
+# Not "runs": that is what something else does.
+_RUN = frozenset({"run", "running", "execute", "invoke"})
 _WITH = frozenset({"use", "using", "with", "via", "through", "prefer", "call", "by", "do"})
 _NOT = frozenset(
     {"never", "not", "no", "don't", "dont", "avoid", "stop", "without", "than", "instead"}
@@ -66,6 +67,10 @@ _COMMON = frozenset(
 # Who asks for all of it is content with a command that names no part.
 _WHOLE = frozenset({"whole", "entire", "complete"})
 _FEWEST_LETTERS = 4
+# "The command is `make lint`."
+_BEING = frozenset({"is", "are"})
+# What begins after these goes on: a list, or what stands in brackets.
+_GOES_ON = frozenset({",", "(", ")"})
 # Between a negation and the name that must not be used.
 _PUTTING = (
     _RUN
@@ -119,7 +124,8 @@ def bears_on_command(text: str, line: str, repo: str = "") -> bool:
 
 def _is_own(program: str, repo: str) -> bool:
     """Return whether the repository makes *program*, as its name says."""
-    return len(program) >= _FEWEST_LETTERS and program.casefold() in repo.casefold().split("/")[-1]
+    name = program.rpartition("/")[2].casefold()
+    return len(name) >= _FEWEST_LETTERS and name in repo.casefold().split("/")[-1]
 
 
 def _is_ordered(said: Sequence[_Word], command: Command, *, restricts: bool) -> bool:
@@ -141,8 +147,9 @@ def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
     first, *rest = one.word.strip("`").split() or [""]
     if one.word.startswith("`"):
         other = next((word for word in rest if not word.startswith("-")), "")
-        return first == program and (not other or other in named)
-    if first.casefold() != program or not _is_led(one):
+        is_told = _is_led(one) or one.lead in _BEING
+        return first == program and (not other or other in named) and is_told
+    if not _is_name(one.word, program) or not _is_led(one):
         return False
     is_of_it = bool(named) and stem(one.following.casefold()) == stem(named[0])
     is_alone = one.following.casefold() in _ALONE or not stems(one.following)
@@ -160,8 +167,11 @@ def _is_operation(one: _Word, program: str, named: Sequence[str], command: Comma
     """Return whether *one* is what the command does: "run the linter", "never push"."""
     if one.word.startswith("`") or not _is_led(one) or len(one.word) < _FEWEST_LETTERS:
         return False
-    # "The linter" is what lints.
-    done = stem(one.word.casefold()).removesuffix("er")
+    # "The linter" is what lints, and "exported" is no order.
+    named_so = stem(one.word.casefold())
+    done = named_so.removesuffix("er")
+    if one.word.endswith("ed") or (done != named_so and one.lead not in _RUN):
+        return False
     own = {stem(part) for part in (*program.split("-"), *named)} - {"go", "just"}
     own |= {"test"} if command.name == TEST_RUNNER else set()
     if one.word.casefold() == program or not (
@@ -171,36 +181,50 @@ def _is_operation(one: _Word, program: str, named: Sequence[str], command: Comma
     return one.lead in _RUN or (one.is_direct and done not in _COMMON)
 
 
+def _is_name(word: str, program: str) -> bool:
+    """Return whether *word* is *program*, or that with a capital letter: `LS` is not `ls`."""
+    return word in (program, program.capitalize())
+
+
 def _is_led(one: _Word) -> bool:
     return not one.lead or one.lead in _RUN | _WITH | _NOT | _TELLING
 
 
 def _words(text: str) -> Iterator[_Word]:
-    for clause in _clauses(text):
-        yield from _of_clause(clause)
+    last: _Word | None = None
+    for before, clause in _clauses(text):
+        is_list = bool(last and last.word.startswith("`")) or before == "("
+        is_command = bool(clause) and clause[0].startswith("`")
+        goes_on = before in _GOES_ON and (is_list or not is_command)
+        words = [*_of_clause(clause, last.lead if last and goes_on else "")]
+        yield from words
+        last = words[-1] if words else last
 
 
-def _clauses(text: str) -> Iterator[list[str]]:
-    clause: list[str] = []
+def _clauses(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the clauses of *text*, each after the mark before it."""
+    before, clause = ".", list[str]()
     for token in (*_TOKEN.findall(text.replace("’", "'")), "."):
         if token in ",;:.!?()–—\n":
-            yield clause
-            clause = []
+            yield before, clause
+            before, clause = token, []
         else:
             clause.append(token)
 
 
-def _of_clause(clause: Sequence[str]) -> Iterator[_Word]:
-    negated = False
-    lead = ""
+def _of_clause(clause: Sequence[str], lead: str) -> Iterator[_Word]:
+    """Yield the words of *clause*; what a list goes on with has the *lead* of what is before."""
+    negated, listed = False, lead
     for place, word in enumerate(clause):
         lower = word.casefold()
         following = clause[place + 1] if place + 1 < len(clause) else ""
-        is_direct = not place or clause[place - 1].casefold() == lead
-        yield _Word(word, lead, following, is_direct, negated)
+        if lower not in _LISTING:
+            is_direct = not place or clause[place - 1].casefold() == lead
+            yield _Word(word, lead, following, is_direct, negated)
+            listed = lead
         negated = negated or lower in _NOT
         if lower not in _FILLERS:
-            lead = lower
+            lead = listed if lower in _LISTING else lower
 
 
 def restricts(text: str) -> bool:
@@ -227,9 +251,13 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
 
 def _is_forbidden(one: _Word, command: Command) -> bool:
     program, _, verb = command.program.partition(" ")
+    if not _is_led(one):
+        return False
     if one.word.startswith("`"):
-        return {*one.word.strip("`").split()} <= {program, verb, *command.text.split()}
-    if one.word.casefold() != program or program in _PLAIN or not _is_led(one):
+        parts = one.word.strip("`").split() or [""]
+        is_it = parts[0] == program or all(part.startswith("-") for part in parts)
+        return is_it and {*parts} <= {program, verb, *command.text.split()}
+    if program in _PLAIN or not _is_name(one.word, program):
         return False
     return not one.following or one.following.casefold() in _ALONE
 
@@ -283,8 +311,8 @@ def orders_use(text: str, name: str) -> bool:
 
     Not if it does so under a condition, or at some time.
     """
-    for clause in map(_of_clause, _clauses(text)):
-        said = [*clause]
+    for _, clause in _clauses(text):
+        said = [*_of_clause(clause, "")]
         if any(one.word.casefold() in _BOUNDS for one in said):
             continue
         for place, one in enumerate(said):
@@ -312,7 +340,7 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
     if _is_bound(text):
         return
     paths = {path.strip("/") for path in known}
-    for tokens in _clauses(text):
+    for _, tokens in _clauses(text):
         clause = [one.strip("`") for one in tokens]
         is_left = _is_left(clause)
         if is_left or (_is_negated(clause) and not _ENDING.isdisjoint(_stems(clause))):

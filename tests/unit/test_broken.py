@@ -258,6 +258,53 @@ def test_a_rule_to_check_all_is_said_before_a_command_that_checks_a_part(
     assert rule in (run.before("golangci-lint run ./pkg/shop") or "")
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "actions"),
+    [
+        (
+            LessonKind.DECISION,
+            "Guests cannot use the flag of `shopctl run` with `run`.",
+            ["just run"],
+        ),
+        (
+            LessonKind.DECISION,
+            "Hints come from `sed -i`, but not of readers like `cat`.",
+            ["cat a.py"],
+        ),
+        (LessonKind.FACT, "The importer never calls `curl`.", ["curl localhost"]),
+        (LessonKind.CHECKLIST, "A change of README.md goes with shop.py.", ["edit README.md"]),
+        (
+            LessonKind.DECISION,
+            "The importer takes `cwd`, not `b`, as its folder.",
+            ["edit shop.py"],
+        ),
+    ],
+)
+def test_what_only_mentions_a_command_or_a_name_is_not_broken(
+    memory: AgentMemory, kind: LessonKind, text: str, actions: list[str]
+) -> None:
+    keep(memory, text, kind=kind, paths=("README.md",) if kind is LessonKind.CHECKLIST else ())
+    assert not broken(memory, *actions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (LessonKind.DECISION, "`ci.yml` runs linting (`ruff check`) and testing (`pytest`)."),
+        (LessonKind.RULE, "Tool use is readable: LS as a path, PYTEST as its name."),
+        (LessonKind.RULE, "The reader names types, such as `ruff` and `pytest`, of the tools."),
+        (LessonKind.RULE, "`check` is not exported, as pytested names are."),
+        (LessonKind.FACT, "Run with `pytest`, the shop is open."),
+    ],
+)
+def test_what_only_mentions_a_program_is_not_said_before_it_runs(
+    memory: AgentMemory, kind: LessonKind, text: str
+) -> None:
+    keep(memory, text, kind=kind)
+    run = memory.live(repo=SHOP, task="")
+    assert run.before("ls -l && pytest -q a.py && ruff check a.py") is None
+
+
 def test_an_empty_code_span_in_a_rule_names_no_program(memory: AgentMemory) -> None:
     keep(memory, "The span ` ` of the page is never cut before the tests run.")
     assert memory.live(repo=SHOP, task="").before("python -m pytest -q") is None
