@@ -340,9 +340,16 @@ class Lessons:
             ]
         before = self._store.get([*again])
         changed = [id_ for id_, note in before.items() if with_evidence(note, again[id_]) != note]
+        ended = self._said_after(again)
+        for later, earlier in ended:
+            links[earlier].append(Link(LinkType.SUPERSEDES, later))
+            sure.add(earlier)
+            changed.append(later)
 
         def updated(note: Note) -> Note:
             note = with_evidence(note, again[note.id]) if note.id in again else note
+            stay = (link for link in note.links if (note.id, link.target) not in ended)
+            note = replace(note, links=tuple(stay))
             if note.id in links:
                 note = _linked(note, links[note.id], is_sure=note.id in sure)
             return note
@@ -350,6 +357,16 @@ class Lessons:
         if fresh or changed or links:
             self._store.change([*dict.fromkeys((*changed, *links))], updated, fresh)
         return tuple(note.id for note in fresh), tuple(before)
+
+    def _said_after(self, again: Mapping[str, Note]) -> set[tuple[str, str]]:
+        """Return lessons with those of *again* that they took back before these were said again."""
+        return {
+            (note.id, id_)
+            for note in (self._store.linking([*again]) if again else ())
+            for id_ in note.targets(LinkType.SUPERSEDES)
+            if id_ in again and note.lesson and _takes_back(again[id_], note)
+            if _last_said(again[id_]) > _last_said(note)
+        }
 
     def remove_run(self, run_id: str, *, goes_on: bool = False, distilled: bool = True) -> int:
         """Delete what was said in a run; return how many lessons were deleted.
@@ -800,8 +817,13 @@ class Lessons:
         ours = {_session_of(note) for note in new}
         proposed = self._store.for_text(common, NoteScope((new[0].repo,), _KINDS), PROPOSED)
         others = [note for note in proposed if _session_of(note) not in ours]
+        gone = self._store.for_text(common, NoteScope((new[0].repo,), _KINDS, live=False), PROPOSED)
+        rejected = [note for note in gone if note.archived_at]
         links, same, sure = defaultdict[str, list[Link]](list), dict[str, Note](), set[str]()
         for note in new:
+            for other in rejected:
+                if _says_again(note, other) and note.contributor == other.contributor:
+                    same.setdefault(note.id, other)
             for other in others:
                 earlier, later = sorted((note, other), key=lambda one: (one.created_at, one.id))
                 relation = _relation(later, earlier)
@@ -1362,6 +1384,13 @@ def _relation(note: Note, earlier: Note) -> Relation:
     is_same = relation is Relation.UNRELATED and similar >= _SAME
     is_same = is_same and not _name_others(note.content, earlier.content)
     return Relation.SAME if is_same else relation
+
+
+def _says_again(note: Note, earlier: Note) -> bool:
+    """Return whether *note* says the same as *earlier*, or as its words before it was edited."""
+    assert earlier.lesson is not None
+    said = {earlier.content, *(one.quote for one in earlier.lesson.evidence)}
+    return any(_relation(note, replace(earlier, content=one)) is Relation.SAME for one in said)
 
 
 def _takes_back(note: Note, earlier: Note) -> bool:

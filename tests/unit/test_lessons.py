@@ -308,6 +308,29 @@ def test_a_person_takes_back_what_they_said(
     assert holds() is not is_back
 
 
+def test_what_was_taken_back_holds_once_it_is_said_again(memory: AgentMemory) -> None:
+    rule, back = "Never use pandas in export.py.", "From now on use pandas in export.py."
+    for number, said in enumerate((rule, back, rule, rule)):
+        begins = MONDAY + timedelta(days=number)
+        memory.learn(talk(f"day {number}", f"Go on {number}", ("Done.", said), begins=begins))
+        (holds,) = memory.lessons.of(SHOP, status=[LessonStatus.ACTIVE])
+        assert holds.text == said
+
+
+def test_what_a_person_rejected_stays_so_in_other_words(memory: AgentMemory) -> None:
+    rule = "Never use pandas in export.py, it starts too slowly."
+    memory.learn(talk("one", "Look at the export", ("It runs.", rule)))
+    (known,) = memory.lessons.of(SHOP)
+    assert memory.lessons.edit(known.id, "The exporter begins without frames.")
+    assert memory.lessons.reject([known.id]) == 1
+    again = rule.casefold().removesuffix(".")
+    memory.learn(talk("two", "Go on", ("Done.", again), begins=MONDAY + timedelta(days=1)))
+    assert memory.lessons.of(SHOP) == ()
+    memory.lessons.undo([known.id])
+    (holds,) = memory.lessons.of(SHOP)
+    assert (holds.text, holds.sessions) == ("The exporter begins without frames.", 2)
+
+
 def test_a_lesson_is_found_among_many_of_sessions_that_began_with_a_long_request(
     memory: AgentMemory,
 ) -> None:
