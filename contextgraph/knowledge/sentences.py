@@ -45,9 +45,9 @@ _DOUBT = regex(
     IGNORECASE,
 )
 # An order for all times by its form; the model has met few.
-_STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+\w", IGNORECASE)
+_STANDING = regex(r"\W*(?:please\s+)?(?:always|never)\s+\w+\s+[\w`]", IGNORECASE)
 # At the end of a sentence it stresses what was said before: "no — round up, always".
-_ALWAYS = regex(r"\b(?:always|never)\s+\w", IGNORECASE)
+_ALWAYS = regex(r"\b(?:always|never)\s+[\w`]", IGNORECASE)
 # "address 41, 42", "#3", "issues 17": an item of a list that stands elsewhere.
 _ITEM = regex(
     r"(?<!\w)#\d+|\A\W*(?:[a-z]+\s+){0,2}\d{1,3}\s*(?:[,:.)]|and\b|\Z)"

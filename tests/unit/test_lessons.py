@@ -416,6 +416,12 @@ def test_learning_again_rates_what_nobody_reviewed(memory: AgentMemory) -> None:
     assert all(one.status is LessonStatus.ACTIVE for one in memory.lessons.of(SHOP))
 
 
+@pytest.mark.parametrize("name", ["load_all", "`load_all`", "`git push --force`"])
+def test_an_order_for_all_times_may_mark_what_it_is_about_as_code(name: str) -> None:
+    rule = f"Never run {name} in the nightly job, it takes hours."
+    assert texts_in(f"It failed again.\n{rule}", sure=True) == [rule]
+
+
 def test_a_rule_that_names_what_it_points_at_needs_no_review() -> None:
     rule = "Always keep the parser of read.py apart from write.py, never merge those two files."
     assert texts_in(rule, sure=True) == [rule]
