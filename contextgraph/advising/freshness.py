@@ -14,11 +14,14 @@ from contextgraph.model import (
     ErrorSignature,
     FailingTest,
     Freshness,
+    Lesson,
+    LessonFacts,
     LessonKind,
     MachineFact,
     MemoryContext,
     Note,
     NoteScope,
+    Origin,
     PipelineStep,
     PlaybookFile,
     RawTrajectory,
@@ -343,12 +346,17 @@ def notes_naming(paths: Iterable[str], repo: str, store: NoteStore) -> list[Reco
 def lessons_to_say(
     lessons: Iterable[Recollection], tree: WorkingTree, *, at_start: bool
 ) -> tuple[Recollection, ...]:
-    """Return *lessons* without those about files of *tree* that are gone.
+    """Return *lessons* without those about files of *tree* that are gone, or struck out of one.
 
     And, *at_start*, without those that its instructions have, which agents read by themselves.
     """
     known = [*map(stems, _instructions(tree))] if at_start else []
-    lessons = [one for one in lessons if not _is_known(one.note, known, _KNOWN)]
+    lessons = [
+        one
+        for one in lessons
+        if not _is_known(one.note.content, known, _KNOWN)
+        if not (one.note.lesson and is_struck_out(one.note.content, one.note.lesson, tree))
+    ]
     gone = without_files((one.note for one in lessons), tree)
     return tuple(one for one in lessons if one.note.id not in gone)
 
@@ -375,7 +383,7 @@ def unread(
         one
         for one in lessons
         if (one.note.lesson and one.note.lesson.kind in _SAY_WHAT_TO_DO)
-        or not _is_known(one.note, passages, _READ_THERE)
+        or not _is_known(one.note.content, passages, _READ_THERE)
     )
 
 
@@ -392,21 +400,41 @@ def without_files(notes: Iterable[Note], tree: WorkingTree) -> set[str]:
     return {id_ for id_, files in lost if len(files) == len(naming[id_][1].paths)}
 
 
-def _is_known(note: Note, known: Iterable[Collection[str]], share: float) -> bool:
-    """Return True if this *share* of the words of *note* stands in one of the texts *known*."""
-    own = {*stems(note.content)}
-    return any(len(own.intersection(text)) >= share * len(own) for text in known)
+def is_struck_out(text: str, facts: LessonFacts | Lesson, tree: WorkingTree) -> bool:
+    """Return whether the lesson *text* was written into a file of *tree* that has it no more.
+
+    A file that is not there says nothing: it may be in another checkout. Nor does a long one.
+    """
+    if facts.origin is not Origin.WRITTEN:
+        return False
+    named = (os.path.normpath(os.path.join(tree.root, one.speaker)) for one in facts.evidence)
+    inside = (file for file in named if file.startswith(os.path.join(tree.root, "")))
+    there = [
+        file
+        for file in inside
+        if os.path.isfile(file) and os.path.getsize(file) <= _INSTRUCTION_BYTES
+    ]
+    lines = map(stems, chain.from_iterable(map(_lines_of, there)))
+    return bool(there) and not _is_known(text, lines, _KNOWN)
+
+
+def _is_known(text: str, known: Iterable[Collection[str]], share: float) -> bool:
+    """Return True if this *share* of the words of *text* stands in one of the texts *known*."""
+    own = {*stems(text)}
+    return any(len(own.intersection(other)) >= share * len(own) for other in known)
 
 
 def _instructions(tree: WorkingTree) -> Iterator[str]:
-    """Yield each two neighbouring lines of what the agents of *tree* read when they start.
-
-    A sentence may be wrapped.
-    """
+    """Yield the lines of what the agents of *tree* read when they start."""
     for name in _INSTRUCTIONS:
-        with suppress(OSError), open(os.path.join(tree.root, name), "rb") as file:
-            lines = file.read(_INSTRUCTION_BYTES).decode(errors="replace").splitlines()
-            yield from map(" ".join, zip_longest(lines, lines[1:], fillvalue=""))
+        yield from _lines_of(os.path.join(tree.root, name))
+
+
+def _lines_of(file: str) -> Iterator[str]:
+    """Yield each two neighbouring lines of *file*: a sentence may be wrapped."""
+    with suppress(OSError), open(file, "rb") as opened:
+        lines = opened.read(_INSTRUCTION_BYTES).decode(errors="replace").splitlines()
+        yield from map(" ".join, zip_longest(lines, lines[1:], fillvalue=""))
 
 
 def names_of_test(test: FailingTest) -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from contextgraph.advising.freshness import (
+    is_struck_out,
     lessons_to_say,
     unread,
     with_content_hashes,
@@ -489,7 +490,9 @@ class LiveRun:
         try:
             said = self.session.said()
             broken = {
-                f"broken {one.lesson.id}": str(one) for one in broken_by(self._turn, self.rules)
+                f"broken {one.lesson.id}": str(one)
+                for one in broken_by(self._turn, self.rules)
+                if not (self._tree and is_struck_out(one.lesson.text, one.lesson, self._tree))
             }
             lines = {key: line for key, line in broken.items() if key not in said}
             self.session.record("end", lines)

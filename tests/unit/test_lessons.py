@@ -1070,6 +1070,33 @@ def test_what_agents_write_into_rules_and_decision_records_is_a_lesson(
     assert len(memory.lessons.of(SHOP)) == 2
 
 
+@pytest.mark.parametrize(
+    ("now", "holds"),
+    [
+        ("# Shop\n\n- Never use pandas in\n  export.py, it starts too slowly.\n", True),
+        ("# Shop\n\n- Never ever use pandas in `export.py`: it starts so slowly.\n", True),
+        ("# Shop\n\n- Keep export.py short.\n", False),
+        (None, True),
+        ("- Keep export.py short, below 300 lines.\n" * 3_000, True),
+    ],
+)
+def test_a_rule_that_was_struck_out_of_its_file_is_silent(
+    memory: AgentMemory, tmp_path: Path, now: str | None, *, holds: bool
+) -> None:
+    rule, file = "Never use pandas in export.py, it starts too slowly.", tmp_path / "CLAUDE.md"
+    given = {"file_path": str(file), "content": f"- {rule}"}
+    wrote = Step(0, "", Action("Write", f"Write {file}", given), "ok", user_message="Go on.")
+    memory.learn(RawTrajectory("claude-code", "a", SHOP, "Write it down", (wrote,)))
+    if now is not None:
+        file.write_text(now)
+    given = {"file_path": "export.py", "content": "import pandas"}
+    edit = Action("Write", "Write export.py", given)
+    run = memory.live(repo=SHOP, task="", workdir=tmp_path)
+    assert (rule in (run.before(edit) or "")) is holds
+    run.resume([Step(0, "", edit, "ok")])
+    assert bool(run.broken()) is holds
+
+
 def test_a_session_of_one_request_leaves_what_was_written_down(memory: AgentMemory) -> None:
     text = "- Prices are rounded half to even before they are stored."
     given = {"file_path": "CLAUDE.md", "content": text}
