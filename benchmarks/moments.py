@@ -54,11 +54,11 @@ from contextgraph.knowledge.distil import (
     session_of,
 )
 from contextgraph.knowledge.entries import Entries
-from contextgraph.knowledge.lessons import NewLesson
+from contextgraph.knowledge.lessons import NewLesson, lesson_of, note_of_lesson
 from contextgraph.knowledge.team import compared, files_of, trust_lessons
 from contextgraph.learning import trajectory_id
 from contextgraph.learning.distilling import Distiller, id_of
-from contextgraph.model import LessonStatus, Note, is_subagent
+from contextgraph.model import Lesson as KnownLesson, LessonStatus, Note, is_subagent
 from contextgraph.model.values import replace
 from contextgraph.readers.repository import GitFolder
 from contextgraph.text import count_tokens, digest as text_digest, folded
@@ -223,12 +223,14 @@ class Waves:
 
     *parts* are sessions in order of time, each part with the number of its waves; the sessions of a
     wave are asked about when the first of them begins. *folder* has each request under the id of
-    its text, and the answer beside it.
+    its text, and the answer beside it; that about a later part of a session shows the lessons of
+    the parts before, and is written once these are answered.
     """
 
     def __init__(self, folder: Path, parts: Sequence[tuple[Sequence[RawTrajectory], int]]) -> None:
         self._folder, self._waves, self._number = folder, deque[list[Session]](), 0
         self._waiting = dict[str, list[NewLesson]]()
+        self._before = defaultdict[str, list[KnownLesson]](list)
         self._counts, self._refused = Counter[str](), Counter[str]()
         folder.mkdir(parents=True, exist_ok=True)
         for runs, number in parts:
@@ -254,11 +256,15 @@ class Waves:
             self._ask(memory.distiller(), self._waves.popleft())
 
     def _ask(self, distiller: Distiller, sessions: Sequence[Session]) -> None:
-        asked = [
-            self._written(distiller, session, part)
-            for session in sessions
-            for part in distiller.parts(session)
-        ]
+        asked, missing = list[tuple[Path, Request]](), list[Path]()
+        for session in sessions:
+            for part in distiller.parts(session):
+                path, request = self._written(distiller, session, part)
+                asked.append((path, request))
+                if not (answer := path.with_suffix(".json")).exists():
+                    missing.append(path)
+                    break
+                self._read(answer.read_text("utf-8"), request)
         self._number += 1
         texts = [path.read_text("utf-8") for path, _ in asked]
         given = sum(len(given_in(text)) for text in texts)
@@ -267,27 +273,32 @@ class Waves:
             f" {sum(map(count_tokens, texts)):,} tokens, {given} lessons given,"
             f" {given - sum(len(request.given) for _, request in asked)} of them unknown now"
         )
-        missing = [path for path, _ in asked if not path.with_suffix(".json").exists()]
         if missing:
             raise UnansweredError(
                 "\n".join([f"{len(missing)} requests without an answer:", *map(str, missing)])
             )
-        for path, request in asked:
-            self._read(path.with_suffix(".json").read_text("utf-8"), request)
 
     def _written(self, distiller: Distiller, session: Session, part: int) -> tuple[Path, Request]:
         """Return the request that was written about a *part*, or write it."""
         written = sorted(self._folder.glob(f"{session.run_id}.*.txt"))
         for path in sorted(written, key=lambda one: not one.with_suffix(".json").exists()):
             text = path.read_text("utf-8")
-            request = distiller.request(session, part, given_in(text))
+            request = self._request(distiller, session, part, given_in(text))
             is_whole = path.stem == f"{session.run_id}.{text_digest(text)}"
             if is_whole and text.startswith(replace(request, given=()).text):
                 return path, request
-        request = distiller.request(session, part)
+        request = self._request(distiller, session, part)
         path = self._folder / f"{id_of(request)}.txt"
         path.write_text(request.text, "utf-8")
         return path, request
+
+    def _request(
+        self, distiller: Distiller, session: Session, part: int, named: Sequence[str] | None = None
+    ) -> Request:
+        """Return a request as `Distiller.request`, also with lessons of the parts before."""
+        request, before = distiller.request(session, part, named), self._before[session.run_id]
+        own = [one for one in before if named is None or one.id in named]
+        return replace(request, given=(*own, *request.given))
 
     def _read(self, answer: str, request: Request) -> None:
         try:
@@ -296,6 +307,8 @@ class Waves:
             self._refused[str(error)] += 1
             return
         self._waiting.setdefault(request.session.instance_id, []).extend(result.kept)
+        made = (note_of_lesson(one, request.session.repo, "") for one in result.kept)
+        self._before[request.session.run_id] += map(lesson_of, made)
         self._counts["kept"] += len(result.kept) - result.confirmed
         self._counts["confirmed"] += result.confirmed
         self._counts["replaced"] += sum(len(one.supersedes) for one in result.kept)

@@ -106,7 +106,7 @@ def distil(  # noqa: PLR0913  (where the answers come from, and which sessions)
                     limit,
                 )
             elif dry_run or write_requests:
-                asked = _requests(distiller, sessions)
+                asked = _requests(distiller, sessions, following=not write_requests)
                 _write(common, asked, write_requests, "session", "sessions")
             elif read_answers:
                 _report(common, _read(distiller, read_answers, sessions), settings, quiet=False)
@@ -168,10 +168,14 @@ def _write(
 
 
 def _requests(
-    distiller: "Distiller", sessions: "Iterable[Session]"
+    distiller: "Distiller", sessions: "Iterable[Session]", *, following: bool
 ) -> Iterator[tuple[str, str, str]]:
+    """Yield the requests about the first parts, and about the *following* ones as they are now.
+
+    Those will show the lessons of the parts before.
+    """
     for session in sessions:
-        for part in distiller.parts(session):
+        for part in islice(distiller.parts(session), None if following else 1):
             request = distiller.request(session, part)
             yield request.name, session.run_id, request.text
 
@@ -244,31 +248,29 @@ def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
 def _read(
     distiller: "Distiller", folder: Path, sessions: "Iterable[Session]"
 ) -> "Iterator[Distilled]":
-    """Keep the answers in *folder* to the requests that lie there; of parts of a session in order.
+    """Keep the answers in *folder* to the requests that lie there; of parts of a session the next.
 
     The turns up to a part count as asked about, and its lessons are given with the next one.
     """
     from contextgraph.knowledge.distil import given_in
 
+    longer = 0
     for session in sessions:
-        parts = [*distiller.parts(session)]
-        for at, part in enumerate(parts):
-            name = distiller.request(session, part).name
-            if not (answered := _answered(folder, name)):
-                later = (distiller.request(session, one).name for one in parts[at + 1 :])
-                if any((folder / f"{one}.json").is_file() for one in later):
-                    warn(f"{folder / name}.json: comes first; the answers to later parts wait")
-                break
-            text, answer = answered
-            request = distiller.request(session, part, given_in(text))
-            if request.text != text:
-                asked = folder / f"{name}.txt"
-                warn(f"{asked}: the session or its lessons have changed since; write it again")
-                break
-            receipt = distiller.take(answer, request)
-            yield receipt
-            if receipt.status == "failed":  # it waits, and with it what follows
-                break
+        part, *following = distiller.parts(session)
+        name = distiller.request(session, part).name
+        if not (answered := _answered(folder, name)):
+            continue
+        text, answer = answered
+        request = distiller.request(session, part, given_in(text))
+        if request.text != text:
+            asked = folder / f"{name}.txt"
+            warn(f"{asked}: the session or its lessons have changed since; write it again")
+            continue
+        receipt = distiller.take(answer, request)
+        longer += bool(following) and receipt.status == "done"
+        yield receipt
+    if longer:
+        warn(f"{number_of(longer, 'session')} with a next part: --write-requests writes it now")
 
 
 def _answered(folder: Path, name: str) -> tuple[str, str] | None:

@@ -1,14 +1,16 @@
 """Requests to a language model for the lessons of a session, and the check of its answers.
 
-A request has the turns of the person, numbered, each after the end of the agent's turn before it.
-An answer is never trusted: a lesson counts if its quotes stand in the turns that it cites, and if
-its names, numbers and absolute words stand in the conversation.
+A request has the turns of the person, numbered, each after the end of the agent's turn before it,
+and with the errors that were cleared in it. An answer is never trusted: a lesson counts if its
+quotes stand in the turns that it cites, and if its names, numbers and absolute words stand in the
+conversation; a fact about an error if its names stand in what the trace verified.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import chain, zip_longest
 from json import JSONDecoder
 from typing import Annotated, Any
 
@@ -17,10 +19,11 @@ from msgspec import Struct, field
 
 from contextgraph.config import REQUEST_MARK
 from contextgraph.knowledge.conflict import Relation, Statement, verdict
-from contextgraph.knowledge.extraction import sentences_in
+from contextgraph.knowledge.extraction import sentences_in, sentences_of
 from contextgraph.knowledge.lessons import NewLesson, said_again
 from contextgraph.model import (
     About,
+    Family,
     Lesson,
     LessonFacts,
     LessonKind,
@@ -29,6 +32,7 @@ from contextgraph.model import (
     RawTrajectory,
     is_subagent,
 )
+from contextgraph.model.values import replace
 from contextgraph.text import (
     clip_tokens,
     count_tokens,
@@ -37,15 +41,31 @@ from contextgraph.text import (
     kept_text,
     mask_secrets,
     neutral,
+    one_line,
     regex,
     stems,
 )
+from contextgraph.trace import Recovery, describe_remedy, is_retry, trace
 
 MAX_TOKENS = 6_000
 MAX_LESSONS = 8
 MAX_LESSON, MAX_QUOTE = 240, 160
 _TURN_TOKENS, _BEFORE_CHARACTERS, _CONTEXT_CHARACTERS = 1_500, 600, 160
 _GIVEN, _GIVEN_HEAD = 12, "--- given lessons"
+# A session with one request is asked about where the person typed so many words.
+_OWN_WORDS = 40
+# Errors of commands, not of the code at hand; so many of a turn, each so long.
+_OF_COMMANDS = frozenset(
+    {
+        Family.SHELL,
+        Family.ENVIRONMENT,
+        Family.TIMEOUT,
+        Family.BUILD,
+        Family.PYTHON_EXCEPTION,
+        Family.RUNTIME_EXCEPTION,
+    }
+)
+_CLEARED, _CLEARED_CHARACTERS = 3, 160
 _GIVEN_ID = regex(r"^([a-z]+_\w+): ", re.MULTILINE)
 # How much of two lessons is about the same where one takes the place of the other.
 _SAME_SUBJECT = 0.2
@@ -68,17 +88,22 @@ _NAME = regex(
     r"|--?[a-z][\w-]+|v?\d[\w.]*|[\w-]*[A-Za-z]\d[\w-]*)"
 )
 _PART = regex(r"[^\W_]+")
-_CLAUSE = regex(r"[,;:](?=\s)")
+# What stands for a part that differs each time.
+_PLACEHOLDER = regex(r"<[a-z][a-z ]{0,30}>")
+_CLAUSE = regex(r"[,;:](?=\s)|\s(?=but\s)")
 _ADDRESS = regex(r"\b[a-z][a-z0-9+.-]*://|\b[\w.+-]+@[\w-]+\.\w", re.IGNORECASE)
-_NEGATION = regex(r"\b(?:not|no|never|none|nothing|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = regex(
+    r"\b(?:not(?!\s+only\b)|no|never|none|nothing|without|cannot)\b|n['’]t\b", re.IGNORECASE
+)
 _ABSOLUTE = {word: regex(rf"\b{word}\b", re.IGNORECASE) for word in ("never", "always")}
 
 
 class Turn(Struct, frozen=True):
     """A turn of a person: its *text*, after the end of what the agent wrote *before* it.
 
-    *step* is that after which it was written, -1 for the first request. A comment of a review is of
-    the *session* of its pull request, after the line that it is about.
+    *step* is that after which it was written, -1 for the first request. *cleared* are errors of the
+    agent's work on it, each with what cleared it. A comment of a review is of the *session* of its
+    pull request, after the line that it is about.
     """
 
     number: int
@@ -87,11 +112,13 @@ class Turn(Struct, frozen=True):
     text: str
     before: str = ""
     session: str = ""
+    cleared: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         before, text = neutral(self.before), neutral(self.text)
         preceding = f"[agent before turn {self.number}] …{before}\n" if before else ""
-        return f"{preceding}[turn {self.number}, person] {text}"
+        cleared = [f"\n[cleared in turn {self.number}] {neutral(one)}" for one in self.cleared]
+        return f"{preceding}[turn {self.number}, person] {text}{''.join(cleared)}"
 
 
 class Session(Struct, frozen=True):
@@ -148,10 +175,14 @@ class Request(Struct, frozen=True):
 
 
 def session_of(run: RawTrajectory, run_id: str, contributor: str = "") -> Session | None:
-    """Return the turns of people in *run*, masked; None if nobody spoke after the first request."""
-    if is_subagent(run.agent) or not any(step.user_message for step in run.steps):
+    """Return the turns of people in *run*, masked; None if nobody spoke.
+
+    The first request of a conversation counts alone where a person typed many words of it.
+    """
+    is_answered = any(step.user_message for step in run.steps)
+    if is_subagent(run.agent) or not (is_answered or _says_much(run)):
         return None
-    turns = list(_turns(run))
+    turns = list(_with_cleared(run, [*_turns(run)]))
     return Session(
         run_id,
         run.instance_id,
@@ -161,6 +192,32 @@ def session_of(run: RawTrajectory, run_id: str, contributor: str = "") -> Sessio
         tuple(in_parts(turns)),
         contributor,
     )
+
+
+def _says_much(run: RawTrajectory) -> bool:
+    sentences = sentences_of(run) if run.session else ()
+    return sum(len(sentence.split()) for sentence, _ in sentences) >= _OWN_WORDS
+
+
+def _with_cleared(run: RawTrajectory, turns: Sequence[Turn]) -> Iterator[Turn]:
+    """Yield *turns* with the errors of commands that were verified to be cleared in them."""
+    cleared = [
+        (one.cleared_step, _cleared(one))
+        for one in trace(run).recoveries
+        if one.verified and not one.workaround and not is_retry(one.actions)
+        if one.error.family in _OF_COMMANDS
+    ]
+    for turn, following in zip_longest(turns, turns[1:]):
+        end = following.step if following else len(run.steps)
+        own = dict.fromkeys(line for at, line in cleared if turn.step < at <= end)
+        yield replace(turn, cleared=(*own,)[:_CLEARED])
+
+
+def _cleared(one: Recovery) -> str:
+    """Word an error and what cleared it, masked."""
+    parts = (one.error.error_type, one.error.message, describe_remedy(one.actions))
+    error, message, remedy = (one_line(kept_text(part), _CLEARED_CHARACTERS) for part in parts)
+    return f"{error} ({message}), cleared: {remedy}" if message else f"{error}, cleared: {remedy}"
 
 
 def _turns(run: RawTrajectory) -> Iterator[Turn]:
@@ -206,19 +263,30 @@ def nearest(session: Session, part: int, lessons: Iterable[Lesson]) -> tuple[Les
     """Return *lessons* that share most words with a part of *session*.
 
     Also those of later sessions: the newest are asked about first. Not what was said in this one
-    alone, nor a sentence from which another of *lessons* was made.
+    alone, nor a sentence from which another of *lessons* was made. Before them what a model wrote
+    down of the parts before, or of what was said before the session went on.
     """
     lessons = [*lessons]
     again = said_again([(one.id, one, True) for one in lessons])
     words = {*stems(" ".join(f"{turn.before} {turn.text}" for turn in session.parts[part]))}
-    scored = []
+    own_turns = {
+        (turn.session or session.instance_id, turn.step)
+        for turn in chain(*session.parts[: part + 1])
+    }
+    scored, written = [], list[Lesson]()
     for one in lessons:
+        if one.origin is Origin.DISTILLED and any(
+            (quote.session, quote.step) in own_turns for quote in one.evidence
+        ):
+            written.append(one)
+            continue
         own = {*stems(f"{one.text} {one.about.subject}")}
         is_new = all(said.session == session.instance_id for said in one.evidence)
         if own and not (is_new or one.id in again) and (share := len(own & words) / len(own)) > 0:
             scored.append((share, one))
     scored.sort(key=lambda pair: (-pair[0], pair[1].id))
-    return tuple(one for _, one in scored[:_GIVEN])
+    written.sort(key=lambda one: (one.time, one.id))
+    return (*written[-_GIVEN:], *(one for _, one in scored[:_GIVEN]))
 
 
 class Refused(Struct, frozen=True):
@@ -350,8 +418,12 @@ class _Check:
             raise _RefusedError("it has no kind or no sentence")
         if len(text) > MAX_LESSON:
             raise _RefusedError(f"it is longer than {MAX_LESSON} characters")
-        named = item.about
-        paths, symbols, programs = map(self._borne_out, (named.files, named.names, named.programs))
+        evidence, named = self._evidence(item.evidence), item.about
+        known = self._known(item.kind, item.evidence)
+        paths, symbols, programs = (
+            tuple(name for name in names if not _missing(name, known))
+            for names in (named.files, named.names, named.programs)
+        )
         about = About(paths, symbols, programs, named.subject)
         shown = " ".join((text, *about.names, about.subject, item.rejected))
         if gives_instructions(shown):
@@ -360,11 +432,11 @@ class _Check:
             raise _RefusedError("it has an address")
         if mask_secrets(shown) != shown:
             raise _RefusedError("it has a secret")
-        evidence = self._evidence(item.evidence)
-        self._check_words(" ".join((text, *about.names, about.subject)), evidence)
+        self._check_words(" ".join((text, *about.names, about.subject)), item.evidence, known)
         self._check_later(item.evidence)
         # What was ruled out counts by itself: the lesson stands without it.
-        ruled_out = "" if self._foreign(item.rejected) else " ".join(item.rejected.split())
+        is_foreign = self._foreign(item.rejected, self._parts)
+        ruled_out = "" if is_foreign else " ".join(item.rejected.split())
         facts = LessonFacts(item.kind, Origin.DISTILLED, about, evidence, ruled_out=ruled_out)
         return NewLesson(
             text, facts, self._superseded(item.changes, text), self._request.session.title
@@ -376,7 +448,8 @@ class _Check:
         if known is None:
             raise _RefusedError(f"{item.confirms} was not given")
         evidence = self._evidence(item.evidence)
-        said = {*stems(" ".join(self._around(one) for one in evidence))}
+        self._known(known.kind, item.evidence)
+        said = {*stems(" ".join(map(self._around, item.evidence)))}
         if not said & {*stems(known.text)}:
             raise _RefusedError("its quotes have no word of the lesson")
         facts = LessonFacts(known.kind, known.origin, known.about, evidence)
@@ -392,7 +465,8 @@ class _Check:
         turn, quote = self._turns.get(cited.turn), " ".join(cited.quote.split())
         if turn is None:
             raise _RefusedError(f"there is no turn {cited.turn}")
-        if quote not in " ".join(turn.text.split()):
+        line = self._line(cited)
+        if not line and quote not in " ".join(turn.text.split()):
             raise _RefusedError(f"the words {quote[:60]!r} do not stand in turn {cited.turn}")
         session = self._request.session
         return Quotation(
@@ -400,28 +474,56 @@ class _Check:
             run="" if session.reviewer else session.run_id,
             session=turn.session or session.instance_id,
             step=turn.step,
-            speaker=session.reviewer or "user",
+            speaker="agent" if line else session.reviewer or "user",
             at=turn.at or session.started_at or datetime.now(UTC),
-            context=turn.before[-_CONTEXT_CHARACTERS:],
+            context="" if line else turn.before[-_CONTEXT_CHARACTERS:],
         )
 
-    def _around(self, one: Quotation) -> str:
-        turn = next(turn for turn in self._turns.values() if turn.step == one.step)
-        return f"{turn.before} {turn.text}"
+    def _line(self, cited: _Cited) -> str:
+        """Return the line about a cleared error that is cited; empty for the words of a person."""
+        turn, quote = self._turns[cited.turn], " ".join(cited.quote.split())
+        if quote in " ".join(turn.text.split()):
+            return ""
+        return next((line for line in turn.cleared if quote in line), "")
 
-    def _check_words(self, text: str, evidence: Sequence[Quotation]) -> None:
-        """Raise where *text* names or excludes what the conversation does not."""
-        if foreign := self._foreign(text):
-            missing = self._missing(foreign)
+    def _around(self, cited: _Cited) -> str:
+        turn = self._turns[cited.turn]
+        return self._line(cited) or f"{turn.before} {turn.text}"
+
+    def _known(self, kind: LessonKind, evidence: Sequence[_Cited]) -> frozenset[str]:
+        """Return the parts of names that a lesson may have: those of the conversation.
+
+        What no person said is a fact about an error: it names what cleared it, and nothing else.
+        """
+        lines = [self._line(one) for one in evidence]
+        if not all(lines):
+            return self._parts
+        if kind is not LessonKind.FACT:
+            raise _RefusedError("no person says it: only a fact rests on what cleared an error")
+        return _parts_of(" ".join(lines))
+
+    def _check_words(self, text: str, evidence: Sequence[_Cited], known: Collection[str]) -> None:
+        """Raise where *text* names what is not *known*, or excludes what the turns do not."""
+        if foreign := self._foreign(text, known):
+            missing = _missing(foreign, known)
             raise _RefusedError(f"the conversation does not have {missing[0]!r} of {foreign!r}")
-        cited = " ".join(map(self._around, evidence))
-        if _NEGATION.search(_worded(text)) and not _NEGATION.search(cited):
+        cited, denied = " ".join(map(self._around, evidence)), [*_denied(text)]
+        if (
+            _NEGATION.search(_worded(text))
+            and not _NEGATION.search(cited)
+            and not (denied and all(map(self._is_denied, denied)))
+        ):
             raise _RefusedError("it has a negation, the turns that it cites have none")
         if _is_inverted(text, " ".join(one.quote for one in evidence)):
             raise _RefusedError("it recommends what its quotes exclude, and the reverse")
         for word, pattern in _ABSOLUTE.items():
             if pattern.search(text) and not pattern.search(self._said):
                 raise _RefusedError(f"it says {word!r}, the conversation does not")
+
+    def _is_denied(self, words: AbstractSet[str]) -> bool:
+        """Return whether a person denies these *words*, or half of them, in any turn."""
+        clauses = (clause for turn in self._request.turns for clause in _denied(turn.text))
+        return any(words and len(words & clause) >= len(words) / 2 for clause in clauses)
 
     def _check_later(self, evidence: Sequence[_Cited]) -> None:
         """Raise where a later turn, which the item does not cite, takes the words back."""
@@ -437,29 +539,21 @@ class _Check:
                     if any(verdict(said, one).relation is Relation.SUPERSEDES for one in before):
                         raise _RefusedError(f"turn {turn.number} takes it back")
 
-    def _borne_out(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the *names* all parts of which stand in the conversation."""
-        return tuple(name for name in names if not self._missing(name))
-
-    def _foreign(self, text: str) -> str:
-        """Return the first name in *text* that the conversation does not have; empty if none."""
+    def _foreign(self, text: str, known: Collection[str]) -> str:
+        """Return the first name in *text* with parts that are not *known*; empty if none."""
         named = (*_CODE.findall(text), *_NAME.findall(_CODE.sub(" ", text)))
-        return next(filter(self._missing, named), "")
-
-    def _missing(self, name: str) -> list[str]:
-        """The parts of *name* that the conversation has not."""
-        return [part for part in _PART.findall(name) if part.casefold() not in self._parts]
+        return next((name for name in named if _missing(name, known)), "")
 
     @cached_property
     def _said(self) -> str:
         given = [f"{one.text} {' '.join(one.about.names)}" for one in self._request.given]
-        turns = [f"{turn.before} {turn.text}" for turn in self._request.turns]
+        turns = [" ".join((one.before, one.text, *one.cleared)) for one in self._request.turns]
         return " ".join((self._request.session.repo, self._request.session.title, *turns, *given))
 
     @cached_property
     def _parts(self) -> frozenset[str]:
         """The words of the conversation, and the words that a name has within it."""
-        return frozenset(part.casefold() for part in _PART.findall(self._said))
+        return _parts_of(self._said)
 
     def _superseded(self, ids: Iterable[str], text: str) -> tuple[str, ...]:
         """Return the *ids* of earlier lessons on the same subject; others are left to a person."""
@@ -467,6 +561,16 @@ class _Check:
         given = [self._given[id_] for id_ in ids if id_ in self._given]
         earlier = [one for one in given if until is None or one.time <= until]
         return tuple(one.id for one in earlier if dice(own, stems(one.text)) >= _SAME_SUBJECT)
+
+
+def _parts_of(text: str) -> frozenset[str]:
+    return frozenset(part.casefold() for part in _PART.findall(text))
+
+
+def _missing(name: str, known: Collection[str]) -> list[str]:
+    """Return the parts of *name*, placeholders left out, that are not *known*."""
+    parts = _PART.findall(_PLACEHOLDER.sub(" ", name))
+    return [part for part in parts if part.casefold() not in known]
 
 
 def _is_inverted(text: str, quoted: str) -> bool:
@@ -481,8 +585,16 @@ def _is_inverted(text: str, quoted: str) -> bool:
     return bool(
         excluded & recommended_there
         and recommended & excluded_there
-        and not excluded & excluded_there
+        and excluded.isdisjoint(excluded_there.union(*_denied(quoted)))
     )
+
+
+def _denied(text: str) -> Iterator[set[str]]:
+    """Yield the stems behind the negation of each clause of *text* that has one."""
+    for sentence in sentences_in(text):
+        for clause in _CLAUSE.split(_worded(sentence)):
+            _, *behind = _NEGATION.split(clause, 1)
+            yield from ({*stems(part)} for part in behind)
 
 
 def _worded(text: str) -> str:
@@ -491,11 +603,10 @@ def _worded(text: str) -> str:
 
 
 def _sides(text: str) -> tuple[set[str], set[str]]:
-    """Return the stems of *text* that follow a negation at once, and the others."""
-    first, *others = _NEGATION.split(_worded(text))
-    behind = [stems(part) for part in others]
-    excluded = {word for part in behind for word in part[:1]}
-    return excluded, {*stems(first), *(word for part in behind for word in part[1:])} - excluded
+    """Return the stems of *text* that follow a negation at once in its clause, and the others."""
+    _, *behind = _NEGATION.split(_worded(text))
+    excluded = {word for part in behind for word in stems(_CLAUSE.split(part, 1)[0])[:1]}
+    return excluded, {*stems(_NEGATION.sub(" ", _worded(text)))} - excluded
 
 
 def repair(request: Request, answer: str, refused: Sequence[Refused]) -> str:

@@ -44,7 +44,6 @@ from contextgraph.learning.abstraction import Derived
 from contextgraph.learning.consolidator import MemoryConsolidator
 from contextgraph.model import (
     NO_USAGE,
-    Lesson,
     LessonStatus,
     MethodologyGroup,
     ModelWording,
@@ -61,7 +60,7 @@ from contextgraph.text import clean, count_tokens, digest, mask_secrets, one_lin
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-PROMPT, REVIEWS = "lessons.v2", "reviews.v1"
+PROMPT, REVIEWS = "lessons.v3", "reviews.v1"
 FILE = "file"
 _NEWEST = 10_000
 # An answer has a few lessons; a model may reason before it.
@@ -287,10 +286,8 @@ class Distiller:
     def distil(self, answerer: Answerer, session: Session) -> Distilled:
         """Ask *answerer* about *session*, and keep the lessons that count."""
         receipt = _receipt(session, answerer.name)
-        before: tuple[str, ...] = ()
         for part in self.parts(session):
             request = self.request(session, part)
-            request = replace(request, given=(*request.given, *self._of_ids(session, before)))
             try:
                 answer, receipt = self._ask(answerer, request.text, receipt)
                 found, problems = self._checked(answer.text, request)
@@ -306,7 +303,7 @@ class Distiller:
                 reason = _unusable(answerer.name, answer.text, problems[0].reason)
                 receipt = replace(receipt, status="failed", reason=reason)
                 break
-            before = self._keep(found, session)
+            self._keep(found, session)
             receipt = replace(
                 receipt,
                 kept=receipt.kept + len(found.kept) - found.confirmed,
@@ -447,12 +444,8 @@ class Distiller:
             return None, (Refused("", str(error)),)
         return found, found.refused
 
-    def _keep(self, found: Checked, session: Session) -> tuple[str, ...]:
-        new, known = self._lessons.keep(found.kept, session.repo, session.contributor)
-        return (*new, *known)
-
-    def _of_ids(self, session: Session, ids: Sequence[str]) -> tuple[Lesson, ...]:
-        return self.request(session, 0, ids).given if ids else ()
+    def _keep(self, found: Checked, session: Session) -> None:
+        self._lessons.keep(found.kept, session.repo, session.contributor)
 
     def _note(self, receipt: Distilled) -> None:
         # Of a reviewer there is no run with which what was refused would be forgotten.

@@ -236,6 +236,111 @@ def test_what_a_later_turn_takes_back_is_refused_unless_it_is_cited(tmp_path: Pa
     assert [one.text for one in distilled(store)] == [new["lesson"]]
 
 
+MISSING = "ModuleNotFoundError (No module named 'yaml'), cleared: run `pip install pyyaml`"
+INSTALL = {
+    "kind": "fact",
+    "lesson": "Where `yaml` is missing, `pip install pyyaml` puts it there.",
+    "evidence": [{"turn": 1, "quote": "No module named 'yaml'"}],
+}
+
+
+@pytest.fixture
+def cleared(tmp_path: Path) -> Path:
+    """A memory with a session in whose second turn an error was cleared."""
+    path = tmp_path / "cleared.db"
+    lines = (
+        ("python boil.py", "ModuleNotFoundError: No module named 'yaml'", 1),
+        ("pip install pyyaml", "Successfully installed pyyaml", 0),
+        ("python boil.py", "boiled", 0),
+    )
+    steps = (
+        replace(step(at, line, output), exit_code=code)
+        for at, (line, output, code) in enumerate(lines, start=1)
+    )
+    with AgentMemory.open(path) as memory:
+        memory.learn(replace(conversation(), steps=(conversation().steps[0], *steps)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, None),
+        ({"kind": "rule"}, "no person says it"),
+        ({"lesson": "Where `yaml` is missing, `pip install kettle` puts it there."}, "'kettle'"),
+        ({"evidence": [{"turn": 0, "quote": "No module named 'yaml'"}]}, "do not stand in turn 0"),
+        ({"evidence": [{"turn": 1, "quote": "No module named 'boil'"}]}, "do not stand in turn 1"),
+    ],
+)
+def test_a_fact_may_rest_on_an_error_that_was_cleared_and_says_nothing_else(
+    cleared: Path, tmp_path: Path, change: dict[str, Any], reason: str | None
+):
+    (receipt, _) = distil(cleared, "--by", program(tmp_path, [{**INSTALL, **change}])).records
+    assert f"[cleared in turn 1] {MISSING}" in asked(tmp_path)[0]
+    if reason:
+        assert reason in receipt["refused"][0]["reason"]
+        assert distilled(cleared) == []
+    else:
+        (lesson,) = distilled(cleared)
+        assert (lesson.speaker, lesson.text) == ("agent", INSTALL["lesson"])
+
+
+def test_a_first_request_of_many_words_is_asked_about_alone(tmp_path: Path):
+    store = tmp_path / "other.db"
+    run = replace(conversation(), steps=(step(0, "ls", "boil.py"),))
+    task = f"Add a kettle, {SAID}. " + "It has a lid and a handle and a spout. " * 5
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(run, task=task))
+        memory.learn(replace(run, task=task, session="", instance_id="of-a-harness"))
+    answer = {**GOOD, "evidence": [{"turn": 0, "quote": SAID}]}
+    (receipt, _) = distil(store, "--by", program(tmp_path, [answer])).records
+    assert (receipt["kept"], len(asked(tmp_path))) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "later", "is_kept"),
+    [
+        ("Kettles are described in kettle.toml, not in code.", "We want no kettles in code.", True),
+        ("Kettles are described in kettle.toml, not in code.", "Not today, thanks.", False),
+        ("Kettles stand in kettle.toml, which lies in `kettles/<kettle name>`.", "kettles/", True),
+    ],
+)
+def test_what_a_person_denies_in_another_turn_is_denied(
+    tmp_path: Path, lesson: str, later: str, is_kept: bool
+):
+    store, said = tmp_path / "other.db", "Describe it in kettle.toml."
+    first, last = conversation(said=said).steps
+    with AgentMemory.open(store) as memory:
+        memory.learn(replace(conversation(), steps=(first, replace(last, user_message=later))))
+    answer = {**GOOD, "lesson": lesson, "evidence": [{"turn": 1, "quote": said}]}
+    distil(store, "--by", program(tmp_path, [answer]))
+    assert [one.text for one in distilled(store)] == [lesson] * is_kept
+
+
+@pytest.mark.parametrize(
+    ("said", "lesson"),
+    [
+        (
+            "A kettle comes from the tool_result; no kettle event for tool_use, it never matches.",
+            "Kettle events come from the tool_result, not from the tool_use: that never matches.",
+        ),
+        (
+            "If --lid is there, use a lid, if not, use the default spout.",
+            "With --lid a kettle uses a lid, without it the default spout.",
+        ),
+    ],
+)
+def test_a_lesson_that_excludes_what_its_quotes_do_is_not_inverted(
+    tmp_path: Path, said: str, lesson: str
+):
+    store = tmp_path / "other.db"
+    with AgentMemory.open(store) as memory:
+        memory.learn(conversation(said=said))
+    answer = {**GOOD, "lesson": lesson, "evidence": [{"turn": 1, "quote": said}]}
+    (receipt, _) = distil(store, "--by", program(tmp_path, [answer])).records
+    assert receipt["refused"] == []
+
+
 def test_what_is_repaired_counts_and_what_is_too_much_does_not(store: Path, tmp_path: Path):
     wrong = {**GOOD, "evidence": [{"turn": 1, "quote": "never said"}]}
     command = program(tmp_path, [wrong], [GOOD, *[{**GOOD, "kind": "fact"}] * 9])
@@ -482,22 +587,26 @@ def test_requests_and_answers_may_be_files(store: Path, tmp_path: Path):
     assert distil(store, "--read-answers", folder).records[-1]["summary"]["done"] == 0
 
 
-def test_answers_to_the_parts_of_a_session_are_read_in_order(tmp_path: Path):
+def test_the_request_about_a_part_is_written_once_the_part_before_is_answered(tmp_path: Path):
     store, folder = memory_of_long_session(tmp_path), tmp_path / "requests"
     distil(store, "--write-requests", folder)
-    first, *rest = sorted(folder.glob("*.txt"))
-    second = rest[0].with_suffix(".json")
-    second.write_text(json.dumps([]))
-    early = distil(store, "--read-answers", folder)
-    assert f"{first.with_suffix('.json')}: comes first" in early.err
-    assert early.records[-1]["summary"]["done"] == 0
-
+    (first,) = folder.glob("*.txt")
     answer = {**GOOD, "evidence": [{"turn": 2, "quote": SAID}]}
-    for text, failed, done in (("no list", 1, 0), (json.dumps([answer]), 0, 2)):
+    for text, failed, done in (("no list", 1, 0), (json.dumps([answer]), 0, 1)):
         first.with_suffix(".json").write_text(text)
-        summary = distil(store, "--read-answers", folder).records[-1]["summary"]
+        read = distil(store, "--read-answers", folder)
+        summary = read.records[-1]["summary"]
         assert (summary["failed"], summary["done"]) == (failed, done)
-    assert [one.text for one in distilled(store)] == [RULE]
+    assert "1 session with a next part: --write-requests writes it now" in read.err
+    (known,) = distilled(store)
+    distil(store, "--write-requests", folder)
+    (second,) = {*folder.glob("*.txt")} - {first}
+    assert f"{known.id}: {RULE}" in second.read_text()
+    turn = int(re.findall(r"\[turn (\d+), person\]", second.read_text())[-1])
+    again = {"confirms": known.id, "evidence": [{"turn": turn, "quote": SAID}]}
+    second.with_suffix(".json").write_text(json.dumps([again]))
+    read = distil(store, "--read-answers", folder)
+    assert read.records[-1]["summary"]["confirmed"] == 1
 
 
 def test_a_running_agent_writes_lessons_down_by_the_skill(store: Path, tmp_path: Path):

@@ -10,7 +10,7 @@ KNOWN = {
     "check.v1.md": "942c3d5ea0172ed8",
     "judgement.v1.md": "94bab53d7812d3df",
     "reviews.v1.md": "81b005acfe448d25",
-    "lessons.v2.md": "e7ff957ec2796c4e",
+    "lessons.v3.md": "ecf252542fddee93",
     "methodology.v1.md": "2144f335ebe308db",
     "methodology.v2.md": "c6593e396158e7c3",
 }
