@@ -6,6 +6,10 @@ shipped. Prints the model of files of ``contextgraph/knowledge/fitted.json``,
 and per path: how often a file to change that the task does not name is among the first 1, 3 and 5,
 beside baselines; how often the files shown have one; how often the first test command that ran is
 that of the playbook; the commands warned against; tokens and milliseconds.
+
+With ``--starts`` instead the steps that starts save, net: all runs are learned, and each is
+replayed with its own instance hidden; by halves, the last bit of the hash of the instance. The
+first half was tuned on.
 """
 
 import argparse
@@ -13,6 +17,7 @@ import posixpath
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
 
@@ -21,16 +26,25 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.measure import model_line
 from contextgraph.advising.cases import file_features, files_shown
+from contextgraph.advising.channels import without_counts_of
 from contextgraph.advising.wording import render_playbook
-from contextgraph.evaluation.baselines import TaskBaselines, files_in, files_most_frequent
+from contextgraph.evaluation.baselines import (
+    RecoveryBaselines,
+    TaskBaselines,
+    files_in,
+    files_most_frequent,
+)
 from contextgraph.evaluation.evaluation import split
 from contextgraph.evaluation.judging import files_to_find
+from contextgraph.evaluation.measures import MomentKind, Share, estimate, summed
+from contextgraph.evaluation.saving import LiveReplays
 from contextgraph.knowledge.fitted import fitted
+from contextgraph.learning import masked
 from contextgraph.memory.agent_memory import AgentMemory
 from contextgraph.model import ActionKind, RawTrajectory, RunFacts
 from contextgraph.readers import read
 from contextgraph.text import count_tokens
-from contextgraph.trace import facts_of, read_steps
+from contextgraph.trace import facts_of, read_steps, trace
 
 SHARE = 0.7
 PLACES = (1, 3, 5)
@@ -51,7 +65,13 @@ def main() -> None:
     """Fit, measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.playbook", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="recorded runs, a corpus each")
-    corpora = [_corpus(path) for path in parser.parse_args().paths]
+    parser.add_argument("--starts", action="store_true", help="the steps that starts save")
+    given = parser.parse_args()
+    if given.starts:
+        for path in given.paths:
+            _starts(path.name, [*read(path, on_error=_report, on_skip=_report)])
+        return
+    corpora = [_corpus(path) for path in given.paths]
     _fit(corpora)
     for corpus in corpora:
         print(f"\n{corpus.name}: {len(corpus.learned)} runs learned, {len(corpus.judged)} judged")
@@ -159,6 +179,31 @@ def _warned(memory: AgentMemory, raw: RawTrajectory, facts: RunFacts) -> Iterato
                 yield bool(use.error_type)
             if use.ran:
                 known.add(use.form)
+
+
+def _starts(name: str, runs: Sequence[RawTrajectory]) -> None:
+    memory, known = AgentMemory.open(":memory:"), RecoveryBaselines()
+    memory.retriever.channels = without_counts_of(
+        memory.retriever.channels, {raw.repo for raw in runs}
+    )
+    for raw in runs:
+        memory.learn(raw)
+        known.add(trace(masked(raw)[0]))
+    for half in range(2):
+        replays = LiveReplays(memory, known)
+        for raw in runs:
+            if blake2b(raw.instance_id.encode(), digest_size=8).digest()[-1] % 2 == half:
+                replays.replay(raw, frozenset())
+        results = replays.results()
+        saved = [(one.instance_id, Share(one.net(MomentKind.START), 1)) for one in results]
+        said = [text for one in results for text in one.said if text.kind is MomentKind.START]
+        if mean := estimate(summed(saved), seed=0):
+            print(
+                f"{name}, half {half + 1}: {mean.value:.2f} ({mean.low:.2f} to {mean.high:.2f}) "
+                f"steps of {len(results)} runs; {len(said)} starts, "
+                f"{sum(text.tokens for text in said) / max(1, len(said)):.0f} tokens, "
+                f"{sum(text.wrong for text in said)} items wrong"
+            )
 
 
 def _length(corpus: Corpus) -> None:
