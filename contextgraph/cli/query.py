@@ -347,6 +347,8 @@ def _answer(
             print_panel("Found and not shown", map(_silenced, context.silenced))
         else:
             _show_silences(context.silenced)
+    if why and not common.as_json:
+        _show_unsaid(memory, question.state, context)
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
@@ -473,6 +475,33 @@ def _show_silences(remedies: "Sequence[Remedy]") -> None:
     counts = ((f"{count}", *silence) for silence, count in reasons)
     print_table("Reasons", ("remedies", "step", "reason"), counts, ("remedies",))
     print_text(("--details lists each remedy with its reason", "dim"))
+
+
+def _show_unsaid(memory: "AgentMemory", state: "State", context: "MemoryContext") -> None:
+    """Print the lessons that are nearest to *state* and not shown, with the reasons.
+
+    Those about a file are said before it is edited, those about a command before it is run.
+    """
+    from contextgraph.knowledge.recall import waits
+
+    repo, least = state.repo or None, memory.retriever.gate.min_lesson_precision
+    lessons, shown = memory.lessons, {one.note.id for one in context.lessons}
+    request, file, command = state.task_description, state.open_file, state.last_action
+    moments = (
+        ("", lessons.for_request(request, repo=repo) if request else ()),
+        ("said before an edit of the file", lessons.naming([file], repo=repo) if file else ()),
+        ("said before the command", lessons.for_command(command, repo=repo) if command else ()),
+    )
+    rows = list[tuple[str, str, str]]()
+    for reason, found in moments:
+        for one in [each for each in found if each.note.id not in shown][:_NEAREST]:
+            below = "no room" if one.probability >= least else f"below {least:g}"
+            why = reason or ("waits for a review" if waits(one.note) else below)
+            chance = "" if reason else f"{floor(100 * one.probability) / 100:.2f}"
+            rows.append((chance, one_line(one.note.content, _TEXT_WIDTH), why))
+    if rows:
+        columns = ("probability", "lesson", "reason")
+        print_table("Lessons found and not shown", columns, rows, columns[:1])
 
 
 def _silenced(remedy: "Remedy") -> "list[Text]":

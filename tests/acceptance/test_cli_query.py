@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.model import Action, RawTrajectory, Step
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run
@@ -63,6 +64,32 @@ def test_an_error_that_was_cleared_before_is_answered_with_the_remedy(store: Pat
     assert answer["error_solutions"][0]["error_type"] == "ModuleNotFoundError"
     assert answer["error_solutions"][0]["why"]["counts"]
     assert answer["id"] in answer["text"]
+
+
+def test_people_see_why_a_lesson_is_not_shown(tmp_path: Path) -> None:
+    rules = (
+        "Never read a refund from refund_store.py.",
+        "Never run `npm install`, always `pnpm install`.",
+        "We keep the refunds of customers in cents, presumably.",
+    )
+    store = tmp_path / "memory.db"
+    with AgentMemory.open(store) as memory:
+        for number, rule in enumerate(rules):
+            step = Step(0, "Done.", Action("bash", f"ls {number}"), "ok", user_message=rule)
+            name = f"part {number}"
+            memory.learn(RawTrajectory("claude-code", name, "acme/shop", name, (step,)))
+
+    def explained(option: str, value: str) -> str:
+        at = ("--repo", "acme/shop", "--store", store, "--no-record")
+        assert "Lessons found" not in contextgraph("query", option, value, *at).out
+        return " ".join(contextgraph("query", option, value, "--why", *at).out.split())
+
+    task = explained("--task", "Change how refunds of customers are kept: in euros")
+    assert "in cents, waits for a review" in task
+    assert "refund_store.py. below 0." in task
+    edit = explained("--open-file", "refund_store.py")
+    assert "Never read a refund from said before an edit of the file" in edit
+    assert "said before the command" in explained("--last-action", "npm install left")
 
 
 def test_people_see_the_remedy_and_why_it_is_shown(store: Path) -> None:
