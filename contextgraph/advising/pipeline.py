@@ -18,7 +18,6 @@ chance     the answer is withheld, to measure what advice is worth     `_by_chan
 agent works: with its working tree, and with what it was shown before.
 """
 
-import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -53,7 +52,7 @@ from contextgraph.advising.gate import (
     credits_for,
     may_be_shown,
 )
-from contextgraph.advising.playbook import Playbooks, seen_by
+from contextgraph.advising.playbook import Playbooks, seen_by, unversioned
 from contextgraph.advising.wording import (
     Room,
     case_line,
@@ -560,13 +559,9 @@ def _is_run(note: Note, playbook: RepositoryPlaybook, task: str) -> bool:
         return True
     records = (*playbook.tests, *playbook.scripts, *playbook.setup)
     often = (one.command for one in records if one.tried >= _OFTEN_RUN * playbook.tasks)
-    used = {_unversioned(one.program) for line in often for one in commands_in(line)}
-    programs = {*map(_unversioned, facts.about.programs)}
-    return not programs.isdisjoint({*used, *map(_unversioned, words(task))})
-
-
-def _unversioned(program: str) -> str:
-    return posixpath.basename(program).rstrip("0123456789.").lower()
+    used = {unversioned(one.program) for line in often for one in commands_in(line)}
+    programs = {*map(unversioned, facts.about.programs)}
+    return not programs.isdisjoint({*used, *map(unversioned, words(task))})
 
 
 def lesson_key(lesson: MachineLesson) -> str:

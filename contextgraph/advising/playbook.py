@@ -54,6 +54,7 @@ from contextgraph.trace import (
 from contextgraph.trace.actions import command_use
 from contextgraph.trace.advice import wording_of
 from contextgraph.trace.project import FOLDER_PATTERNS
+from contextgraph.trace.shell import commands_in
 
 # So many runs are looked at, solved ones first, then the newest.
 RUNS = 32
@@ -173,7 +174,8 @@ class Playbooks:
         """Return facts that cost *agent* most steps, the most costly first.
 
         They are counted over its runs in *repo*, among those *known*, and anywhere; none for an
-        agent without a name.
+        agent without a name. That a program fails elsewhere counts only where runs in *repo* use
+        it, or few are known.
         """
         if not agent:
             return ()
@@ -205,7 +207,22 @@ class Playbooks:
             )
             versions = {**dict(usual.versions), **dict(own.versions)}
             environment = Environment(own.system or usual.system, "", (*versions.items(),))
-        return machine_facts(near, _on(far, environment))
+        far = _on(far, environment)
+        if len({run.instance_id for run, _ in known}) >= _ENOUGH_TASKS:
+            lines = {use.text for _, of in known for use in of.commands}
+            used = {unversioned(one.program) for line in lines for one in commands_in(line)}
+            far = [
+                replace(
+                    run,
+                    losses=tuple(
+                        one
+                        for one in run.losses
+                        if one.cause is not Cause.PROGRAM or unversioned(one.fails) in used
+                    ),
+                )
+                for run in far
+            ]
+        return machine_facts(near, far)
 
     def history(
         self,
@@ -375,6 +392,11 @@ def _of_kind(runs: Sequence[_Known], task: str) -> list[_Known]:
         (run, replace(facts, losses=tuple(one for one in facts.losses if _lost(one) in met)))
         for _, run, facts in chosen
     ]
+
+
+def unversioned(program: str) -> str:
+    """Return the name of *program* without folder and version."""
+    return basename(program).rstrip("0123456789.").lower()
 
 
 def _names(task: str, lesson: MachineLesson) -> bool:

@@ -1220,3 +1220,32 @@ def test_what_sessions_of_a_command_lost_is_said_to_those_that_begin_with_it() -
         assert "`tool-results/*.txt` was too long for one read in 2 of 2 tasks" in said
         assert "`cd shop` and paths from it failed in 2 of 2 tasks" in said
         assert not asked(memory, "Sort lid.go by size")
+
+
+def test_that_a_program_fails_is_said_only_where_runs_of_the_repository_use_it() -> None:
+    def step(line: str, answer: str, code: int) -> Step:
+        return Step(0, "", Action("Bash", line), answer, exit_code=code, cwd="/srv")
+
+    missing = step("python3 gen.py", "bash: python3: command not found", 127)
+    ran = step("python gen.py", "ok", 0)
+    with AgentMemory.open(":memory:") as memory:
+
+        def learn(repo: str, *steps: Step) -> None:
+            for name in "abcd":
+                numbered = tuple(replace(one, index=at) for at, one in enumerate(steps))
+                log = RawTrajectory("log", repo + name, repo, "Sort", numbered, agent="claude-code")
+                memory.learn(log)
+
+        for repo in ("acme/tea", "acme/cups"):
+            learn(repo, missing, ran)
+        learn("acme/lids", step("go test ./...", "ok", 0))
+
+        def said(repo: str) -> set[bool]:
+            state = State(repo=repo, task_description="Sort the lids", agent="claude-code")
+            live = memory.live(repo=repo, task="", agent="claude-code")
+            starts = live.start(is_prompted=True), memory.render(memory.query(state))
+            return {"`python3` failed in" in text for text in starts}
+
+        assert said("acme/tea") == {True}
+        assert said("acme/new") == {True}
+        assert said("acme/lids") == {False}
