@@ -216,19 +216,8 @@ class _StrictTool(Tool):
             raise ToolError(f"{self.name}: {'; '.join(lines)}") from error
 
 
-class _Form(Struct, frozen=True):
-    """Description and parameters of a tool, and the model of its arguments."""
-
-    description: str
-    parameters: dict[str, Any]
-    arguments: type[ToolArguments]
-
-
-# A service has a server for each scope of its tokens: to make the forms of one takes 70 ms.
-@cache
-def _form(name: str) -> _Form:
-    """Return the form of the tool called *name*."""
-    tool = (READING | WRITING | DISTILLING)[name]
+def _tool(name: str, tool: Callable[..., Result], connection: Connection) -> Tool:
+    """Return a tool, which gets the *connection* and the arguments of a call."""
     if isinstance(tool, Offered):
         function, takes = tool.operation.function, tool.takes.split()
         model = arguments_of(function, takes, ToolArguments, **tool.other)
@@ -238,18 +227,12 @@ def _form(name: str) -> _Form:
         description = getdoc(tool) or ""
     schema = model.model_json_schema()
     del schema["additionalProperties"]
-    return _Form(description, _short(schema, schema.get("$defs", {})), model)
-
-
-def _tool(name: str, tool: Callable[..., Result], connection: Connection) -> Tool:
-    """Return a tool, which gets the *connection* and the arguments of a call."""
-    form = _form(name)
     return _StrictTool(
         fn=_guarded(tool, connection),
         name=name,
-        description=form.description,
-        parameters=form.parameters,
-        fn_metadata=FuncMetadata(arg_model=form.arguments),
+        description=description,
+        parameters=_short(schema, schema.get("$defs", {})),
+        fn_metadata=FuncMetadata(arg_model=model),
         is_async=False,
         title=None,
         context_kwarg=None,
