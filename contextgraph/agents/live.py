@@ -4,7 +4,6 @@ import json
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
 from pathlib import Path
@@ -698,8 +697,10 @@ class LiveRun:
         if not (unsure and self.session.name):
             return tuple(lessons)
         sessions: Mapping[str, int] = {}
-        with suppress(NeedsStoreError):  # of a service that does not know it
+        try:
             sessions = self._memory.store.exposures.sessions_shown(unsure)
+        except NeedsStoreError as error:  # of a service that does not know it
+            self.session.fail("lessons that sessions were shown are said as if new", error)
 
         def helps(one: Recollection) -> float:
             does_not = (1 - one.probability) * (

@@ -683,6 +683,18 @@ def test_a_service_that_knows_less_does_not_end_a_live_run(
     assert ["Loop" in text for text in said] == [False] * 5 + [True]
 
 
+def test_a_live_run_says_that_a_service_does_not_know_what_sessions_were_shown(
+    client: Client, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.memory.learn(export_talk())
+    exposures: Any = client.store.exposures
+    unknown = partial(exposures.send, "POST", "/v1/store/exposures/not_yet")
+    monkeypatch.setattr(exposures, "sessions_shown", lambda items: unknown(json=items))
+    run = client.live(repo=SHOP, task="", session="a service of an earlier version")
+    assert "640 rows" in (run.prompt(LATER) or "")
+    assert [type(error) for error in run.session.failures] == [NeedsStoreError]
+
+
 def test_a_tool_of_an_agent_notes_by_the_token(client: Client) -> None:
     """The server of `contextgraph mcp`, with the address of a service as its memory."""
     with start_blocking_portal() as portal:
