@@ -503,14 +503,17 @@ class _Check:
         return _parts_of(" ".join(lines))
 
     def _check_words(self, text: str, evidence: Sequence[_Cited], known: Collection[str]) -> None:
-        """Raise where *text* names what is not *known*, or excludes what the turns do not."""
+        """Raise where *text* names what is not *known*, or excludes what the turns do not.
+
+        That of an error that was cleared says that something did not work.
+        """
         if foreign := self._foreign(text, known):
             missing = _missing(foreign, known)
             raise _RefusedError(f"the conversation does not have {missing[0]!r} of {foreign!r}")
         cited, denied = " ".join(map(self._around, evidence)), [*_denied(text)]
         if (
             _NEGATION.search(_worded(text))
-            and not _NEGATION.search(cited)
+            and not (_NEGATION.search(cited) or all(map(self._line, evidence)))
             and not (denied and all(map(self._is_denied, denied)))
         ):
             raise _RefusedError("it has a negation, the turns that it cites have none")

@@ -266,6 +266,8 @@ def cleared(tmp_path: Path) -> Path:
     ("change", "reason"),
     [
         ({}, None),
+        ({"lesson": "`boil` does not find `yaml` before `pip install pyyaml`."}, "'boil'"),
+        ({"lesson": "`yaml` does not come before `pip install pyyaml`."}, None),
         ({"kind": "rule"}, "no person says it"),
         ({"lesson": "Where `yaml` is missing, `pip install kettle` puts it there."}, "'kettle'"),
         ({"evidence": [{"turn": 0, "quote": "No module named 'yaml'"}]}, "do not stand in turn 0"),
@@ -282,7 +284,7 @@ def test_a_fact_may_rest_on_an_error_that_was_cleared_and_says_nothing_else(
         assert distilled(cleared) == []
     else:
         (lesson,) = distilled(cleared)
-        assert (lesson.speaker, lesson.text) == ("agent", INSTALL["lesson"])
+        assert (lesson.speaker, lesson.text) == ("agent", {**INSTALL, **change}["lesson"])
 
 
 def test_a_first_request_of_many_words_is_asked_about_alone(tmp_path: Path):
