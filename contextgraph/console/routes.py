@@ -270,7 +270,7 @@ def overview(visitor: Visitor, days: Annotated[int, Query(ge=1, le=3650)] = _DAY
         "known": memory.session_facets(limit=0).total,
         "friction": memory.stats.get_friction(limit=_FEW),
         "sessions": memory.sessions(limit=_FEW),
-        "lessons": [one for one in lessons if _is_shown(one)][:_NEWEST],
+        "lessons": [one for one in lessons if is_decided(one)][:_NEWEST],
         "periods": outcomes_over_time(memory.store.runs.listed(model.RunFilter(), _CHARTED)),
         "problems": [check.name for check in _checks(visitor) if not check.ok],
     }
@@ -292,14 +292,6 @@ def _session_tiles(memory: AgentMemory, since: datetime) -> list[Tile]:
         ("sessions", f"{facets.total:,}", f"{', '.join(ended)}; guessed where no log says it"),
         ("tokens", short_count(tokens) if tokens else "–", " ".join(filter(None, spent))),
     ]
-
-
-def _is_shown(lesson: model.Lesson) -> bool:
-    """Return whether a *lesson* is listed where no status is asked for.
-
-    Most proposed ones are talk: of these only the likely ones.
-    """
-    return lesson.status is model.LessonStatus.ACTIVE or is_decided(lesson)
 
 
 def _lesson_tile(lessons: Sequence[model.Lesson], since: datetime) -> Tile:
@@ -589,7 +581,7 @@ def _repository(memory: AgentMemory, repo: str) -> Values:
         "lines": [line.text for line in playbook_lines(playbook)],
         "tests": playbook.tests[:_COMMANDS],
         "commands": [*playbook.setup[:_COMMANDS], *playbook.scripts[:_COMMANDS]],
-        "lessons": [one for one in memory.lessons.of(repo) if _is_shown(one)][:_FEW],
+        "lessons": [one for one in memory.lessons.of(repo) if is_decided(one)][:_FEW],
         "notes": [*map(without_secret, memory.notes.of(repo)[:_FEW])],
         "friction": memory.stats.get_friction(repo, _FEW),
         "sessions": memory.sessions(model.SessionFilter(repo), _FEW),
@@ -699,7 +691,7 @@ class LessonQuestion(Struct, frozen=True):
 
     def has(self, lesson: model.Lesson, but: str = "") -> bool:
         """Return whether *lesson* is wanted; the property *but* does not count."""
-        is_listed = lesson.status == self.status if self.status else _is_shown(lesson)
+        is_listed = lesson.status == self.status if self.status else is_decided(lesson)
         return (
             (but == "repo" or self.repo in {"", lesson.repo})
             and (but == "kind" or self.kind in {"", lesson.kind})

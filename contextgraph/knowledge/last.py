@@ -29,7 +29,6 @@ _MAX_TEXT, _NEWEST = 300, 20
 _FILES = 8
 # Of lessons that nobody has accepted yet, what is more likely one than not.
 _LIKELY = 0.5
-_STANDING = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
 _PARAGRAPH = regex(r"\n\s*\n")
 _IN_A_LIST = regex(r"[-*#|>`]|\d+[.)] ")
 
@@ -180,8 +179,9 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
 
 
 def is_decided(lesson: Lesson) -> bool:
-    """Return whether a *lesson* stands, and is more likely one than not."""
-    return lesson.status in _STANDING and lesson.probability >= _LIKELY
+    """Return whether a *lesson* is in force, or is proposed and more likely one than not."""
+    is_likely = lesson.status is LessonStatus.PROPOSED and lesson.probability >= _LIKELY
+    return lesson.status is LessonStatus.ACTIVE or is_likely
 
 
 def to_review(lessons: Iterable[Lesson]) -> list[Lesson]:

@@ -115,6 +115,19 @@ def test_the_task_is_the_line_that_says_something_and_no_decision(tmp_path: Path
     assert (found["task"], found["decided"]) == (rule, [said])
 
 
+def test_what_was_said_in_each_session_is_decided_in_the_last_one(tmp_path: Path) -> None:
+    said = "use pnpm, not npm in this repository"
+    sessions = [
+        session(day, replace(step(0, "npm test"), user_message=said), edit(1)) for day in (1, 2, 3)
+    ]
+    with AgentMemory.open(tmp_path / "m.db") as memory:
+        memory.learn(sessions)
+        names = [name for _, name in memory.graph().nodes(data="name")]
+    (found,) = contextgraph("last", "acme/shop", "--store", tmp_path / "m.db", "--json").records
+    assert found["decided"] == [said]
+    assert said in names
+
+
 def test_many_newer_sessions_of_others_do_not_hide_the_own_one(store: Path) -> None:
     with AgentMemory.open(store) as memory:
         others = [
