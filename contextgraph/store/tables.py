@@ -715,7 +715,8 @@ def _texts_of_note(note: model.Note) -> Mapping[str, tuple[str, ...]]:
 
 def _note_shown(note: model.Note) -> Mapping[str, Scalar]:
     shown = f"[{note.security}]" if note.security.is_secret else note.content
-    title = "" if note.security.is_secret else note.title
+    # The title of a lesson has words of its session, for the search.
+    title = "" if note.security.is_secret or note.lesson else note.title
     return {
         "name": (title or shown)[:_NAME], "content": shown, "source": note.source,
         "recalls": note.recalls, "superseded_by": note.superseded_by,

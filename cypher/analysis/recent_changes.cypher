@@ -1,7 +1,7 @@
-// What changed in the last $days days: runs and errors, by day
+// What happened in the last $days days: runs and errors, by day
 MATCH (t:Trajectory {tenant: $tenant})
-WHERE t.learned_at >= datetime() - duration({days: $days})
-WITH date(t.learned_at) AS day, t
+WHERE t.seen_at >= datetime() - duration({days: $days})
+WITH date(t.seen_at) AS day, t
 OPTIONAL MATCH (t)-[m:MET]->(e:ErrorPattern)
 WITH day, t, collect(DISTINCT e) AS errors, sum(m.cleared) AS cleared
 WITH day, collect(t) AS runs, collect(errors) AS met, sum(cleared) AS cleared

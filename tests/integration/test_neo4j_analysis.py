@@ -1,6 +1,7 @@
 """The queries that are saved for analysts, on a memory that was learned and consolidated."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,9 @@ def driver(neo4j_server: Neo4jServer) -> Iterator[Driver]:
 
 def answer(driver: Driver, name: str, **parameters: object) -> list[Record]:
     found = driver.execute_query(
-        text(name), {"days": 1, "repo": REPO.title(), "id": "", **parameters}, database_="neo4j"
+        text(name),
+        {"days": 10_000, "repo": REPO.title(), "id": "", **parameters},
+        database_="neo4j",
     )
     return found.records
 
@@ -132,6 +135,9 @@ def test_figures_are_those_of_the_runs(memory: AgentMemory, driver: Driver) -> N
         tally = tallies[row["error"]]
         counts = (tally.steps, tally.tasks, tally.cleared)
         assert (row["steps"], row["tasks"], row["cleared"]) == counts
+    days = Counter(run.seen_at.date() for run in runs)
+    changes = answer(driver, "recent_changes", tenant="default")
+    assert {row["day"].to_native(): row["runs"] for row in changes} == days
     (agent,) = answer(driver, "agents", tenant="default")
     assert (agent["runs"], agent["solved"]) == (len(runs), sum(bool(run.success) for run in runs))
 
