@@ -27,7 +27,7 @@ from contextgraph.trace import error_id
 
 _SIGNIFICANT = 0.01
 # So many runs show well enough what goes with failure.
-_RUNS_READ = 400
+RUNS_READ = 400
 # Unasked, a condition is named where at most this share of runs with it were solved, and at most
 # this share of the solved runs had it.
 _MOST_SOLVED = 0.1
@@ -84,7 +84,7 @@ def judged_runs(store: Store, scope: Scope = _EVERYWHERE) -> Sequence[RunCourse]
 
     Ids are digests: the first ones are a random sample.
     """
-    courses = store.runs.courses(scope, _RUNS_READ)
+    courses = store.runs.courses(scope, RUNS_READ)
     runs = store.runs.trajectories(one.id for one in courses)
     right: dict[str, set[str]] = {}
     for run in runs.values():
@@ -207,7 +207,7 @@ def failure_warnings(
     is_last = state.phase is Phase.SUBMITTING
     is_unedited = Condition.NO_EDIT in state.conditions
     if state.steps and (state.conditions if is_last else is_unedited or state.looped_steps):
-        runs = store.runs.courses(replace(scope, repo=None), _RUNS_READ)
+        runs = store.runs.courses(replace(scope, repo=None), RUNS_READ)
         when = "at the end" if is_last else f"by step {state.steps}"
         for condition, rates in sorted(rates_at(state, runs).items()):
             if rates.is_lower:

@@ -119,6 +119,8 @@ def _show_summary(
     stats: "MemoryStats", sessions: "Facets", frictions: "Sequence[Friction]"
 ) -> None:
     """Print how sessions ended, and what costs most, in about ten lines."""
+    from contextgraph.advising.failure import RUNS_READ
+
     outcomes = sessions.outcomes
     ended = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()) if count)
     of_all = number_of(stats.counts.repositories, "repository")
@@ -130,7 +132,9 @@ def _show_summary(
     conditions = [one for one in stats.failure_patterns if one.explained]
     _show_patterns(_WHY, conditions[:_CONDITIONS])
     if conditions:
-        print_text(("differences of few runs may be chance", "dim"))
+        known = sum(count for name, count in stats.counts.outcomes.items() if name != "unknown")
+        sample = f"counted in a sample of {RUNS_READ} of them; " if known > RUNS_READ else ""
+        print_text((f"{sample}differences of few runs may be chance", "dim"))
     print_text(("--details shows all counts and error sequences", "dim"))
 
 

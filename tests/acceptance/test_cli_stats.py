@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from contextgraph import Outcome
 from contextgraph.model.values import replace
 from tests.acceptance.command_line import call, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
@@ -136,6 +137,26 @@ def test_stats_answer_in_ten_lines_and_details_have_the_rest(store: Path) -> Non
     assert "session" in brief.out.splitlines()[1]
     assert "Most frequent errors" not in brief.out
     assert "Most frequent errors" in whole.out
+
+
+def test_stats_say_where_conditions_are_counted_in_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = [("ls", "README.md", 0)]
+    edited = [*failing, ("sed -i s/a/b/ README.md", "", 0)]
+    runs = [
+        run(done, instance_id=f"s-{number}-{outcome}", outcome=outcome)
+        for number in range(6)
+        for done, outcome in ((failing, Outcome.FAILED), (edited, Outcome.SOLVED))
+    ]
+    store = tmp_path / "memory.db"
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+    whole = contextgraph("stats", "--store", store).out
+    monkeypatch.setattr("contextgraph.advising.failure.RUNS_READ", 7)
+    sample = contextgraph("stats", "--store", store).out
+
+    assert "\ndifferences of few runs may be chance\n" in whole
+    assert "\ncounted in a sample of 7 of them; differences of few runs" in sample
 
 
 def test_stats_count_the_sessions_and_outcomes_that_sessions_lists(tmp_path: Path) -> None:
