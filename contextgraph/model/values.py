@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Val
 from contextlib import suppress
 from enum import Enum, EnumType
 from functools import cache, wraps
-from inspect import signature
+from inspect import get_annotations, signature
 from itertools import islice
 from pathlib import Path, PurePath
 from types import FunctionType, UnionType
@@ -127,6 +127,7 @@ def argument(name: str, kind: Any, given: Any) -> Any:
         path = f"{place}{path.rstrip('`')}"
         with suppress(TypeError):  # a set has no places
             for field, index in _STEPS.findall(path):
+                kind = get_annotations(type(given)).get(field, object) if field else kind
                 given = getattr(given, field) if field else given[int(index)]
         expected = _words(kind, message.partition(", got ")[0])
         shown = quoted(given, _SHOWN_CHARS)

@@ -479,6 +479,10 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
             lambda memory: memory.query(UNCHECKED(current_error=b"")),
             "current_state.current_error: Expected str",
         ),
+        (
+            lambda memory: memory.query(UNCHECKED(environment="linux")),
+            "current_state.environment: Expected Environment \\| None, got 'linux'",
+        ),
         (lambda memory: memory.maintain("weekly"), "policy: Expected MaintenancePolicy"),
         (lambda memory: memory.export_graph(Path("a"), "xml"), "graph_format: .* 'xml'"),
         (lambda memory: memory.learn(3), "trajectory: Expected RawTrajectory \\| "),
