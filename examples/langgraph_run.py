@@ -52,4 +52,6 @@ def run(store: str, repo: str, task: str, model: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 5:
+        sys.exit(__doc__)
     run(*sys.argv[1:])

@@ -32,4 +32,6 @@ def run(store: str, repo: str, task: str, api: str = "responses") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     run(*sys.argv[1:])
