@@ -122,7 +122,7 @@ def test_what_was_said_in_each_session_is_decided_in_the_last_one(tmp_path: Path
     ]
     with AgentMemory.open(tmp_path / "m.db") as memory:
         memory.learn(sessions)
-        names = [name for _, name in memory.graph().nodes(data="name")]
+        names = [node["name"] for node in memory.graph().nodes.values()]
     (found,) = contextgraph("last", "acme/shop", "--store", tmp_path / "m.db", "--json").records
     assert found["decided"] == [said]
     assert said in names
