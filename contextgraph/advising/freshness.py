@@ -403,9 +403,11 @@ def without_files(notes: Iterable[Note], tree: WorkingTree) -> set[str]:
 def is_struck_out(text: str, facts: LessonFacts | Lesson, tree: WorkingTree) -> bool:
     """Return whether the lesson *text* was written into a file of *tree* that has it no more.
 
-    A file that is not there says nothing: it may be in another checkout. Nor does a long one.
+    A file that is not there says nothing: it may be in another checkout. Nor does a long one. What
+    a person accepted holds without it.
     """
-    if facts.origin is not Origin.WRITTEN:
+    is_reviewed = facts.is_reviewed if isinstance(facts, Lesson) else facts.before is not None
+    if facts.origin is not Origin.WRITTEN or is_reviewed:
         return False
     named = (os.path.normpath(os.path.join(tree.root, one.speaker)) for one in facts.evidence)
     inside = (file for file in named if file.startswith(os.path.join(tree.root, "")))

@@ -159,16 +159,28 @@ def _elsewhere(
 def _missing(listed: Iterable["Lesson"], here: str) -> dict[str, tuple[str, ...]]:
     """Return, by id, what lessons name that is gone: of those *here*, files that the folder lacks.
 
-    Not of rejected and superseded ones.
+    And lines of files that lessons were written into. Not of rejected and superseded ones.
     """
+    from contextgraph.advising.freshness import is_struck_out
     from contextgraph.knowledge.broken import gone_files
     from contextgraph.system.working_tree import WorkingTree
 
     kept = (LessonStatus.ACTIVE, LessonStatus.PROPOSED)
     listed = [one for one in listed if one.status in kept]
     naming = {one.id: (one.text, one.about) for one in listed if one.repo == here}
-    files = gone_files(naming, WorkingTree.around(Path.cwd()))
-    found = {one.id: tuple(dict.fromkeys((*files.get(one.id, ()), *one.gone))) for one in listed}
+    tree = WorkingTree.around(Path.cwd())
+    files = gone_files(naming, tree)
+    struck = {
+        one.id: f"its line in {one.speaker}"
+        for one in listed
+        if one.id in naming and is_struck_out(one.text, one, tree)
+    }
+    found = {
+        one.id: tuple(
+            filter(None, dict.fromkeys((*files.get(one.id, ()), *one.gone, struck.get(one.id, ""))))
+        )
+        for one in listed
+    }
     return {id_: names for id_, names in found.items() if names}
 
 

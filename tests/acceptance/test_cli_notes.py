@@ -141,6 +141,20 @@ def test_where_nothing_is_listed_or_proposed_that_is_said(store: Path, tmp_path:
     assert (refused.code, "cannot be read" in refused.err) == (1, True)
 
 
+def test_a_rule_that_was_struck_out_of_its_file_is_put_up_for_review(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"file_path": "CLAUDE.md", "content": "- Prices are rounded half to even at last."}
+    wrote = replace(TURN, action=Action("Write", "Write CLAUDE.md", given))
+    with AgentMemory.open(store) as memory:
+        memory.learn(RawTrajectory("generic", "s", repository_name(str(tmp_path)), "s", (wrote,)))
+    for text, count in (("- Prices are rounded half to even at last.", 0), ("- Nothing.", 1)):
+        Path("CLAUDE.md").write_text(text)
+        gone = contextgraph("lessons", "--gone", "--store", store, "--json").records
+        assert [one["gone"] for one in gone] == [["its line in CLAUDE.md"]] * count
+
+
 def test_a_rule_is_proposed_once_a_person_has_accepted_or_edited_it(
     store: Path, tmp_path: Path
 ) -> None:

@@ -1095,6 +1095,9 @@ def test_a_rule_that_was_struck_out_of_its_file_is_silent(
     assert (rule in (run.before(edit) or "")) is holds
     run.resume([Step(0, "", edit, "ok")])
     assert bool(run.broken()) is holds
+    memory.lessons.accept([one.id for one in memory.lessons.of(SHOP)])
+    run = memory.live(repo=SHOP, task="", workdir=tmp_path)
+    assert rule in (run.before(edit) or "")
 
 
 def test_a_session_of_one_request_leaves_what_was_written_down(memory: AgentMemory) -> None:
