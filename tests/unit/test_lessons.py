@@ -351,6 +351,72 @@ def test_a_lesson_is_found_among_many_of_sessions_that_began_with_a_long_request
     assert [one.note.content for one in found][:1] == [about]
 
 
+FILTER = (
+    "The ignore filter of the watcher is part of `fs_watcher.py`, with no separate `filter.py`."
+)
+DECISION = LessonKind.DECISION
+OTHER_WORDS = (
+    "The filter of the watcher is not separate: `fs_watcher.py` holds both, no `filter.py`."
+)
+
+
+def in_session(
+    text: str,
+    days: int,
+    origin: Origin = Origin.DISTILLED,
+    kind: LessonKind = DECISION,
+) -> NewLesson:
+    """A lesson that was said in a session of its own, so many *days* after Monday."""
+    quote = Quotation(text, f"run-{days}", f"session-{days}", 1, MONDAY + timedelta(days))
+    return NewLesson(text, LessonFacts(kind, origin, evidence=(quote,)))
+
+
+@pytest.mark.parametrize("days", [1, -1])
+def test_a_lesson_of_a_model_in_other_words_counts_the_sessions_of_both(
+    memory: AgentMemory, days: int
+) -> None:
+    memory.lessons.keep([in_session(FILTER, 0)], SHOP)
+    memory.lessons.keep([in_session(OTHER_WORDS, days)], SHOP)
+    (one,) = memory.lessons.of(SHOP)
+    assert (one.text, one.sessions) == (OTHER_WORDS if days > 0 else FILTER, 2)
+    assert one.status is LessonStatus.ACTIVE
+    assert one.time == MONDAY + timedelta(min(days, 0))
+
+
+def test_what_a_person_says_again_in_other_words_confirms_the_lesson_of_a_model(
+    memory: AgentMemory,
+) -> None:
+    memory.lessons.keep([in_session(FILTER, 0)], SHOP)
+    memory.lessons.keep([in_session(OTHER_WORDS, 1, Origin.SAID)], SHOP)
+    (one,) = memory.lessons.of(SHOP)
+    assert (one.text, one.sessions) == (FILTER, 2)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        (
+            FILTER,
+            OTHER_WORDS.replace("fs_watcher", "walk").replace("filter.py", "sift.py"),
+            DECISION,
+        ),
+        (
+            "`export.py` caps a batch at 640 rows.",
+            "`export.py` caps a batch at 500 rows.",
+            DECISION,
+        ),
+        (FILTER, OTHER_WORDS, LessonKind.REFERENCE),
+    ],
+)
+def test_lessons_about_other_things_are_not_the_same(
+    memory: AgentMemory, first: str, second: str, kind: LessonKind
+) -> None:
+    memory.lessons.keep([in_session(first, 0, kind=kind)], SHOP)
+    memory.lessons.keep([in_session(second, 1, kind=kind)], SHOP)
+    listed = memory.lessons.of(SHOP, status=[*LessonStatus])
+    assert [one.sessions for one in listed] == [1, 1]
+
+
 def test_a_name_far_into_a_long_request_tells_apart_lessons_in_the_same_words(
     memory: AgentMemory,
 ) -> None:
