@@ -48,6 +48,8 @@ _RESTATED, _FEWEST_RESTATED, _MOST_RESTATED = 0.45, 8, 3
 # of itself hardly is one: what it may do, what it recommends.
 _ANSWERED, _OF_ITSELF = 0.8, regex(r"\b(?:I|me)\b")
 
+# From so many lines of a program on a request has its output.
+_OUTPUT = 4
 # What stands in a message though nobody typed it.
 _BLOCK = regex(
     r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?(?:</\1>|\Z)|\[(?:Image|Request interrupted)[^\]]*\]",
@@ -447,6 +449,17 @@ def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
                 pasted = True
                 break
     return "\n".join(filter(None, lines)) if any(map(_normal, lines)) else ""
+
+
+def without_output(request: str) -> str:
+    """Return *request* without the lines of a program that were pasted into it.
+
+    A plan is whole, and what is nothing else.
+    """
+    lines = [line for line in request.split("\n") if line.strip()]
+    typed = [line for line in lines if not _PASTED.match(line.strip())]
+    is_pasted = len(lines) - len(typed) >= _OUTPUT and len(_HEADING.findall(request)) <= 1
+    return "\n".join(typed) if is_pasted and any(map(_normal, typed)) else request
 
 
 def _own_words(said: str, answers: Sequence[Answer]) -> str:

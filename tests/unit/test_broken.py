@@ -8,6 +8,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.knowledge import NewLesson
+from contextgraph.knowledge.extraction import without_output
 from contextgraph.model import (
     About,
     Action,
@@ -38,12 +39,13 @@ def keep(
     kind: LessonKind = LessonKind.RULE,
     paths: tuple[str, ...] = (),
     session: str = "s",
+    symbols: tuple[str, ...] = (),
 ) -> str:
     """Keep an active lesson that a model wrote down, and return its id."""
     steps = (Step(0, "", Action("bash", "ls"), "ok"),)
     run = memory.learn(RawTrajectory("claude-code", session, SHOP, text, steps)).trajectory_id
     quote = Quotation(text, run, session, -1, datetime(2026, 3, 2, tzinfo=UTC))
-    about = About(paths, subject=subject)
+    about = About(paths, symbols, subject=subject)
     facts = LessonFacts(kind, Origin.DISTILLED, about, (quote,), is_active=True)
     new, known = memory.lessons.keep([NewLesson(text, facts)], SHOP)
     return (*new, *known)[0]
@@ -303,6 +305,52 @@ def test_what_only_mentions_a_program_is_not_said_before_it_runs(
     keep(memory, text, kind=kind)
     run = memory.live(repo=SHOP, task="")
     assert run.before("ls -l && pytest -q a.py && ruff check a.py") is None
+
+
+def before_edit(memory: AgentMemory, file: str, written: str, session: str = "") -> str:
+    """Return what is said before *file* is edited, in a *session*."""
+    given = {"file_path": file, "old_string": "a", "new_string": written}
+    run = memory.live(repo=SHOP, task="", session=session)
+    return run.before(Action("Edit", f"Edit {file}", given)) or ""
+
+
+def test_an_edit_is_shown_a_decision_on_a_symbol_where_it_is_touched(memory: AgentMemory) -> None:
+    text = "`check_flags()` refuses two flags at once, tested in the style of `tests/a_test.py`."
+    keep(
+        memory, text, kind=LessonKind.DECISION, paths=("tests/a_test.py",), symbols=("check_flags",)
+    )
+    assert text in before_edit(memory, "/shop/tests/a_test.py", "assert check_flags(both) == 2")
+    assert not before_edit(memory, "/shop/tests/a_test.py", "assert total(flags) == 2")
+
+
+def test_an_edit_is_shown_nothing_about_a_file_of_the_same_name_elsewhere(
+    memory: AgentMemory,
+) -> None:
+    text = "Totals in lib/tax/session.py are rounded up."
+    keep(memory, text, kind=LessonKind.DECISION, paths=("lib/tax/session.py",))
+    assert text in before_edit(memory, "/home/me/shop/lib/tax/session.py", "totals = 1")
+    assert text in before_edit(memory, "tax/session.py", "totals = 1")
+    assert not before_edit(memory, "/home/me/shop/lib/price/session.py", "totals = rounded()")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [(LessonKind.DECISION, [True, True, False]), (LessonKind.RULE, [True, True, True])],
+)
+def test_a_decision_is_said_before_edits_of_two_sessions_and_a_rule_of_all(
+    memory: AgentMemory, kind: LessonKind, said: list[bool]
+) -> None:
+    keep(memory, "Totals in shop.py are rounded up.", kind=kind, paths=("shop.py",))
+    assert [bool(before_edit(memory, "shop.py", "x = 1", name)) for name in "abc"] == said
+
+
+def test_lines_of_a_program_in_a_request_bring_no_lesson(memory: AgentMemory) -> None:
+    keep(memory, "Files of the page are named by version, as in CLI-VERSION.md.", "files")
+    lines = ["page check", *(f"📦 Version of the CLI files: {number}.1.2" for number in range(9))]
+    request = "\n".join(["This is not good.", "", "$ page check", *lines])
+    assert memory.live(repo=SHOP, task="").prompt("How are files of the page named by version?")
+    assert memory.live(repo=SHOP, task="").prompt(request) is None
+    assert without_output(request) == "This is not good.\npage check"
 
 
 def test_an_empty_code_span_in_a_rule_names_no_program(memory: AgentMemory) -> None:
