@@ -69,6 +69,8 @@ _CLEARED, _CLEARED_CHARACTERS = 3, 160
 _GIVEN_ID = regex(r"^([a-z]+_\w+): ", re.MULTILINE)
 # How much of two lessons is about the same where one takes the place of the other.
 _SAME_SUBJECT = 0.2
+# So much of a fact about a cleared error stands in the line about it; of 15 at least .36.
+_SAID_BY_LINE = 1 / 3
 # From here on a lesson has the words of its quotes.
 _SAME_WORDS = 0.5
 _DECODER = JSONDecoder()
@@ -511,9 +513,12 @@ class _Check:
             missing = _missing(foreign, known)
             raise _RefusedError(f"the conversation does not have {missing[0]!r} of {foreign!r}")
         cited, denied = " ".join(map(self._around, evidence)), [*_denied(text)]
+        rests_on_error, own = all(map(self._line, evidence)), {*stems(text)}
+        if rests_on_error and len(own & {*stems(cited)}) < _SAID_BY_LINE * len(own):
+            raise _RefusedError("it is not about the error that it cites")
         if (
             _NEGATION.search(_worded(text))
-            and not (_NEGATION.search(cited) or all(map(self._line, evidence)))
+            and not (_NEGATION.search(cited) or rests_on_error)
             and not (denied and all(map(self._is_denied, denied)))
         ):
             raise _RefusedError("it has a negation, the turns that it cites have none")

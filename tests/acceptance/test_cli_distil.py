@@ -269,6 +269,7 @@ def cleared(tmp_path: Path) -> Path:
         ({"lesson": "`boil` does not find `yaml` before `pip install pyyaml`."}, "'boil'"),
         ({"lesson": "`yaml` does not come before `pip install pyyaml`."}, None),
         ({"kind": "rule"}, "no person says it"),
+        ({"lesson": "All of our kettles are thrown away every night."}, "not about the error"),
         ({"lesson": "Where `yaml` is missing, `pip install kettle` puts it there."}, "'kettle'"),
         ({"evidence": [{"turn": 0, "quote": "No module named 'yaml'"}]}, "do not stand in turn 0"),
         ({"evidence": [{"turn": 1, "quote": "No module named 'boil'"}]}, "do not stand in turn 1"),
@@ -285,6 +286,17 @@ def test_a_fact_may_rest_on_an_error_that_was_cleared_and_says_nothing_else(
     else:
         (lesson,) = distilled(cleared)
         assert (lesson.speaker, lesson.text) == ("agent", {**INSTALL, **change}["lesson"])
+
+
+def test_an_error_confirms_no_rule_of_a_person(cleared: Path, tmp_path: Path):
+    said = Quotation("x", "trj_0", "s", 0, NOON, speaker="docs/kettles.md")
+    rule = LessonFacts(LessonKind.RULE, Origin.WRITTEN, evidence=(said,), is_active=True)
+    with AgentMemory.open(cleared) as memory:
+        new = NewLesson("Modules such as yaml are named in kettle.toml.", rule)
+        ((known,), _) = memory.lessons.keep([new], "teapot/kettle")
+    answer = {"confirms": known, "evidence": INSTALL["evidence"]}
+    (receipt, _) = distil(cleared, "--by", program(tmp_path, [answer])).records
+    assert "no person says it" in receipt["refused"][0]["reason"]
 
 
 def test_a_first_request_of_many_words_is_asked_about_alone(tmp_path: Path):
