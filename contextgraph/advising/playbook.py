@@ -66,7 +66,7 @@ _ENOUGH_TASKS, _COMMON, _MOST = 3, 0.25, 0.4
 # What is seen in vain needs fewer: it is no guess from what was done next.
 _IN_VAIN, _FEW_TASKS = (Cause.LONG_FILE, Cause.KEPT_FOLDER), 2
 # As so many tasks of a repository count those of all; what lines and their parts cost, in steps.
-_FURTHER_TASKS, _LINE_COST, _PART_COST = 3, 0.06, 0.01
+_FURTHER_TASKS, _LINE_COST, _PART_COST, _HABIT_COST = 3, 0.06, 0.01, 1.0
 _PINNED = 20
 # A path that leaves the working folder, and the name of a file.
 ABOVE = regex(r"(?<![\w.~/-])(?:\.\./)+\w[\w.-]*\w(?:/[\w-][\w.-]*\w)*")
@@ -489,7 +489,12 @@ def _lost(loss: Loss) -> MachineLesson:
 
 
 def _cost(lesson: MachineLesson) -> float:
-    """Return what the text costs, in steps; a package, or a reason, is a part of a line."""
+    """Return what the text costs, in steps; a package, or a reason, is a part of a line.
+
+    What an agent does by habit is worth a word only where it costs a step in each run.
+    """
+    if lesson.cause is Cause.APART:
+        return _HABIT_COST
     return _PART_COST if lesson.cause in (Cause.PACKAGE, Cause.EDIT) else _LINE_COST
 
 

@@ -430,6 +430,11 @@ def _fact(fact: MachineFact) -> str:
             )
         case Cause.CHECKOUT:
             return f"`{fact.fails}` was looked for before it was cloned {of}"
+        case Cause.APART:
+            return (
+                f"scripts were written in one command and run in the next, {fact.steps:.0f} times "
+                "a task: one command does both"
+            )
         case Cause.LONG_FILE:
             return f"`{fact.fails}` was too long for one read {of}: read it in parts"
         case Cause.LAYOUT:

@@ -180,6 +180,7 @@ class Cause(StrEnum):
     CHECKOUT = "nothing cloned yet"
     LAYOUT = "no such folder"
     LONG_FILE = "file too long for one read"
+    APART = "script run in a step of its own"
     PROGRAM = "wrong program"
     PACKAGE = "missing package"
     EDIT = "refused edit"

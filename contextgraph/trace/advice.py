@@ -75,6 +75,7 @@ class Term(StrEnum):
     KEPT_FOLDER = "<path from the folder of the shell>", "leave out the folder that the shell is in"
     AFTER_CLONE = "<path in the checkout, once cloned>", "clone the project first"
     NO_SUCH_FOLDER = "<folder that is not there>", "see with `ls` which folders there are"
+    WRITTEN_SCRIPT = "<script just written>", "run a script in the command that writes it"
     PART_OF_FILE = "<a part of the file>", "read the file in parts"
     ANOTHER_PATH = "<another path>", "", True
     ANOTHER_LINE = "<another line>", "give a line that the file has", True

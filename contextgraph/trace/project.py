@@ -286,6 +286,7 @@ FOLDER_PATTERNS = {
     Cause.LAYOUT: RemedyPattern(RemedyKind.SEARCH, Term.NO_SUCH_FOLDER),
 }
 _IN_PARTS = RemedyPattern(RemedyKind.OPEN, Term.PART_OF_FILE)
+_AT_ONCE = RemedyPattern(RemedyKind.RUN, Term.WRITTEN_SCRIPT)
 # As tools answer that show a part of a file in place of a file that is too long, and how a call
 # names the part that it wants.
 _SHOWN_IN_PART = regex(
@@ -310,6 +311,22 @@ def _kind_of_file(path: str) -> str:
         return path
     folder, name = posixpath.split(path)
     return f"{posixpath.basename(folder)}/*{posixpath.splitext(name)[1]}"
+
+
+def lost_between(before: StepTrace, step: StepTrace) -> Loss | None:
+    """Return what *step* lost, which ran the script that *before* did no more than write.
+
+    A shell that takes the lines of a file takes a further command after them.
+    """
+    if before.reading.kind is not ActionKind.CREATE or step.reading.kind is not ActionKind.RUN:
+        return None
+    written, run = (
+        {posixpath.basename(path) for path in paths}
+        for paths in (before.reading.made, step.reading.targets)
+    )
+    if not before.succeeded or "<<" not in before.step.action.text or written.isdisjoint(run):
+        return None
+    return Loss(Cause.APART, "", "", step.index, step.index + 1, _AT_ONCE)
 
 
 class FolderCauses:

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -32,7 +33,7 @@ from contextgraph.trace.changes import (
     shell_action,
 )
 from contextgraph.trace.loops import loops_of
-from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses, facts_of
+from contextgraph.trace.project import FOLDER_PATTERNS, FolderCauses, facts_of, lost_between
 from contextgraph.trace.run import (
     MISSING_PROGRAM,
     RUNS,
@@ -492,4 +493,6 @@ def facts_of_run(read: Trace) -> RunFacts:
     for step in read.steps:
         if step.index not in counted and (lost := folders.in_vain(step)):
             losses.append(lost)
+    between = (lost_between(*both) for both in pairwise(read.steps))
+    losses += [lost for lost in between if lost]
     return facts_of(read.raw, read.steps, losses)

@@ -662,6 +662,24 @@ def test_the_project_itself_stands_once_among_the_packages(memory: AgentMemory) 
     assert "set-up that worked" not in text
 
 
+@pytest.mark.parametrize("is_said", [True, False])
+def test_scripts_that_are_run_in_a_step_of_their_own_are_said(
+    memory: AgentMemory, is_said: bool
+) -> None:
+    write = "cat > try_{0}.py <<'EOF'\nprint({0})\nEOF\n"
+    for number in range(3):
+        steps = []
+        for at in range(2):
+            if is_said:
+                steps += [(write.format(at), "", 0), (f"cd /srv && python try_{at}.py", f"{at}", 0)]
+            else:
+                steps += [(f"{write.format(at)}python try_{at}.py", f"{at}", 0)]
+        memory.learn(run(steps, instance_id=f"acme__shop-{number}", task=TASK, agent="ant"))
+
+    said = "scripts were written in one command and run in the next, 2 times a task"
+    assert (said in start(memory, "acme/shop")) == is_said
+
+
 def test_the_rare_way_is_said_beside_what_never_installs(memory: AgentMemory) -> None:
     failed = "error: subprocess-exited-with-error\n× python setup.py egg_info did not run\n"
     learn(
