@@ -11,7 +11,7 @@ import click
 from pydantic import DirectoryPath, Field
 
 from contextgraph.cli.learn import Intake
-from contextgraph.cli.output import PARTLY_DONE
+from contextgraph.cli.output import PARTLY_DONE, warn
 from contextgraph.cli.service import CLIENTS, server_command, token_file
 from contextgraph.config import IN_MEMORY, Settings, settings_in_force
 from contextgraph.errors import NotFoundError
@@ -19,6 +19,7 @@ from contextgraph.model.values import replace
 from contextgraph.service.operations import Operation, Record, TokenScope
 from contextgraph.service.operations.arguments import Name, Names, Share
 from contextgraph.service.records import context_record, record_of
+from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.evaluation.measures import ReplayMoment
@@ -185,7 +186,9 @@ def experiment_run(  # noqa: PLR0913, PLR0917  (one parameter per property of an
             broken += bool(attempt.error)
             with redirect_stdout(shown):
                 yield record_of(attempt)
-    if broken:
+    if again := sum(map(len, work.left(retry_broken=True).values())):
+        warn(f"{number_of(again, 'attempt')} broke: retry_broken=true repeats what broke")
+    if broken or again:
         raise click.exceptions.Exit(PARTLY_DONE)
 
 

@@ -612,6 +612,7 @@ class Experiment:
         _, arm, instance_id, number = key
         task = self._tasks[instance_id]
         advisor = self._advisor(task, arm, number)
+        self._log(key).unlink(missing_ok=True)  # of an attempt that broke
         begun = time.monotonic()
         try:
             folder, logs = self._prepared(task, arm, slot)
@@ -699,10 +700,11 @@ class Experiment:
 
     def _check_arms(self, memory: AgentMemory) -> None:
         """Raise `SettingsError` where an arm has nothing to show."""
+        errors = [one.error for one in self._journal.attempts().values() if one.error]
+        retry = "retry_broken=true repeats broken attempts"
+        broken = f": {errors[0]}; {retry}" if errors else ""
         if not self._learned and {*self._plan.arms} - {NONE}:
-            first = next((a.error for a in self._journal.attempts().values() if a.error), "")
-            reason = f": {first}" if first else "; raise --split"
-            raise SettingsError(f"there is no run to learn from{reason}")
+            raise SettingsError(f"there is no run to learn from{broken or '; raise share'}")
         if PLACEBO not in self._plan.arms:
             return
         by_repo = defaultdict[str, list[RawTrajectory]](list)
@@ -713,7 +715,7 @@ class Experiment:
             if not self._unrelated_to(task.repo):
                 raise SettingsError(
                     f"arm {PLACEBO}: the memory has no advice for repositories other than"
-                    f" {task.repo}; leave the arm out, or add tasks"
+                    f" {task.repo}{broken or '; leave the arm out, or add tasks'}"
                 )
 
     def _unrelated_to(self, repo: str) -> list[str]:

@@ -88,12 +88,15 @@ class TaskChange(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """Comparison of *arm* with another on the tasks of both; differences are *arm* minus *against*.
 
-    *p* is McNemar's exact test of *rescues* (solved more often) against *regressions*.
+    *before* and *after* are the shares of attempts that solve these tasks, *against* and with
+    *arm*. *p* is McNemar's exact test of *rescues* (solved more often) against *regressions*.
     """
 
     arm: str
     against: str
     tasks: int
+    before: float
+    after: float
     solved: Difference
     p: float
     rescues: tuple[TaskChange, ...]
@@ -134,7 +137,7 @@ def report_on(journal: ExperimentFolder) -> ExperimentReport:
         if tasks[arm].keys() & tasks[against].keys()
     ]
     figures = tuple(figures_of(arm, by_arm[arm], seed) for arm in arms)
-    return ExperimentReport(_verdict(figures, comparisons), settings, figures, tuple(comparisons))
+    return ExperimentReport(_verdict(comparisons), settings, figures, tuple(comparisons))
 
 
 def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
@@ -170,6 +173,8 @@ def compared(arm: str, after: ByTask, against: str, before: ByTask, seed: int) -
         arm=arm,
         against=against,
         tasks=len(both),
+        before=sum(old for old, _ in shares.values()) / len(shares),
+        after=sum(new for _, new in shares.values()) / len(shares),
         solved=difference({task: (passes_before[task], passes_after[task]) for task in both}, seed),
         p=mcnemar([(old > new, new > old) for old, new in shares.values()]),
         rescues=_changes(shares, after, solved=True),
@@ -228,20 +233,19 @@ def _sums(by_task: ByTask, amount: Callable[[Attempt], float | None]) -> dict[st
     return sums
 
 
-def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -> str:
+def _verdict(comparisons: Sequence[Comparison]) -> str:
     """One sentence: the memory against none, or the first comparison that there is."""
     if not comparisons:
         return "There is nothing to compare: it takes two arms that attempted the same task."
     chosen = next(
         (comparison for comparison in comparisons if comparison.arm == MEMORY), comparisons[0]
     )
-    rate = {arm.arm: arm.pass_at[1].value for arm in figures if arm.pass_at}
     gap = chosen.solved
     sure = "" if chosen.p < _SIGNIFICANT else "not "
     steps = f"{chosen.means['steps'].value:+.1f}"
     return (
-        f"With arm {chosen.arm} the agent solves {rate[chosen.arm]:.0%} of its attempts, with arm"
-        f" {chosen.against} {rate[chosen.against]:.0%}: {100 * gap.value:+.0f} points"
+        f"With arm {chosen.arm} the agent solves {chosen.after:.0%} of its attempts, with arm"
+        f" {chosen.against} {chosen.before:.0%}: {100 * gap.value:+.0f} points"
         f" ({100 * gap.low:+.0f} to {100 * gap.high:+.0f}) over"
         f" {number_of(chosen.tasks, 'task')}, {sure}beyond chance (p = {chosen.p:.3f}); steps of"
         f" an attempt: {steps}."
