@@ -861,7 +861,7 @@ def _sessions(runs: int, helpers: int) -> str:
 
 def _consolidation_line(report: "ConsolidationReport") -> str:
     if not report.started:
-        return f"not consolidated: {report.reason}"
+        return f"not consolidated: {report.reason}; the next `learn` does it"
     steps = {step.name: step for step in report.steps}
     abstract, merge, cleanup = steps["abstract"], steps["merge"], steps["clean up"]
     updated = abstract.updated + steps["statistics"].updated

@@ -52,6 +52,12 @@ def test_consolidation_needs_the_lease(store: Path) -> None:
     assert not result.records[0]["started"]
     assert "another process" in result.records[0]["reason"]
 
+    more = write_runs(store.with_name("more.jsonl"), map(installing_run, range(4, 24)))
+    learned = contextgraph("learn", more, "--store", store)
+    assert learned.code == 0
+    assert "not consolidated: another process" in learned.err
+    assert learned.err.endswith("at most; the next `learn` does it\n")
+
 
 def test_consolidating_creates_no_memory(tmp_path: Path) -> None:
     result = call("consolidate", tmp_path / "none.db")
