@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -310,13 +310,20 @@ class _Responder:
     def output(self) -> _Output:
         """Return the object to print; empty for nothing."""
         output = self._answered()
-        if self._event.name == "SessionStart" and (names := ignored_by_hooks(self._settings)):
-            ignored = f"hooks ignore {', '.join(names)}; set this in {user_settings_file()}"
+        news = [*self._news()] if self._event.name == "SessionStart" else []
+        for one in news:
             said = output.get("systemMessage")
-            output["systemMessage"] = f"{said}; {ignored}" if said else f"ContextGraph: {ignored}"
+            output["systemMessage"] = f"{said}; {one}" if said else f"ContextGraph: {one}"
         if said := output.get("systemMessage"):  # agents keep it in the log, which they may read
             output["systemMessage"] = neutral(f"{said}")
         return output
+
+    def _news(self) -> Iterator[str]:
+        """Yield what a person has to know when a session starts."""
+        if names := ignored_by_hooks(self._settings):
+            yield f"hooks ignore {', '.join(names)}; set this in {user_settings_file()}"
+        if self._announces and (reason := self._files.untold()):
+            yield f"no lessons were written down: {reason}"
 
     def _answered(self) -> _Output:
         event, name = self._event, self._event.name

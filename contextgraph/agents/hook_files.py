@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # How old the copy of a remote memory may be, in seconds.
 _REFRESHED_AFTER = 3600
+# How long a person who read that a model wrote no lessons reads it no more, in seconds.
+_TOLD_AGAIN_AFTER = 86_400
 
 
 # An event of `contextgraph doctor`, answered with the address of the memory and nothing else.
@@ -42,6 +44,7 @@ class HookFiles:
         self.queue = os.path.join(self.folder, "queue.jsonl")
         self.failures = os.path.join(self.folder, "failures.log")
         self._silence = os.path.join(self.folder, "silent")
+        self._untold = os.path.join(self.folder, "distil")
 
     @property
     def are_used(self) -> bool:
@@ -109,6 +112,29 @@ class HookFiles:
     def fail(self, reason: str) -> None:
         """Append why a hook could not answer, secrets masked."""
         append(self.failures, _line({"at": _now(), "reason": mask_secrets(reason)[:500]}))
+
+    def fail_to_distil(self, reason: str) -> None:
+        """Append why a model wrote no lessons; a person reads it when the next session starts."""
+        self.fail(f"distil: {reason}")
+        with (
+            suppress(FileExistsError),
+            open(self._untold, "x", encoding="utf-8", opener=private) as file,
+        ):
+            file.write(mask_secrets(reason)[:500])
+
+    def untold(self) -> str:
+        """Return why a model wrote no lessons, once and at most once a day; else empty."""
+        told = f"{self._untold}.told"
+        try:
+            if written_at(told) > time.time() - _TOLD_AGAIN_AFTER:
+                os.unlink(self._untold)
+                return ""
+            os.replace(self._untold, told)
+            os.utime(told)
+            with open(told, encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
 
     def failed(self) -> Sequence[str]:
         """Why hooks could not answer, the last reason last."""

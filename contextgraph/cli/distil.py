@@ -313,7 +313,7 @@ def _report(
                 print(one_line(f"  refused: {refused.reason}: {refused.text}", _WIDTH))
         if one.reason:
             if quiet:
-                HookFiles(settings).fail(f"distil: {one.reason}")
+                HookFiles(settings).fail_to_distil(one.reason)
             else:
                 warn(one.reason)
     if common.as_json:

@@ -402,6 +402,31 @@ def test_a_model_that_gives_no_answer_ends_it_and_the_session_waits(store: Path,
     assert distil(store, "--by", program(tmp_path, [GOOD])).records[0]["kept"] == 1
 
 
+def test_a_person_reads_once_a_day_that_no_lessons_were_written_down(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def at_start() -> str:
+        event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(store.parent)}
+        shown = contextgraph("hook", "--store", store, stdin=orjson.dumps(event)).out
+        return str(json.loads(shown or "{}").get("systemMessage", ""))
+
+    def fail() -> None:
+        monkeypatch.setenv("CONTEXTGRAPH_DISTIL", "sh -c 'echo your quota is used up; exit 1'")
+        (store.parent / "memory.distil" / "log.jsonl").unlink(missing_ok=True)  # the pause is over
+        assert distil(store, "--queued").code == 1
+        monkeypatch.delenv("CONTEXTGRAPH_DISTIL")
+
+    fail()
+    assert "no lessons were written down: sh ended with 1: your quota is used up" in at_start()
+    assert "quota" not in at_start()
+    fail()
+    assert "quota" not in at_start()
+    yesterday = time.time() - 90_000
+    os.utime(store.parent / "memory.hooks" / "distil.told", (yesterday, yesterday))
+    fail()
+    assert "quota is used up" in at_start()
+
+
 CUT = json.dumps([{**GOOD, "evidence": [], "about": {"files": []}}, GOOD])[:-60]
 
 
