@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 
 from msgspec import Struct, field
 
@@ -242,10 +242,7 @@ def takes_back(later: str, earlier: str) -> bool:
     """
     pairs = ((later, earlier), (earlier, later))
     if "?" in later or not any(
-        orders_use(one, ruled_out.name)
-        for one, other in pairs
-        for ruled_out in names_ruled_out(other)
-        if ruled_out.name in one
+        name in one and orders_use(one, name) for one, other in pairs for name in _ruled_out(other)
     ):
         return False
     files, other_files = map(set, map(files_in, pairs[0]))
@@ -255,10 +252,15 @@ def takes_back(later: str, earlier: str) -> bool:
     return words <= other_words or other_words <= words
 
 
+@lru_cache(maxsize=1 << 12)
+def _ruled_out(text: str) -> tuple[str, ...]:
+    return tuple(one.name for one in names_ruled_out(text))
+
+
 def _taken_back(sentences: Sequence[str]) -> set[str]:
     """Return those of *sentences* that a later one takes back; what is said again holds again."""
     last = {sentence: place for place, sentence in enumerate(sentences)}
-    ruling_out = [sentence for sentence in last if any(names_ruled_out(sentence))]
+    ruling_out = [sentence for sentence in last if _ruled_out(sentence)]
     pairs = ((one, other) for one in ruling_out for other in last if one != other)
     ordered = (sorted(pair, key=last.__getitem__) for pair in pairs)
     return {earlier for earlier, later in ordered if takes_back(later, earlier)}
