@@ -67,8 +67,8 @@ _COMMON = frozenset(
 # Who asks for all of it is content with a command that names no part.
 _WHOLE = frozenset({"whole", "entire", "complete"})
 _FEWEST_LETTERS = 4
-# "The command is `make lint`."
-_BEING = frozenset({"is", "are"})
+# "The command is `make lint`", "when `make lint` fails".
+_NAMING = frozenset({"is", "are", "when", "if"})
 # What begins after these goes on: a list, or what stands in brackets.
 _GOES_ON = frozenset({",", "(", ")"})
 # Between a negation and the name that must not be used.
@@ -96,6 +96,7 @@ class _Word(NamedTuple):
     """A *word*, or the command of a code span, with the words around it in its clause.
 
     *lead* is the one before it, but for fillers such as "the"; *is_direct* where there are none.
+    *is_negated_directly*: by the word before it or before that, as in "never runs `make`".
     """
 
     word: str
@@ -103,6 +104,7 @@ class _Word(NamedTuple):
     following: str
     is_direct: bool
     is_negated: bool
+    is_negated_directly: bool
 
 
 def bears_on_command(text: str, line: str, repo: str = "") -> bool:
@@ -147,7 +149,7 @@ def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
     first, *rest = one.word.strip("`").split() or [""]
     if one.word.startswith("`"):
         other = next((word for word in rest if not word.startswith("-")), "")
-        is_told = _is_led(one) or one.lead in _BEING
+        is_told = _is_led(one) or one.is_negated_directly or one.lead in _NAMING
         return first == program and (not other or other in named) and is_told
     if not _is_name(one.word, program) or not _is_led(one):
         return False
@@ -214,16 +216,18 @@ def _clauses(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _of_clause(clause: Sequence[str], lead: str) -> Iterator[_Word]:
     """Yield the words of *clause*; what a list goes on with has the *lead* of what is before."""
-    negated, listed = False, lead
+    negated, listed, earlier = False, lead, ""
     for place, word in enumerate(clause):
         lower = word.casefold()
         following = clause[place + 1] if place + 1 < len(clause) else ""
         if lower not in _LISTING:
             is_direct = not place or clause[place - 1].casefold() == lead
-            yield _Word(word, lead, following, is_direct, negated)
+            is_close = not _NOT.isdisjoint((earlier, lead))
+            yield _Word(word, lead, following, is_direct, negated, is_close)
             listed = lead
         negated = negated or lower in _NOT
         if lower not in _FILLERS:
+            earlier = lead
             lead = listed if lower in _LISTING else lower
 
 
@@ -251,9 +255,10 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
 
 def _is_forbidden(one: _Word, command: Command) -> bool:
     program, _, verb = command.program.partition(" ")
-    if not _is_led(one):
+    is_span = one.word.startswith("`")
+    if not (_is_led(one) or (is_span and one.is_negated_directly)):
         return False
-    if one.word.startswith("`"):
+    if is_span:
         parts = one.word.strip("`").split() or [""]
         is_it = parts[0] == program or all(part.startswith("-") for part in parts)
         return is_it and {*parts} <= {program, verb, *command.text.split()}

@@ -132,6 +132,23 @@ def test_a_check_before_a_commit_is_missing_only_where_something_was_committed(
     assert broken(memory, "edit shop.py", "git commit -am x")
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "The agent never runs `git push`.",
+        "The agent does not start `git push` itself.",
+        "Do not commit, and no `git push`.",
+        "Do not push with `--tags`.",
+    ],
+)
+def test_a_command_is_ruled_out_where_a_negation_stands_before_it(
+    memory: AgentMemory, rule: str
+) -> None:
+    keep(memory, rule)
+    assert broken(memory, "git push --tags")
+    assert not broken(memory, "git status")
+
+
 def test_a_command_that_a_rule_rules_out_is_named_once(memory: AgentMemory) -> None:
     keep(memory, PUSH)
     (line,) = broken(memory, f"cd {'a' * 90} && git status; git push origin main")
