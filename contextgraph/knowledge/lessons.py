@@ -10,8 +10,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache, partial, reduce
-from itertools import chain, islice, product
+from functools import lru_cache, partial
+from itertools import chain, islice
 from operator import itemgetter
 
 from msgspec import Struct
@@ -106,7 +106,6 @@ from contextgraph.text import (
     regex,
     stems,
 )
-from contextgraph.text.strings import rarity
 from contextgraph.trace.ordered import bears_on_command, left_alone, names_ruled_out
 from contextgraph.trace.shell import commands_in
 
@@ -123,8 +122,6 @@ _LISTED = 10_000
 _INDEXED = 250
 # From here on two lessons say the same, and are worth a comparison word by word.
 _SAME, _COMPARED, _FEWEST_STEMS = 0.8, 0.3, 3
-# From here on, rare words counting most, a model's lesson says another one in other words.
-_RESTATED, _FEWEST_TEXTS = 0.45, 50
 # What is said of these takes at most so many tokens, without who said it and when.
 STANDING_TOKENS = 85
 _RUNNING = ("run", "use", "never")
@@ -325,9 +322,9 @@ class Lessons:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Keep *new* lessons of *repo*; return the ids of new ones, and of those known before.
 
-        A lesson that says the same as a known one becomes evidence for it; in other words the newer
-        one takes its place, with the evidence of both. A repeated call changes only the rating of
-        lessons that nobody reviewed; rejected lessons stay rejected. Secrets are masked.
+        A lesson that says the same as a known one becomes evidence for it. A repeated call changes
+        only the rating of lessons that nobody reviewed; rejected lessons stay rejected. Secrets are
+        masked.
         """
         made: dict[str, Note] = {}
         for one in new:
@@ -338,14 +335,11 @@ class Lessons:
         fresh = [note for id_, note in made.items() if id_ not in known]
         links, sure = defaultdict[str, list[Link]](list), set[str]()
         if fresh:
-            links, same, sure, restated = self._links(fresh)
-            for note in fresh:
-                if other := same.get(note.id):
-                    again[other.id] = with_evidence(again.get(other.id, note), note)
-            whole = [reduce(with_evidence, restated[note.id], note) for note in fresh]
+            links, same, sure = self._links(fresh)
+            again |= {same[note.id].id: note for note in fresh if note.id in same}
             fresh = [
                 _linked(note, links.pop(note.id, ()), is_sure=note.id in sure)
-                for note in whole
+                for note in fresh
                 if note.id not in same
             ]
         before = self._store.get([*again])
@@ -827,13 +821,11 @@ class Lessons:
 
     def _links(
         self, new: Sequence[Note]
-    ) -> tuple[
-        defaultdict[str, list[Link]], dict[str, Note], set[str], defaultdict[str, list[Note]]
-    ]:
+    ) -> tuple[defaultdict[str, list[Link]], dict[str, Note], set[str]]:
         """Return links between *new* lessons and those of other sessions, by id.
 
         And, by the id of a new one, the known lesson that says the same; and the ids of those that
-        take another one back: they need no review. And those that a new one says in other words.
+        take another one back: they need no review.
         """
         words = Counter(stem for note in new for stem in stem_counts(note.content))
         common = [word for word, _ in words.most_common(REQUEST_WORDS)]
@@ -856,13 +848,12 @@ class Lessons:
                     links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
                     if _takes_back(later, earlier) and is_settled(later.content):
                         sure.add(later.id)
-        restated = _take_places(_restating(new, others), links, same)
         sessions = self._sessions(dict.fromkeys(map(_session_of, others)), None)
         for run in ours:
             own = [note for note in new if _session_of(note) == run]
             for later, earlier in _amendments(run, {**sessions, run: own}):
                 links[later.id].append(Link(LinkType.SUPERSEDES, earlier.id))
-        return links, same, sure, restated
+        return links, same, sure
 
 
 def _amendments(run_id: str, sessions: Mapping[str, Sequence[Note]]) -> Iterator[tuple[Note, Note]]:
@@ -1441,64 +1432,6 @@ def _says_again(note: Note, earlier: Note) -> bool:
 def _takes_back(note: Note, earlier: Note) -> bool:
     """Return whether a person takes *earlier* back in the words of *note*."""
     return _is_said(note) and not _is_agreed(note) and takes_back(note.content, earlier.content)
-
-
-def _restating(new: Sequence[Note], others: Sequence[Note]) -> Iterator[tuple[Note, Note]]:
-    """Yield each of *new* lessons with those of *others* that say the same in other words.
-
-    A model worded one of the two: verbatim sentences share as much with others.
-    """
-    words = {note.id: stem_counts(note.content).keys() for note in (*new, *others)}
-    met, number = Counter(chain.from_iterable(words.values())), max(_FEWEST_TEXTS, len(words))
-
-    def weight(found: Collection[str]) -> float:
-        return sum([rarity(met[word], number) for word in sorted(found)])
-
-    for note, other in product(new, others):
-        if _may_restate(note, other):
-            ours, theirs = words[note.id], words[other.id]
-            earlier, later = sorted((note, other), key=lambda one: (one.created_at, one.id))
-            least = _RESTATED * (weight(ours) + weight(theirs)) / 2
-            is_near = bool(ours & theirs) and weight(ours & theirs) >= least
-            if is_near and _relation(later, earlier) is Relation.UNRELATED:
-                yield note, other
-
-
-def _take_places(
-    restating: Iterable[tuple[Note, Note]],
-    links: Mapping[str, list[Link]],
-    same: dict[str, Note],
-) -> defaultdict[str, list[Note]]:
-    """Let one of each two lessons in other words take the place of the other one, or confirm it.
-
-    The newer one stays, and the one that a model worded. Returns what a new one takes the place of.
-    """
-    replaced = defaultdict[str, list[Note]](list)
-    for note, other in restating:
-        is_newer = _is_said(other) or other.created_at <= note.created_at
-        if is_newer and not _is_said(note):
-            replaced[note.id].append(other)
-            links[note.id].append(Link(LinkType.SUPERSEDES, other.id))
-        else:
-            same.setdefault(note.id, other)
-    return replaced
-
-
-def _may_restate(note: Note, other: Note) -> bool:
-    """Return whether two lessons are of one kind and source, name the same, and one is a model's.
-
-    Two references to one document say different things of it.
-    """
-    ours, theirs = note.lesson, other.lesson
-    return (
-        ours is not None
-        and theirs is not None
-        and ours.kind is theirs.kind
-        and ours.kind is not LessonKind.REFERENCE
-        and Origin.DISTILLED in (ours.origin, theirs.origin)
-        and note.contributor == other.contributor
-        and not names_in(note.content).isdisjoint(names_in(other.content))
-    )
 
 
 def _has_same_numbers(text: str, other: str) -> bool:
