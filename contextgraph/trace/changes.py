@@ -253,7 +253,9 @@ def _installed(command: Command, line: str, names: Names) -> RemedyAction:
         parameters = (version, program)
     package = _package_placeholder(name, names)
     pattern = RemedyPattern(RemedyKind.INSTALL, package, parameters=parameters)
-    return _done(target, pattern, line)
+    before, own, after = line.partition(command.text)
+    # What only shortens the output is left out.
+    return _done(target, pattern, line if "||" in after else before + own)
 
 
 def _package_placeholder(name: str, names: Names) -> str:
