@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 from fnmatch import fnmatchcase
@@ -42,7 +42,7 @@ from contextgraph.cli.output import (
 )
 from contextgraph.config import IN_MEMORY, reason_not_to_learn
 from contextgraph.errors import ReadError, StoreError, StoreUnavailableError
-from contextgraph.model import is_subagent
+from contextgraph.model import FORGOTTEN, is_subagent
 from contextgraph.model.values import batched, replace
 from contextgraph.service.records import learned_record, not_learned_record, unread_record
 from contextgraph.system.processes import start_detached
@@ -478,7 +478,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     known = None
     if discover:
         known = read_files(settings)
-        new = partial(known.new, learned=partial(learned_in, common))
+        new = partial(known.new, learned=partial(learned_in, common, again=again))
         inputs = discovered_paths(exclude or (), yes=yes, address=settings.address, new=new)
     never = settings.never_learned
     selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"), never)
@@ -522,13 +522,17 @@ def read_files(settings: "Settings") -> "ReadFiles":
     return ReadFiles(Path(data_folder(), "read", f"{name}.json"))
 
 
-def learned_in(common: Common, runs: Sequence[str]) -> "Container[str]":
-    """Return the runs among *runs* that the memory has; none where it cannot say."""
+def learned_in(common: Common, runs: Sequence[str], *, again: bool = False) -> "Container[str]":
+    """Return the runs among *runs* that the memory has; none where it cannot say.
+
+    Also the names of sessions that were forgotten, but for *again*.
+    """
     if not runs or common.settings().is_service:
         return ()
     try:
         with common.open(read_only=True) as memory:
-            return memory.store.runs.learned(runs)
+            names = () if again else [one for one in runs if one.startswith(FORGOTTEN)]
+            return {*memory.store.runs.learned(runs), *memory.store.exposures.forgotten(names)}
     except StoreError:
         return ()
 
@@ -778,7 +782,7 @@ class _Results:
         for source, runs in self.runs.items():
             for name in _with_files([source]):
                 found.setdefault(name, set()).update(runs)
-        by_file, unread = {}, self.broken | _with_files(self.refused)
+        by_file, unread = {}, self.broken | _with_files(self.refused - self.runs.keys())
         for path in paths:
             names = {source.name for source in sources(path)}
             if names.isdisjoint(unread):
@@ -914,9 +918,16 @@ def _learn_some(
                 results.intake.reject(result)
                 results.leave(result)
                 results.refused.add(record.source)
+                if not memory.is_service and (names := _forgotten(memory, record, source)):
+                    results.runs.setdefault(record.source, set()).update(names)
             else:
                 results.add(record, result)
         waiting.clear()
+
+
+def _forgotten(memory: "AgentMemory", raw: "RawTrajectory", source: str) -> "Collection[str]":
+    """Return the names by which *raw* was forgotten."""
+    return memory.store.exposures.forgotten(memory.writer.forgotten_names(raw, source))
 
 
 def _learned(

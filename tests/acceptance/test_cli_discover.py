@@ -100,6 +100,10 @@ def test_known_files_are_not_read_again(
     (run,) = contextgraph("runs", "--store", store, "--json").records
     contextgraph("forget", run["trajectory_id"], "--yes", "--store", store)
     assert learned("--yes") == (0, 0, 1)  # it was forgotten
+    assert learned() == (0, 0, 0)  # and nothing is asked
+    assert learned("--yes", "--again") == (1, 0, 1)
+    contextgraph("forget", run["trajectory_id"], "--yes", "--store", store)
+    assert learned("--yes") == (0, 0, 1)
     store.unlink()
     assert learned("--yes") == (1, 0, 1)
 
