@@ -250,7 +250,10 @@ class Distiller:
         asked, counts = dict[str, int](), Counter[str]()
         failed = defaultdict[str, dict[str, int]](dict)
         for one in self._known:
-            if one.prompt not in (PROMPT, REVIEWS) or one.status == "stopped":
+            if one.prompt not in (PROMPT, REVIEWS):
+                continue
+            if one.status == "stopped":  # the parts before were answered
+                asked |= {one.run: one.turns} if one.turns else {}
                 continue
             if one.status == "failed":
                 failed[one.by][one.run] = one.turns
@@ -286,6 +289,7 @@ class Distiller:
     def distil(self, answerer: Answerer, session: Session) -> Distilled:
         """Ask *answerer* about *session*, and keep the lessons that count."""
         receipt = _receipt(session, answerer.name)
+        answered = self._asked().get(session.run_id, 0)
         for part in self.parts(session):
             request = self.request(session, part)
             try:
@@ -297,13 +301,14 @@ class Distiller:
                     again, left = self._checked(second.text, request)
                     found, problems = (again, left) if again is not None else (found, problems)
             except RemoteError as error:
-                receipt = replace(receipt, status="stopped", reason=str(error))
+                receipt = replace(receipt, status="stopped", turns=answered, reason=str(error))
                 break
             if found is None:
                 reason = _unusable(answerer.name, answer.text, problems[0].reason)
                 receipt = replace(receipt, status="failed", reason=reason)
                 break
             self._keep(found, session)
+            answered = sum(map(len, session.parts[: part + 1]))
             receipt = replace(
                 receipt,
                 kept=receipt.kept + len(found.kept) - found.confirmed,

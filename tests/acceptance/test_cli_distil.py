@@ -402,6 +402,22 @@ def test_a_model_that_gives_no_answer_ends_it_and_the_session_waits(store: Path,
     assert distil(store, "--by", program(tmp_path, [GOOD])).records[0]["kept"] == 1
 
 
+def test_parts_that_were_answered_before_a_limit_are_not_asked_about_again(tmp_path: Path):
+    store = memory_of_long_session(tmp_path)
+    parts = len(distil(store, "--dry-run").records) - 1
+    assert parts > 2
+    # The first part is answered, at the second one the limit is reached.
+    script = program(tmp_path, "[]")
+    limit = tmp_path / "limit.sh"
+    limit.write_text(f"[ -e {quoted(str(tmp_path / 'asked.txt'))} ] && exit 1\n{script}\n")
+    limited = f"sh {quoted(str(limit))}"
+    receipt = distil(store, "--by", limited).records[0]
+    assert (receipt["status"], receipt["requests"]) == ("stopped", 1)
+    assert len(distil(store, "--dry-run").records) - 1 == parts - 1
+    receipt = distil(store, "--by", script).records[0]
+    assert (receipt["status"], receipt["requests"]) == ("done", parts - 1)
+
+
 def test_a_person_reads_once_a_day_that_no_lessons_were_written_down(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ):
