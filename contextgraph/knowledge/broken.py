@@ -22,7 +22,13 @@ from contextgraph.system.working_tree import WorkingTree
 from contextgraph.text import dice, gives_instructions, regex, stems
 from contextgraph.trace.actions import ActionKind, is_prose, shell_text
 from contextgraph.trace.checks import orders_in, unchecked
-from contextgraph.trace.ordered import forbids, left_alone, names_ruled_out, restricts
+from contextgraph.trace.ordered import (
+    forbids,
+    is_about_form,
+    left_alone,
+    names_ruled_out,
+    restricts,
+)
 from contextgraph.trace.shell import commands_in
 from contextgraph.trace.steps import Change, StepTrace, change_of, edited_file, is_edit, net_changes
 
@@ -223,13 +229,16 @@ def broken_by(turn: Sequence[StepTrace], lessons: Iterable[Lesson]) -> Iterator[
             yield broken
 
 
-def says_how_to_run(lesson: Lesson | LessonFacts, line: str) -> bool:
-    """Return True where *lesson* may be about how to run *line*: not what only mentions a program.
+def says_how_to_run(lesson: Lesson | LessonFacts, text: str, line: str) -> bool:
+    """Return True where *lesson* with this *text* may be about how to run *line*.
 
-    What a person said has no other kind than its words show, and what is counted is about calls.
+    Not what only mentions a program. What a person said has no other kind than its words show, and
+    what is counted is about calls. A fact is about the form of a call that it shows.
     """
     if lesson.origin in (Origin.SAID, Origin.COUNTED) or lesson.kind is LessonKind.RULE:
         return True
+    if lesson.kind is LessonKind.FACT and not is_about_form(text, line):
+        return False
     programs = {command.program.partition(" ")[0] for command in commands_in(line)}
     return any(named.partition(" ")[0] in programs for named in lesson.about.programs)
 
@@ -240,7 +249,7 @@ def _command(work: Work, lesson: Lesson) -> Broken | None:
         for line in work.lines
         if lesson.kind in _FORBIDDING
         and forbids(lesson.text, line, lesson.repo)
-        and says_how_to_run(lesson, line)
+        and says_how_to_run(lesson, lesson.text, line)
     )
     if line := next(ruled_out, ""):
         parts = [one.text for one in commands_in(line)]

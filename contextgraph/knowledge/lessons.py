@@ -783,7 +783,8 @@ class Lessons:
         said = {
             note.id: note
             for note in scoped
-            if note.lesson and _is_seen(note, as_of) and says_how_to_run(note.lesson, line)
+            if note.lesson and _is_seen(note, as_of)
+            if says_how_to_run(note.lesson, note.content, line)
             if (
                 bears_on_command(note.content, line, note.repo)
                 if not _is_counted(note)

@@ -124,6 +124,19 @@ def bears_on_command(text: str, line: str, repo: str = "") -> bool:
     )
 
 
+def is_about_form(text: str, line: str) -> bool:
+    """Return True where a code span of *text* on a program of the shell *line* is typed there.
+
+    Also where there is no such span: `cat -A` says nothing about another way to run `cat`.
+    """
+    typed = {
+        command.program.partition(" ")[0]: command.text.split() for command in commands_in(line)
+    }
+    spans = [span.strip("`").split() for span in _TOKEN.findall(text) if span.startswith("`")]
+    forms = [span for span in spans if span and span[0] in typed]
+    return not forms or any({*form} <= {*typed[form[0]]} for form in forms)
+
+
 def _is_own(program: str, repo: str) -> bool:
     """Return whether the repository makes *program*, as its name says."""
     name = program.rpartition("/")[2].casefold()
@@ -148,9 +161,11 @@ def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
     """Return whether *one* is the program itself, alone or with this subcommand."""
     first, *rest = one.word.strip("`").split() or [""]
     if one.word.startswith("`"):
-        other = next((word for word in rest if not word.startswith("-")), "")
+        other, *after = [word for word in rest if not word.startswith("-")] or [""]
+        # `gh pr diff` is not `gh pr view`.
+        verbs = [other, *(word for word in after[:1] if word.isalpha())]
         is_told = _is_led(one) or one.is_negated_directly or one.lead in _NAMING
-        return first == program and (not other or other in named) and is_told
+        return first == program and (not other or {*verbs} <= {*named}) and is_told
     if not _is_name(one.word, program) or not _is_led(one):
         return False
     is_of_it = bool(named) and stem(one.following.casefold()) == stem(named[0])

@@ -40,12 +40,13 @@ def keep(
     paths: tuple[str, ...] = (),
     session: str = "s",
     symbols: tuple[str, ...] = (),
+    programs: tuple[str, ...] = (),
 ) -> str:
     """Keep an active lesson that a model wrote down, and return its id."""
     steps = (Step(0, "", Action("bash", "ls"), "ok"),)
     run = memory.learn(RawTrajectory("claude-code", session, SHOP, text, steps)).trajectory_id
     quote = Quotation(text, run, session, -1, datetime(2026, 3, 2, tzinfo=UTC))
-    about = About(paths, symbols, subject=subject)
+    about = About(paths, symbols, programs, subject=subject)
     facts = LessonFacts(kind, Origin.DISTILLED, about, (quote,), is_active=True)
     new, known = memory.lessons.keep([NewLesson(text, facts)], SHOP)
     return (*new, *known)[0]
@@ -322,6 +323,24 @@ def test_what_only_mentions_a_program_is_not_said_before_it_runs(
     keep(memory, text, kind=kind)
     run = memory.live(repo=SHOP, task="")
     assert run.before("ls -l && pytest -q a.py && ruff check a.py") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "line", "is_said"),
+    [
+        (LessonKind.FACT, "`cat -A` is an illegal option here: use `od -c`.", "cat -A a.py", True),
+        (LessonKind.FACT, "`cat -A` is an illegal option here: use `od -c`.", "cat a.py", False),
+        (LessonKind.RULE, "Never use `gh pr diff` with a path.", "gh pr diff 7 -- a.py", True),
+        (LessonKind.RULE, "Never use `gh pr diff` with a path.", "gh pr view 7", False),
+        (LessonKind.RULE, "Always run `ruff check` with `--fix`.", "ruff check a.py", True),
+    ],
+)
+def test_a_lesson_on_one_form_of_a_command_is_silent_before_another(
+    memory: AgentMemory, kind: LessonKind, text: str, line: str, is_said: bool
+) -> None:
+    keep(memory, text, kind=kind, programs=tuple(line.split()[:1]))
+    run = memory.live(repo=SHOP, task="")
+    assert (text in (run.before(line) or "")) is is_said
 
 
 def before_edit(memory: AgentMemory, file: str, written: str, session: str = "") -> str:
