@@ -874,4 +874,4 @@ def _label(note: Note) -> str:
 
 
 def _name(note: Note) -> str:
-    return note.title or without_secret(note).content
+    return note.heading or without_secret(note).content

@@ -121,6 +121,11 @@ class Note(Struct, frozen=True, omit_defaults=True):
     lesson: LessonFacts | None = None
 
     @property
+    def heading(self) -> str:
+        """The title of a page or entity; that of a lesson has words to search by."""
+        return "" if self.lesson else self.title
+
+    @property
     def is_live(self) -> bool:
         """True if it is neither archived nor superseded."""
         return self.superseded_by is None and self.archived_at is None

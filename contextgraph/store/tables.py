@@ -715,8 +715,7 @@ def _texts_of_note(note: model.Note) -> Mapping[str, tuple[str, ...]]:
 
 def _note_shown(note: model.Note) -> Mapping[str, Scalar]:
     shown = f"[{note.security}]" if note.security.is_secret else note.content
-    # The title of a lesson has words of its session, for the search.
-    title = "" if note.security.is_secret or note.lesson else note.title
+    title = "" if note.security.is_secret else note.heading
     return {
         "name": (title or shown)[:_NAME], "content": shown, "source": note.source,
         "recalls": note.recalls, "superseded_by": note.superseded_by,

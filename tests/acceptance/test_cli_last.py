@@ -126,6 +126,10 @@ def test_what_was_said_in_each_session_is_decided_in_the_last_one(tmp_path: Path
     (found,) = contextgraph("last", "acme/shop", "--store", tmp_path / "m.db", "--json").records
     assert found["decided"] == [said]
     assert said in names
+    store = tmp_path / "m.db"
+    (lesson,) = contextgraph("lessons", "acme/shop", "--store", store, "--json").records
+    inspected = contextgraph("inspect", lesson["id"], "--store", store).out
+    assert inspected.splitlines()[0] == said
 
 
 def test_many_newer_sessions_of_others_do_not_hide_the_own_one(store: Path) -> None:
