@@ -195,8 +195,9 @@ def test_a_decision_about_a_deleted_file_is_silent_in_the_next_session(
     def silent() -> set[str]:
         """The files whose decision is said neither at a prompt nor at an edit, nor in the index."""
         found = set()
-        for name, text in said.items():
-            at = prompt(project, f"About this: {text}", session_id=f"{next(session)}")
+        for subject, (name, text) in zip(subjects, said.items(), strict=True):
+            about = f"Why are the {subject} of {name} as they are, with the heaviest first?"
+            at = prompt(project, about, session_id=f"{next(session)}")
             edited = {"file_path": str(project / name), "old_string": "a", "new_string": text}
             edit = {**at, "tool_name": "Edit", "tool_input": edited}
             del edit["prompt"]
