@@ -315,6 +315,7 @@ def test_what_only_mentions_a_command_or_a_name_is_not_broken(
         (LessonKind.RULE, "The reader names types, such as `ruff` and `pytest`, of the tools."),
         (LessonKind.RULE, "`check` is not exported, as pytested names are."),
         (LessonKind.FACT, "Run with `pytest`, the shop is open."),
+        (LessonKind.FACT, "`pytest -A` ends with an error, use `pytest -ra`."),
     ],
 )
 def test_what_only_mentions_a_program_is_not_said_before_it_runs(
@@ -378,6 +379,19 @@ def test_a_decision_is_said_before_edits_of_two_sessions_and_a_rule_of_all(
 ) -> None:
     keep(memory, "Totals in shop.py are rounded up.", kind=kind, paths=("shop.py",))
     assert [bool(before_edit(memory, "shop.py", "x = 1", name)) for name in "abc"] == said
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [(LessonKind.DECISION, [True, True, False]), (LessonKind.RULE, [True, True, True])],
+)
+def test_a_repeated_decision_is_said_at_two_starts_and_a_repeated_rule_at_all(
+    memory: AgentMemory, kind: LessonKind, said: list[bool]
+) -> None:
+    for session in "st":
+        keep(memory, "Totals are rounded up.", kind=kind, session=session)
+    starts = [memory.live(repo=SHOP, task="", session=name).start() for name in "abc"]
+    assert [bool(start) for start in starts] == said
 
 
 def test_lines_of_a_program_in_a_request_bring_no_lesson(memory: AgentMemory) -> None:
