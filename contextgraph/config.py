@@ -395,6 +395,8 @@ def _loaded(
         if environment.get(name)
     }
     given = {key: value for key, value in flags.items() if value is not None}
+    for key in given.keys() & NUMBERS:
+        _check_floor(f"{key}: {given[key]!r}", key, float(given[key]))
     values = {**general, **table, **variables}
     name = given.get("configuration") or values.get("configuration") or DEFAULT
     chosen = _named(str(name), configurations)

@@ -308,6 +308,7 @@ class LiveRun:
         self._commands: set[str] = set()
         self._turn: list[StepTrace] = []
         self._is_finished = False
+        self._learned_as: Outcome | None = None
 
     def start(self, *, is_prompted: bool = False) -> str:
         """Return advice for the first prompt; empty if nothing is known.
@@ -517,15 +518,20 @@ class LiveRun:
         """Learn the run and return its receipt; None if it has no steps or is excluded.
 
         The setting *never_learn* excludes runs. Consolidation runs in the background. Raises the
-        errors of `AgentMemory.learn`.
+        errors of `AgentMemory.learn`, and `ValueError` where the run was learned with another
+        *outcome*.
         """
+        if self._learned_as not in (None, outcome):
+            raise ValueError(f"the run was learned as {self._learned_as}: call set_outcome")
         raw = self.end(outcome, exit_status=exit_status, patch=patch)
         if not raw.steps:
             return None
         try:
-            return self._memory.learn(raw, source=self._source, background=True)
+            receipt = self._memory.learn(raw, source=self._source, background=True)
         except NeverLearnedError:
             return None
+        self._learned_as = outcome
+        return receipt
 
     def end(
         self,

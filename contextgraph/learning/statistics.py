@@ -140,16 +140,21 @@ _NEWEST = 100
 
 
 class FrictionRemedy(Struct, frozen=True):
-    """A remedy in words: *tasks* did it, of the *cleared* ones that cleared the error."""
+    """A remedy in words: *tasks* did it, of the *cleared* ones that cleared the error.
+
+    *is_sample*: of the newest of these alone.
+    """
 
     text: str
     tasks: int
     cleared: int
+    is_sample: bool = False
 
     @property
     def agreement(self) -> str:
         """The number of tasks that did it, in words."""
-        return f"{self.tasks} of {number_of(self.cleared, 'task')} that cleared it"
+        newest = "the newest " if self.is_sample else ""
+        return f"{self.tasks} of {newest}{number_of(self.cleared, 'task')} that cleared it"
 
 
 class Friction(Struct, frozen=True):
@@ -197,7 +202,7 @@ def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
     frictions.sort(key=lambda one: (-one[0].cost, -one[0].tasks, one[0].error_id))
     # Only returned errors need the words of their remedies, which take two thirds of the time.
     return tuple(
-        replace(entry, remedies=tuple(_remedies(_done_in(history)))[:_REMEDIES])
+        replace(entry, remedies=tuple(_remedies(_done_in(history), entry.cleared))[:_REMEDIES])
         for entry, history in frictions[:limit]
     )
 
@@ -249,8 +254,11 @@ def _done_in(history: ErrorHistory) -> _Done:
     return [(one.instance_id, one.recovered.actions) for one in history.clearances]
 
 
-def _remedies(recoveries: _Done) -> Iterator[FrictionRemedy]:
-    """The actions that tasks which cleared it agree on, the most frequent first."""
+def _remedies(recoveries: _Done, known: int = 0) -> Iterator[FrictionRemedy]:
+    """The actions that tasks which cleared it agree on, the most frequent first.
+
+    It is *known* that so many tasks cleared it; there may be fewer *recoveries*.
+    """
     tasks = Tasks()
     done: dict[RemedyKey, set[RemedyAction]] = {}
     harmless: dict[RemedyKey, RemedyAction] = {}
@@ -269,7 +277,10 @@ def _remedies(recoveries: _Done) -> Iterator[FrictionRemedy]:
         text = describe_remedy([first], general=len(done[key]) > 1)
         if text and (number := tasks.that_did(key)) >= least:
             by_text[text] = max(number, by_text.get(text, 0))
-    remedies = (FrictionRemedy(text, number, cleared) for text, number in by_text.items())
+    is_sample = known > cleared
+    remedies = (
+        FrictionRemedy(text, number, cleared, is_sample) for text, number in by_text.items()
+    )
     yield from sorted(remedies, key=lambda remedy: (-remedy.tasks, remedy.text))
 
 

@@ -89,6 +89,20 @@ def test_friction_is_what_several_tasks_met_with_its_cost_and_remedies(store: Pa
     assert of_one["friction"] == found["friction"]
 
 
+def test_stats_say_where_remedies_are_those_of_the_newest_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "memory.db"
+    runs = [recovering_run(number) for number in range(4)]
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+    whole = contextgraph("stats", "--store", store).out
+    monkeypatch.setattr("contextgraph.learning.statistics._NEWEST", 3)
+    sample = contextgraph("stats", "--store", store).out
+
+    assert "(4 of 4 tasks" in whole
+    assert "(3 of the newest 3 tasks" in " ".join(sample.split())
+
+
 def test_an_error_of_one_task_is_not_friction(store: Path, tmp_path: Path) -> None:
     runs = [recovering_run(1, agent=agent) for agent in ("a", "b")]
     contextgraph("learn", write_runs(tmp_path / "one.jsonl", runs), "--store", tmp_path / "one.db")

@@ -1,5 +1,6 @@
 """Flags over environment over file over defaults."""
 
+import math
 import os
 from pathlib import Path
 
@@ -94,6 +95,12 @@ def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, re
     _write(tmp_path, content)
     with pytest.raises(SettingsError, match=reason):
         load_settings({}, tmp_path)
+
+
+@pytest.mark.parametrize("cost", [-1.0, math.nan])
+def test_a_memory_is_not_opened_with_a_number_that_a_file_may_not_have(cost):
+    with pytest.raises(SettingsError, match=r"max_cost: .* must not be negative"):
+        AgentMemory.open(":memory:", max_cost=cost)
 
 
 @pytest.mark.parametrize(

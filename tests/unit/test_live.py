@@ -171,6 +171,16 @@ def test_a_run_is_learned_at_the_end_with_its_outcome(memory: AgentMemory) -> No
         failing(live)
 
 
+def test_a_run_is_not_finished_again_with_another_outcome(memory: AgentMemory) -> None:
+    with begun(memory) as live:
+        failing(live)
+        first = live.finish(Outcome.SOLVED)
+    again = live.finish(Outcome.SOLVED)
+    with pytest.raises(ValueError, match="learned as solved: call set_outcome"):
+        live.finish(Outcome.FAILED)
+    assert only(again) == only(first)
+
+
 def test_thought_exit_status_and_patch_are_kept(memory: AgentMemory) -> None:
     with begun(memory) as live:
         live.observe("ls", "shop.py", thought="look around")
