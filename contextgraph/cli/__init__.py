@@ -144,7 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         if error.filename is None:
             raise
+        from contextgraph.cli.output import warn
+
         # A file that was named, or a folder of the user, may not be read or written.
-        print(f"contextgraph: {os.fsdecode(error.filename)}: {error.strerror}", file=sys.stderr)
+        warn(f"{os.fsdecode(error.filename)}: {error.strerror}")
         code = 1
     sys.exit(code)

@@ -487,9 +487,13 @@ def _show_unsaid(memory: "AgentMemory", state: "State", context: "MemoryContext"
     repo, least = state.repo or None, memory.retriever.gate.min_lesson_precision
     lessons, shown = memory.lessons, {one.note.id for one in context.lessons}
     request, file, command = state.task_description, state.open_file, state.last_action
+    about = lessons.naming([file], repo=repo) if file else ()
+    by_any = lessons.naming([file], repo=repo, written="") if file else ()
+    always = {one.note.id for one in by_any}
     moments = (
         ("", lessons.for_request(request, repo=repo) if request else ()),
-        ("said before an edit of the file", lessons.naming([file], repo=repo) if file else ()),
+        ("said before any edit of the file", by_any),
+        ("said before an edit about it", [one for one in about if one.note.id not in always]),
         ("said before the command", lessons.for_command(command, repo=repo) if command else ()),
     )
     rows = list[tuple[str, str, str]]()

@@ -746,7 +746,6 @@ def _in_process(store: Path, event: str, *program: str) -> str:
 # One process answers to all: a start is what most of the time goes to.
 ANSWER_EACH = """
 import sys
-import time
 from contextgraph.agents.hook import answer
 events = sys.stdin.read().splitlines()
 for event in events:

@@ -71,6 +71,7 @@ def test_people_see_why_a_lesson_is_not_shown(tmp_path: Path) -> None:
         "Never read a refund from refund_store.py.",
         "Never run `npm install`, always `pnpm install`.",
         "We keep the refunds of customers in cents, presumably.",
+        "Never edit files in gen/ by hand.",
     )
     store = tmp_path / "memory.db"
     with AgentMemory.open(store) as memory:
@@ -88,7 +89,8 @@ def test_people_see_why_a_lesson_is_not_shown(tmp_path: Path) -> None:
     assert "in cents, waits for a review" in task
     assert "refund_store.py. below 0." in task
     edit = explained("--open-file", "refund_store.py")
-    assert "Never read a refund from said before an edit of the file" in edit
+    assert "Never read a refund from said before an edit about it" in edit
+    assert "gen/ by hand. said before any edit of the file" in explained("--open-file", "gen/a.py")
     assert "said before the command" in explained("--last-action", "npm install left")
 
 
@@ -322,6 +324,7 @@ UNREADABLE = "x" * 300
         (("learn", "runs", "--store", UNREADABLE), 4),
         (("serve", "--store", UNREADABLE), 4),
         (("inspect", UNREADABLE), 1),
+        (("inspect", f"\x1b[31m{UNREADABLE}"), 1),
         (("import", UNREADABLE, "--store", "memory.db"), 1),
     ],
 )
