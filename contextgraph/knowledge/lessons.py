@@ -145,8 +145,7 @@ _NEARLY = 0.8
 # A sentence that waits for a review is said where it more likely helps than not: at prompts of a
 # team none of the three texts with less helped. What came of a talk stands beside its other lines.
 _HELPS_PROPOSED = 0.5
-# Unasked, at starts and before edits, what is no rule is said in two sessions; in all sessions
-# before an edit that writes its symbol.
+# Before edits, what is no rule is said in two sessions; in all where the edit writes its symbol.
 _DECIDED = 0.6
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
 _FOLLOWED = 0.75
@@ -429,9 +428,10 @@ class Lessons:
     ) -> tuple[Recollection, ...]:
         """Return lessons of *repo* that a *request* need not be about, in a few lines.
 
-        First what people had to say in several sessions, the most frequent first; not what agents
-        read by themselves, nor what is said before a call. Then what the owner or team said where
-        the same request began a session; not at a slash command without arguments.
+        First rules of several sessions, which people said or which were counted, the most frequent
+        first; not what agents read by themselves, nor what is said before a call. Then what the
+        owner or team said where the same request began a session; not at a slash command without
+        arguments.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         repeated = {id_: note for id_, note in notes.items() if _is_repeated(note)}
@@ -450,8 +450,7 @@ class Lessons:
             size = count_tokens(quote_of(notes[id_]).content)
             if size <= room:
                 sessions = {"sessions": float(times.get(id_, 1))}
-                stays = _is_rule(notes[id_]) or _is_counted(notes[id_])
-                helps = (1.0 if stays else _DECIDED) if id_ in times else _OF_SUCH
+                helps = 1.0 if id_ in times else _OF_SUCH
                 found.append(Recollection(notes[id_], 1.0, sessions, helps))
                 room -= size
         return tuple(found)
@@ -1280,12 +1279,15 @@ def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
 
 
 def _is_repeated(note: Note) -> bool:
-    """Return True for what was said in several sessions, which agents do not read by themselves."""
+    """Return True for rules said in several sessions, which agents do not read by themselves.
+
+    A decision that was said again is about its subject; what was counted is about the machine.
+    """
     facts = note.lesson
     if facts is None or waits(note) or is_read_at_start(facts.evidence[0].speaker):
         return False
     # A counted rule is said before the call.
-    return facts.sessions > 1 and not (_is_counted(note) and facts.kind is LessonKind.RULE)
+    return facts.sessions > 1 and _is_rule(note) != _is_counted(note)
 
 
 def _is_counted_list(note: Note) -> bool:

@@ -388,9 +388,9 @@ def test_a_decision_is_said_before_edits_of_two_sessions_and_a_rule_of_all(
 
 @pytest.mark.parametrize(
     ("kind", "said"),
-    [(LessonKind.DECISION, [True, True, False]), (LessonKind.RULE, [True, True, True])],
+    [(LessonKind.DECISION, [False] * 3), (LessonKind.RULE, [True] * 3)],
 )
-def test_a_repeated_decision_is_said_at_two_starts_and_a_repeated_rule_at_all(
+def test_a_repeated_decision_is_said_at_no_start_and_a_repeated_rule_at_all(
     memory: AgentMemory, kind: LessonKind, said: list[bool]
 ) -> None:
     for session in "st":
