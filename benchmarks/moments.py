@@ -12,10 +12,11 @@ begins. Where answers are missing it says so, and ends. A request that was writt
 also where later versions give other lessons with it.
 ``judged/turns.jsonl`` names the turns to which a lesson of an earlier session applies. Without
 ``--held`` the last third of the sessions is not measured. ``--sheet FILE`` writes the texts for a
-reader, ``--fit`` prints the model `lessons about` of ``fitted.json`` from both replays and
-``judged/prompts.jsonl``: lessons near the prompts of the earlier part that help there, as a reader
-said. ``--starts FILE`` writes each first request with what the agent is shown up to it, without the
-index. ``judged/openings.jsonl`` has the subjects that readers in place of the agent opened.
+reader. ``--fit`` prints the model `lessons about` of ``fitted.json`` from the replays without and
+with readers, and with ``--answers`` where they are given, by ``judged/prompts.jsonl``: lessons near
+the prompts of the earlier part that help there, as a reader said. ``--starts FILE`` writes each
+first request with what the agent is shown up to it, without the index. ``judged/openings.jsonl``
+has the subjects that readers in place of the agent opened.
 
 ``--clone`` measures how much of that a colleague is shown instead: a memory of the earlier part
 proposes its lessons, git clones them, and a second memory has these alone; both replay the
@@ -39,6 +40,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 
 from benchmarks.corpus import sessions_of
 from benchmarks.measure import model_line
@@ -69,7 +71,7 @@ _JUDGED = Path(__file__).parent / "judged" / "turns.jsonl"
 _OPENED = Path(__file__).parent / "judged" / "openings.jsonl"
 _READ = Path(__file__).parent / "judged" / "prompts.jsonl"
 REPO = "team/project"
-_TUNED, _RATED = 2 / 3, 6
+_TUNED, _RATED, _FOLDS = 2 / 3, 6, 8
 WAVES = 4, 2  # of the first two thirds, of the last third
 # What differs in the reasons against lessons of one kind.
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
@@ -517,7 +519,7 @@ class Counts:
         self.opened = 0
         self.searched: list[bool] = []
         self.indexed = 0
-        self.rated: list[tuple[Mapping[str, float], float]] = []
+        self.rated: list[tuple[str, Mapping[str, float], float, float]] = []
         self.lines, self.texts = Counter[str](), Counter[str]()
         self.prompts, self.controls = 0, 0
         self.sheet: list[str] = []
@@ -599,17 +601,35 @@ class Counts:
             for one in closest:
                 applies = any(lesson.is_said_by(one.note, steps) for lesson in meant)
                 key = run.instance_id, turn, digest(one.note.content)
-                self.rated.append((one.why, helps.get(key, applies / 2)))
+                helping = helps.get(key, applies / 2)
+                self.rated.append((run.instance_id, one.why, helping, one.probability))
 
     def fitted(self) -> str:
-        """Return the model of the probability that a lesson helps with a prompt."""
-        pairs = [([*one.values()], helps) for one, helps in self.rated]
-        rows = [(row, right, 0.5) for row, helps in pairs for right in (helps > 0, helps > 0.5)]
-        features, right, weights = zip(*rows, strict=True)
-        model = LogisticRegression(max_iter=2_000)
-        model.fit(features, right, sample_weight=weights)
-        named = dict(zip(self.rated[0][0], map(float, model.coef_[0].round(2)), strict=True))
-        return model_line("lessons about", float(model.intercept_[0]), named)
+        """Return the model of the probability that a lesson helps with a prompt.
+
+        And how well a model of the other sessions ranks, beside the one in `fitted.json`.
+        """
+        names = [*self.rated[0][1]]
+        sessions = sorted({session for session, *_ in self.rated})
+        others = dict[int, LogisticRegression]()
+        for fold in range(_FOLDS):
+            own = {*sessions[fold::_FOLDS]}
+            others[fold] = _model([one for one in self.rated if one[0] not in own])
+        ranked = [
+            others[sessions.index(session) % _FOLDS].predict_proba([[*why.values()]])[0, 1]
+            for session, why, _, _ in self.rated
+        ]
+        model, lines = _model(self.rated), list[str]()
+        for least in (0.0, 0.5):
+            right = [helps > least for _, _, helps, _ in self.rated]
+            as_is = [probability for *_, probability in self.rated]
+            refitted, now = (average_precision_score(right, of) for of in (ranked, as_is))
+            lines.append(
+                f"helps more than {least}: {sum(right)} of {len(right)}; average precision of a"
+                f" model of other sessions {refitted:.3f}, of the one in use {now:.3f}"
+            )
+        named = dict(zip(names, map(float, model.coef_[0].round(2)), strict=True))
+        return "\n".join([*lines, model_line("lessons about", float(model.intercept_[0]), named)])
 
     def report(self) -> str:
         """Return the figures."""
@@ -633,6 +653,17 @@ class Counts:
             for moment, number in sorted(self.texts.items())
         ]
         return "\n".join(lines)
+
+
+def _model(rated: Sequence[tuple[str, Mapping[str, float], float, float]]) -> LogisticRegression:
+    """Fit how probable it is that a lesson helps to those that were *rated*."""
+    rows = [
+        ([*why.values()], right, 0.5)
+        for _, why, helps, _ in rated
+        for right in (helps > 0, helps > 0.5)
+    ]
+    features, right, weights = zip(*rows, strict=True)
+    return LogisticRegression(max_iter=2_000).fit(features, right, sample_weight=weights)
 
 
 class Answered(NamedTuple):
@@ -730,8 +761,8 @@ def main() -> None:
     counts = Counts()
     began = time.process_time()
     try:
-        for with_readers in (False, True) if options.fit else (options.model,):
-            _measure(runs, options, counts, with_readers)
+        for model, answers in _given(options):
+            _measure(runs, options, counts, model, answers)
     except UnansweredError as error:
         print(error)
         return
@@ -752,16 +783,25 @@ def _clone(runs: Sequence[RawTrajectory], options: argparse.Namespace) -> str:
     return answered(earlier, measured, answers if options.model else {})
 
 
+def _given(options: argparse.Namespace) -> list[tuple[bool, Path | None]]:
+    """Return whether each replay has the lessons of readers, and its folder of answers."""
+    if not options.fit:
+        return [(options.model, options.answers)]
+    return [(False, None), (True, None), *[(False, options.answers)] * bool(options.answers)]
+
+
 def _measure(
-    runs: Sequence[RawTrajectory], options: argparse.Namespace, counts: Counts, with_readers: bool
-) -> None:
+    runs: Sequence[RawTrajectory], options: argparse.Namespace, counts: Counts,
+    with_readers: bool, folder: Path | None,
+) -> None:  # fmt: skip
     """Replay *runs*, and add to *counts* what is measured of them."""
     answers = answers_in(options.read)
     tuned = tuned_part(runs, answers)
     own = {run.instance_id: run for run in reversed(runs) if not is_subagent(run.agent)}
     read = {name: own[name] for name in answers if name in own}
     replays = Replays(counts, {name: steps_of(run) for name, run in own.items()}, options.fit)
-    written = _written(options, [*read.values()], tuned, answers if with_readers else {})
+    rows = answers if with_readers else {}
+    written = _written(options, folder, [*read.values()], tuned, rows)
     with AgentMemory.open(":memory:") as memory:
         for turn, following in pairwise([*turns_in_order(runs), None]):
             assert turn is not None
@@ -773,22 +813,23 @@ def _measure(
                 receipt = memory.learn(turn.over)
                 if is_read:
                     written.keep(memory, turn.over, receipt.trajectory_id)
-    if with_readers or options.answers:
+    if with_readers or folder:
         print(written.report())
 
 
 def _written(
     options: argparse.Namespace,
+    folder: Path | None,
     read: Sequence[RawTrajectory],
     tuned: Collection[str],
     answers: Mapping[str, Sequence[Row]],
 ) -> "Readers | Waves":
     """Return the lessons to keep; of waves those of the *tuned* part alone unless held."""
-    if not options.answers:
+    if folder is None:
         return Readers(options.read, answers)
     order = sorted(read, key=lambda run: (run.started_at or 0, run.instance_id))
     parts = [[run for run in order if (run.instance_id in tuned) is one] for one in (True, False)]
-    return Waves(options.answers, [*zip(parts, WAVES, strict=True)][: 1 + options.held])
+    return Waves(folder, [*zip(parts, WAVES, strict=True)][: 1 + options.held])
 
 
 def _print(counts: Counts, options: argparse.Namespace) -> None:
