@@ -14,14 +14,18 @@ from contextgraph.trace.shell import TEST_RUNNER, Command, commands_in
 _TOKEN = regex(
     r"`[^`\n]+`|[.~@/]{0,8}[A-Za-z][\w+-]*(?:[./](?=\w)[\w+-]+)*(?:['’]\w+|/(?!\w))?|[,;:.!?()–—\n]"
 )
+_MARKS = frozenset(",;:.!?()–—\n")
 # A word after one of these is what is run, or what it is run with.
-# Not "runs": that is what something else does.
 _RUN = frozenset({"run", "running", "execute", "invoke"})
 _WITH = frozenset({"use", "using", "with", "via", "through", "prefer", "call", "by", "do"})
 _NOT = frozenset(
-    {"never", "not", "no", "don't", "dont", "avoid", "stop", "without", "than", "instead"}
+    {"never", "not", "no", "don't", "dont", "avoid", "stop", "without", "than", "instead", "forget"}
     | {"shouldn't", "mustn't", "cannot", "can't"}
 )
+# "Runs" is what something else does, but "never runs" rules out.
+_RUNNING = frozenset({*map(stem, _RUN | _WITH), "start"})
+# These negate only what follows.
+_AFTERWARDS = frozenset({"without", "than", "instead"})
 # Who tells to use something says so after one of these, or at the beginning of a clause. "You use",
 # "we use" and "still using" are what is so.
 _USE = frozenset({"use", "prefer"})
@@ -96,7 +100,7 @@ class _Word(NamedTuple):
     """A *word*, or the command of a code span, with the words around it in its clause.
 
     *lead* is the one before it, but for fillers such as "the"; *is_direct* where there are none.
-    *is_negated_directly*: by the word before it or before that, as in "never runs `make`".
+    *is_negated*: by what stands before it. Two negations are none: "never push without `make`".
     """
 
     word: str
@@ -104,7 +108,6 @@ class _Word(NamedTuple):
     following: str
     is_direct: bool
     is_negated: bool
-    is_negated_directly: bool
 
 
 def bears_on_command(text: str, line: str, repo: str = "") -> bool:
@@ -164,7 +167,7 @@ def _is_mention(one: _Word, program: str, named: Sequence[str]) -> bool:
         other, *after = [word for word in rest if not word.startswith("-")] or [""]
         # `gh pr diff` is not `gh pr view`.
         verbs = [other, *(word for word in after[:1] if word.isalpha())]
-        is_told = _is_led(one) or one.is_negated_directly or one.lead in _NAMING
+        is_told = _is_led(one) or one.lead in _NAMING
         return first == program and (not other or {*verbs} <= {*named}) and is_told
     if not _is_name(one.word, program) or not _is_led(one):
         return False
@@ -204,7 +207,8 @@ def _is_name(word: str, program: str) -> bool:
 
 
 def _is_led(one: _Word) -> bool:
-    return not one.lead or one.lead in _RUN | _WITH | _NOT | _TELLING
+    is_told = not one.lead or one.lead in _RUN | _WITH | _NOT | _TELLING
+    return is_told or (one.is_negated and stem(one.lead) in _RUNNING)
 
 
 def _words(text: str) -> Iterator[_Word]:
@@ -222,7 +226,7 @@ def _clauses(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the clauses of *text*, each after the mark before it."""
     before, clause = ".", list[str]()
     for token in (*_TOKEN.findall(text.replace("’", "'")), "."):
-        if token in ",;:.!?()–—\n":
+        if token in _MARKS:
             yield before, clause
             before, clause = token, []
         else:
@@ -231,18 +235,16 @@ def _clauses(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _of_clause(clause: Sequence[str], lead: str) -> Iterator[_Word]:
     """Yield the words of *clause*; what a list goes on with has the *lead* of what is before."""
-    negated, listed, earlier = False, lead, ""
+    negated, listed = False, lead
     for place, word in enumerate(clause):
         lower = word.casefold()
         following = clause[place + 1] if place + 1 < len(clause) else ""
         if lower not in _LISTING:
             is_direct = not place or clause[place - 1].casefold() == lead
-            is_close = not _NOT.isdisjoint((earlier, lead))
-            yield _Word(word, lead, following, is_direct, negated, is_close)
+            yield _Word(word, lead, following, is_direct, negated)
             listed = lead
-        negated = negated or lower in _NOT
+        negated ^= lower in _NOT
         if lower not in _FILLERS:
-            earlier = lead
             lead = listed if lower in _LISTING else lower
 
 
@@ -259,8 +261,9 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
     if not restricts(text):
         return False
     said = [*_words(text)]
+    told = [one.word.strip("`").split() for one in said if not one.is_negated]
     return any(
-        _is_forbidden(one, command)
+        _is_forbidden(one, command) and not _is_told(told, one, command)
         for command in commands_in(line)
         if not _is_own(command.program.partition(" ")[0], repo)
         for one in said
@@ -268,10 +271,19 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
     )
 
 
+def _is_told(told: Sequence[Sequence[str]], one: _Word, command: Command) -> bool:
+    """Return whether *command* has a form that is *told* and more than that of *one*.
+
+    "Never run `pytest` directly, use `uv run pytest`."
+    """
+    words, ruled_out = {*command.text.split()}, {*one.word.strip("`").split()}
+    return any(ruled_out < {*form} <= words for form in told)
+
+
 def _is_forbidden(one: _Word, command: Command) -> bool:
     program, _, verb = command.program.partition(" ")
     is_span = one.word.startswith("`")
-    if not (_is_led(one) or (is_span and one.is_negated_directly)):
+    if not _is_led(one):
         return False
     if is_span:
         parts = one.word.strip("`").split() or [""]
@@ -297,7 +309,7 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
     """
     if _is_bound(text):
         return
-    is_meant, is_next, before = False, False, ""
+    is_negated, is_meant, is_next, before = False, False, False, ""
     last: RuledOut | None = None
     for token in _TOKEN.findall(_CALL.sub(r"`\1()`", text.replace("’", "'"))):
         word = token.casefold()
@@ -306,8 +318,10 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
         is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or is_known
         is_place = "/" in token and before in _PLACES
         before = word
+        is_negated = is_negated and token not in _MARKS
         if word in _NOT:
-            is_meant, last = True, None
+            is_negated = not is_negated
+            is_meant, last = is_negated, None
         elif is_place:
             is_meant = False
         elif is_meant and is_name and not (last and last.is_plain):
@@ -362,25 +376,24 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
     paths = {path.strip("/") for path in known}
     for _, tokens in _clauses(text):
         clause = [one.strip("`") for one in tokens]
-        is_left = _is_left(clause)
-        if is_left or (_is_negated(clause) and not _ENDING.isdisjoint(_stems(clause))):
-            for word in clause:
-                if word.strip("/") in paths or "/" in word:
-                    yield LeftAlone(word.strip("/"), not is_left)
+        done = {stem(word.casefold()) for word in clause}
+        for place, word in enumerate(clause):
+            if word.strip("/") not in paths and "/" not in word:
+                continue
+            if not any(one.casefold() in _NOT for one in clause):
+                is_left = is_kept = not _UNTOUCHED.isdisjoint(map(str.casefold, clause))
+            else:
+                is_left = _is_negated(clause, place) and not _CHANGING.isdisjoint(done)
+                is_kept = _is_negated(clause, place) and not _ENDING.isdisjoint(done)
+            if is_left or is_kept:
+                yield LeftAlone(word.strip("/"), not is_left)
 
 
-def _is_left(clause: Sequence[str]) -> bool:
-    if _is_negated(clause):
-        return not _CHANGING.isdisjoint(_stems(clause))
-    return not _UNTOUCHED.isdisjoint(map(str.casefold, clause))
-
-
-def _is_negated(clause: Sequence[str]) -> bool:
-    return any(word.casefold() in _NOT for word in clause)
-
-
-def _stems(clause: Sequence[str]) -> set[str]:
-    return {stem(word.casefold()) for word in clause}
+def _is_negated(clause: Sequence[str], place: int) -> bool:
+    """Return whether what is done to the word at *place* is negated, before it or after it."""
+    if before := sum(word.casefold() in _NOT for word in clause[:place]):
+        return before % 2 == 1
+    return any(word.casefold() in _NOT - _AFTERWARDS for word in clause[place:])
 
 
 def _is_bound(text: str) -> bool:

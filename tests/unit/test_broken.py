@@ -150,6 +150,41 @@ def test_a_command_is_ruled_out_where_a_negation_stands_before_it(
     assert not broken(memory, "git status")
 
 
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("Never push without running `make lint`.", "make lint"),
+        ("Don't forget to run `ruff check`.", "ruff check"),
+        ("Never skip `make lint`.", "make lint"),
+        ("Do not use `npm` instead of `pnpm`.", "pnpm install"),
+        ("Never run `pytest` directly, always `uv run pytest`.", "uv run pytest -q"),
+        ("Never commit without an edit of `docs/log.md`.", "edit docs/log.md"),
+        ("Edit `docs/log.md` instead of gen/log.md.", "edit docs/log.md"),
+    ],
+)
+def test_what_a_rule_asks_for_is_not_broken_by_doing_it(
+    memory: AgentMemory, rule: str, line: str
+) -> None:
+    keep(memory, rule, paths=("docs/log.md",))
+    assert not broken(memory, line)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("Do not use `npm` instead of `pnpm`.", "npm install"),
+        ("Never run `pytest` directly, always `uv run pytest`.", "pytest -q"),
+        ("Edit `docs/log.md` instead of `gen/log.md`.", "edit gen/log.md"),
+        ("`gen/log.md` must not be edited.", "edit gen/log.md"),
+    ],
+)
+def test_what_a_rule_rules_out_beside_what_it_asks_for_is_broken(
+    memory: AgentMemory, rule: str, line: str
+) -> None:
+    keep(memory, rule, paths=("docs/log.md", "gen/log.md"))
+    assert broken(memory, line)
+
+
 def test_a_command_that_a_rule_rules_out_is_named_once(memory: AgentMemory) -> None:
     keep(memory, PUSH)
     (line,) = broken(memory, f"cd {'a' * 90} && git status; git push origin main")
