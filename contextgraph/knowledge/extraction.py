@@ -28,7 +28,7 @@ from contextgraph.system.intake import loads
 from contextgraph.text import digest, folded, regex, stems, words
 from contextgraph.trace.answered import Answer, answers_of
 from contextgraph.trace.checks import folders_in
-from contextgraph.trace.ordered import left_alone, names_ruled_out, orders_use
+from contextgraph.trace.ordered import ORDERING, left_alone, names_ruled_out, orders_use
 
 # The stem of words about deciding.
 _DECIDING = "decid"
@@ -238,7 +238,7 @@ def takes_back(later: str, earlier: str) -> bool:
     """Return whether *later* tells to use what *earlier* rules out, or the reverse.
 
     Both are about the same: they name a file in common, or none, and one has all words of the
-    other.
+    other. Those that make *later* an order, such as "please", do not count.
     """
     pairs = ((later, earlier), (earlier, later))
     if "?" in later or not any(
@@ -249,7 +249,7 @@ def takes_back(later: str, earlier: str) -> bool:
     if files or other_files:
         return not files.isdisjoint(other_files)
     words, other_words = map(set, map(stems, pairs[0]))
-    return words <= other_words or other_words <= words
+    return words - ORDERING <= other_words or other_words <= words
 
 
 @lru_cache(maxsize=1 << 12)

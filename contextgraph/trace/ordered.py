@@ -32,6 +32,8 @@ _USE = frozenset({"use", "prefer"})
 _ALLOWING = frozenset(
     {"", "always", "please", "just", "on", "to", "can", "may", "should", "must", "let's", "now"}
 )
+ORDERING = frozenset(map(stem, _USE | _ALLOWING | _NOT))
+"""The stems of words that tell to use something, or not to."""
 _FOLLOWING = 3
 # A word after one of these, or at the beginning of a clause, is what is to be done.
 _TELLING = frozenset(

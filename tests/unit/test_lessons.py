@@ -308,6 +308,23 @@ def test_a_person_takes_back_what_they_said(
     assert holds() is not is_back
 
 
+@pytest.mark.parametrize(
+    ("later", "is_back"),
+    [
+        ("From now on use `frames_lib`.", True),
+        ("Please always use `frames_lib`.", True),
+        ("Use `frames_lib` in the scripts.", False),
+        ("From now on use `polars` instead of `frames_lib`.", False),
+    ],
+)
+def test_a_person_takes_back_what_they_said_of_no_file(
+    memory: AgentMemory, later: str, *, is_back: bool
+) -> None:
+    rule = "Never use `frames_lib`."
+    memory.learn(session(rule, later))
+    assert (rule in [one.text for one in memory.lessons.of(SHOP)]) is not is_back
+
+
 def test_what_was_taken_back_holds_once_it_is_said_again(memory: AgentMemory) -> None:
     rule, back = "Never use pandas in export.py.", "From now on use pandas in export.py."
     for number, said in enumerate((rule, back, rule, rule)):
