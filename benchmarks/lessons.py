@@ -342,7 +342,7 @@ def recurring(
                 waves.ask(memory, run.started_at)
             name, run_id = run.instance_id, memory.learn(run).trajectory_id
             if own.get(name) is run and waves:
-                waves.keep(memory, run, run_id)
+                waves.keep(memory, run)
             elif own.get(name) is run and name in answers:
                 given += said_again(memory, run, run_id, again[name])
                 keep_read(memory, run, run_id, answers[name])

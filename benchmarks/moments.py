@@ -73,8 +73,6 @@ _READ = Path(__file__).parent / "judged" / "prompts.jsonl"
 REPO = "team/project"
 _TUNED, _RATED, _FOLDS = 2 / 3, 6, 8
 WAVES = 4, 2  # of the first two thirds, of the last third
-# What differs in the reasons against lessons of one kind.
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _START, _REQUEST = -1, 1_500
 
 
@@ -196,26 +194,6 @@ def keep_read(
     return kept
 
 
-class Readers:
-    """The lessons of readers who had other requests, in *answers* about the sessions."""
-
-    is_answered = True
-
-    def __init__(self, folder: Path, answers: Mapping[str, Sequence[Row]]) -> None:
-        self._folder, self._answers, self._kept = folder, answers, set[str]()
-
-    def ask(self, memory: AgentMemory, time: datetime) -> None:
-        """Do nothing: all are answered."""
-
-    def keep(self, memory: AgentMemory, run: RawTrajectory, run_id: str) -> None:
-        """Keep, and accept, the lessons of *run*."""
-        self._kept |= keep_read(memory, run, run_id, self._answers.get(run.instance_id, ()))
-
-    def report(self) -> str:
-        """Return how many lessons were kept."""
-        return f"{len(self._kept)} lessons of readers to the requests {digest_of(self._folder)}"
-
-
 class UnansweredError(Exception):
     """Requests of a wave have no answer."""
 
@@ -233,19 +211,13 @@ class Waves:
         self._folder, self._waves, self._number = folder, deque[list[Session]](), 0
         self._waiting = dict[str, list[NewLesson]]()
         self._before = defaultdict[str, list[KnownLesson]](list)
-        self._counts, self._refused = Counter[str](), Counter[str]()
+        self._counts = Counter[str]()
         folder.mkdir(parents=True, exist_ok=True)
         for runs, number in parts:
             asked = (session_of(run, trajectory_id(run)) for run in runs)
             sessions = [session for session in asked if session]
             ends = [len(sessions) * wave // number for wave in range(number + 1)]
             self._waves += [sessions[begin:end] for begin, end in pairwise(ends)]
-
-    @property
-    def is_answered(self) -> bool:
-        """Return whether there are answers about all sessions of the waves to come."""
-        names = [one.run_id for wave in self._waves for one in wave]
-        return all(any(self._folder.glob(f"{name}.*.json")) for name in names)
 
     def ask(self, memory: AgentMemory, time: datetime) -> None:
         """Write the requests of waves that have begun at this *time*, and read the answers.
@@ -305,18 +277,20 @@ class Waves:
     def _read(self, answer: str, request: Request) -> None:
         try:
             result = checked(answer, request)
-        except UnusableError as error:
-            self._refused[str(error)] += 1
+        except UnusableError:
+            self._counts["unusable"] += 1
             return
         self._waiting.setdefault(request.session.instance_id, []).extend(result.kept)
         made = (note_of_lesson(one, request.session.repo, "") for one in result.kept)
         self._before[request.session.run_id] += map(lesson_of, made)
-        self._counts["kept"] += len(result.kept) - result.confirmed
-        self._counts["confirmed"] += result.confirmed
-        self._counts["replaced"] += sum(len(one.supersedes) for one in result.kept)
-        self._refused.update(_QUOTED.sub("…", one.reason) for one in result.refused)
+        self._counts += Counter(
+            kept=len(result.kept) - result.confirmed,
+            confirmed=result.confirmed,
+            replaced=sum(len(one.supersedes) for one in result.kept),
+            refused=len(result.refused),
+        )
 
-    def keep(self, memory: AgentMemory, run: RawTrajectory, _run_id: str) -> None:
+    def keep(self, memory: AgentMemory, run: RawTrajectory) -> None:
         """Keep, and accept, the lessons that rest on turns of *run*."""
         said, waiting = {_START, *steps_of(run)}, self._waiting.get(run.instance_id, [])
         learned = [one for one in waiting if said.issuperset(q.step for q in one.facts.evidence)]
@@ -327,11 +301,7 @@ class Waves:
 
     def report(self) -> str:
         """Return how many lessons the answers had."""
-        counts = ", ".join(
-            f"{self._counts[one]} {one}" for one in ("kept", "confirmed", "replaced")
-        )
-        refused = [f"  {number} × {reason}" for reason, number in self._refused.most_common()]
-        return "\n".join([f"lessons: {counts}, {self._refused.total()} refused", *refused])
+        return f"lessons: {', '.join(f'{count} {name}' for name, count in self._counts.items())}"
 
 
 def tuned_part(runs: Sequence[RawTrajectory], read: Collection[str]) -> set[str]:
@@ -800,36 +770,35 @@ def _measure(
     own = {run.instance_id: run for run in reversed(runs) if not is_subagent(run.agent)}
     read = {name: own[name] for name in answers if name in own}
     replays = Replays(counts, {name: steps_of(run) for name, run in own.items()}, options.fit)
-    rows = answers if with_readers else {}
-    written = _written(options, folder, [*read.values()], tuned, rows)
+    waves = _waves(folder, [*read.values()], tuned, options.held) if folder else None
+    kept = set[str]()
     with AgentMemory.open(":memory:") as memory:
         for turn, following in pairwise([*turns_in_order(runs), None]):
             assert turn is not None
-            written.ask(memory, turn.time)
+            if waves:
+                waves.ask(memory, turn.time)
             name, is_read = turn.run.instance_id, read.get(turn.run.instance_id) is turn.run
-            if is_read and written.is_answered and (name in tuned) != options.held:
+            if is_read and (name in tuned) != options.held:
                 replays.add(memory, turn)
             if turn.end is None or following is None or following.run is not turn.run:
                 receipt = memory.learn(turn.over)
-                if is_read:
-                    written.keep(memory, turn.over, receipt.trajectory_id)
-    if with_readers or folder:
-        print(written.report())
+                if is_read and waves:
+                    waves.keep(memory, turn.over)
+                elif is_read and with_readers:
+                    kept |= keep_read(memory, turn.over, receipt.trajectory_id, answers[name])
+    if waves:
+        print(waves.report())
+    elif with_readers:
+        print(f"{len(kept)} lessons of readers to the requests {digest_of(options.read)}")
 
 
-def _written(
-    options: argparse.Namespace,
-    folder: Path | None,
-    read: Sequence[RawTrajectory],
-    tuned: Collection[str],
-    answers: Mapping[str, Sequence[Row]],
-) -> "Readers | Waves":
-    """Return the lessons to keep; of waves those of the *tuned* part alone unless held."""
-    if folder is None:
-        return Readers(options.read, answers)
+def _waves(
+    folder: Path, read: Sequence[RawTrajectory], tuned: Collection[str], is_held: bool
+) -> Waves:
+    """Return the waves of what was *read*; of the *tuned* part alone unless held."""
     order = sorted(read, key=lambda run: (run.started_at or 0, run.instance_id))
     parts = [[run for run in order if (run.instance_id in tuned) is one] for one in (True, False)]
-    return Waves(folder, [*zip(parts, WAVES, strict=True)][: 1 + options.held])
+    return Waves(folder, [*zip(parts, WAVES, strict=True)][: 1 + is_held])
 
 
 def _print(counts: Counts, options: argparse.Namespace) -> None:
