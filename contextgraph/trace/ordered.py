@@ -18,14 +18,13 @@ _MARKS = frozenset(",;:.!?()–—\n")
 # A word after one of these is what is run, or what it is run with.
 _RUN = frozenset({"run", "running", "execute", "invoke"})
 _WITH = frozenset({"use", "using", "with", "via", "through", "prefer", "call", "by", "do"})
-_NOT = frozenset(
-    {"never", "not", "no", "don't", "dont", "avoid", "stop", "without", "than", "instead", "forget"}
-    | {"shouldn't", "mustn't", "cannot", "can't"}
+# Each of these negates what follows, or reverses a negation before it: "never push without".
+_REVERSING = frozenset({"avoid", "stop", "forget", "without", "than", "instead"})
+_NOT = _REVERSING | frozenset(
+    {"never", "not", "no", "don't", "dont", "shouldn't", "mustn't", "cannot", "can't"}
 )
 # "Runs" is what something else does, but "never runs" rules out.
 _RUNNING = frozenset({*map(stem, _RUN | _WITH), "start"})
-# These negate only what follows.
-_AFTERWARDS = frozenset({"without", "than", "instead"})
 # Who tells to use something says so after one of these, or at the beginning of a clause. "You use",
 # "we use" and "still using" are what is so.
 _USE = frozenset({"use", "prefer"})
@@ -102,7 +101,7 @@ class _Word(NamedTuple):
     """A *word*, or the command of a code span, with the words around it in its clause.
 
     *lead* is the one before it, but for fillers such as "the"; *is_direct* where there are none.
-    *is_negated*: by what stands before it. Two negations are none: "never push without `make`".
+    *is_negated*: by what stands before it in its clause.
     """
 
     word: str
@@ -245,9 +244,19 @@ def _of_clause(clause: Sequence[str], lead: str) -> Iterator[_Word]:
             is_direct = not place or clause[place - 1].casefold() == lead
             yield _Word(word, lead, following, is_direct, negated)
             listed = lead
-        negated ^= lower in _NOT
+        negated = _negates(lower, clause[place - 1] if place else "", after=negated)
         if lower not in _FILLERS:
             lead = listed if lower in _LISTING else lower
+
+
+def _negates(word: str, before: str, *, after: bool) -> bool:
+    """Return whether what follows *word* is negated.
+
+    It stands behind the word *before*, and *after* a negation or none.
+    """
+    if word in _REVERSING and before not in _LISTING:
+        return not after
+    return after or word in _NOT
 
 
 def restricts(text: str) -> bool:
@@ -319,10 +328,10 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
         is_known = token in known and not token.islower()
         is_name = token.startswith("`") or bool(_NAME.fullmatch(token)) or is_known
         is_place = "/" in token and before in _PLACES
-        before = word
+        previous, before = before, word
         is_negated = is_negated and token not in _MARKS
         if word in _NOT:
-            is_negated = not is_negated
+            is_negated = _negates(word, previous, after=is_negated)
             is_meant, last = is_negated, None
         elif is_place:
             is_meant = False
@@ -378,24 +387,26 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
     paths = {path.strip("/") for path in known}
     for _, tokens in _clauses(text):
         clause = [one.strip("`") for one in tokens]
-        done = {stem(word.casefold()) for word in clause}
-        for place, word in enumerate(clause):
-            if word.strip("/") not in paths and "/" not in word:
+        said = [*_of_clause(clause, "")]
+        words = [one.word.casefold() for one in said]
+        done = {*map(stem, words)}
+        for place, one in enumerate(said):
+            path = one.word.strip("/")
+            if path not in paths and "/" not in one.word:
                 continue
-            if not any(one.casefold() in _NOT for one in clause):
-                is_left = is_kept = not _UNTOUCHED.isdisjoint(map(str.casefold, clause))
+            if _NOT.isdisjoint(words):
+                is_left = is_kept = not _UNTOUCHED.isdisjoint(words)
             else:
-                is_left = _is_negated(clause, place) and not _CHANGING.isdisjoint(done)
-                is_kept = _is_negated(clause, place) and not _ENDING.isdisjoint(done)
+                is_negated = one.is_negated or _is_negated_later(words, place)
+                is_left = is_negated and not _CHANGING.isdisjoint(done)
+                is_kept = is_negated and not _ENDING.isdisjoint(done)
             if is_left or is_kept:
-                yield LeftAlone(word.strip("/"), not is_left)
+                yield LeftAlone(path, not is_left)
 
 
-def _is_negated(clause: Sequence[str], place: int) -> bool:
-    """Return whether what is done to the word at *place* is negated, before it or after it."""
-    if before := sum(word.casefold() in _NOT for word in clause[:place]):
-        return before % 2 == 1
-    return any(word.casefold() in _NOT - _AFTERWARDS for word in clause[place:])
+def _is_negated_later(words: Sequence[str], place: int) -> bool:
+    """Return whether only what follows the word at *place* is negated: "x must not be edited"."""
+    return _NOT.isdisjoint(words[:place]) and not (_NOT - _REVERSING).isdisjoint(words[place:])
 
 
 def _is_bound(text: str) -> bool:

@@ -176,6 +176,8 @@ def test_what_a_rule_asks_for_is_not_broken_by_doing_it(
         ("Never run `pytest` directly, always `uv run pytest`.", "pytest -q"),
         ("Edit `docs/log.md` instead of `gen/log.md`.", "edit gen/log.md"),
         ("`gen/log.md` must not be edited.", "edit gen/log.md"),
+        ("Don't use `npm` and don't use `yarn`.", "yarn install"),
+        ("Do not use `npm` and avoid `yarn`.", "yarn install"),
     ],
 )
 def test_what_a_rule_rules_out_beside_what_it_asks_for_is_broken(
