@@ -372,8 +372,16 @@ class LiveRun:
         return text
 
     def _gone(self, notes: Iterable[Note]) -> Collection[str]:
-        """Return the ids of lessons whose files the checkout lost."""
-        return without_files(notes, self._tree) if self._tree else ()
+        """Return the ids of lessons whose files, or whose lines in a file, the checkout lost."""
+        if not self._tree:
+            return ()
+        noted = {note.id: (note, note.lesson) for note in notes if note.lesson}
+        struck_out = {
+            id_
+            for id_, (note, facts) in noted.items()
+            if is_struck_out(note.content, facts, self._tree)
+        }
+        return struck_out | without_files((note for note, _ in noted.values()), self._tree)
 
     def observe(
         self,

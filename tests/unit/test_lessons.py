@@ -1695,6 +1695,23 @@ def test_the_subjects_leave_out_lessons_whose_file_is_gone(
     assert "shelf.py" not in index()
 
 
+def test_the_subjects_leave_out_rules_that_were_struck_out_of_their_file(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    rule, file = "- Never use pandas in export.py, it starts too slowly.", tmp_path / "CLAUDE.md"
+    given = {"file_path": str(file), "content": rule}
+    wrote = Step(0, "", Action("Write", f"Write {file}", given), "ok", user_message="Go on.")
+    memory.learn(RawTrajectory("claude-code", "a", SHOP, "Write it down", (wrote,)))
+    for number, wish in enumerate(WISHES):
+        memory.learn(talk(f"wish{number}", "Look at it, please.", ("It is done.", wish)))
+    for text, is_named in ((rule, True), ("- Keep it short.", False)):
+        file.write_text(text)
+        live = memory.live(repo=SHOP, task="", workdir=str(tmp_path))
+        index = live.prompt("Print the listing of the warehouse") or ""
+        assert "by subject" in index
+        assert ("export.py" in index) is is_named
+
+
 def test_an_index_of_many_lessons_words_those_that_it_may_have_room_for(
     memory: AgentMemory,
 ) -> None:
