@@ -62,6 +62,7 @@ _PROGRAM = regex(
     r"|your (?:last|previous) (?:output|response)|^Base directory for this skill",
     re.IGNORECASE,
 )
+_MENTION = regex(r"@[\w.~/]")
 _HEADING = regex(r"^#{1,4} \S", re.MULTILINE)
 _PASTED = regex(
     r"""(?:>|\s{2,}\S|\t|\||[+-]{1,3}\s*[+-]|@@|\$\ |%\ |(?:time|level|ts)=|\d{4}[-/]\d\d
@@ -456,10 +457,12 @@ def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
 def without_output(request: str) -> str:
     """Return *request* without the lines of a program that were pasted into it.
 
-    A plan is whole, and what is nothing else.
+    A plan is whole, and what is nothing else. A file that a person mentions, `@lib/a.py`, stays.
     """
     lines = [line for line in request.split("\n") if line.strip()]
-    typed = [line for line in lines if not _PASTED.match(line.strip())]
+    typed = [
+        line for line in lines if _MENTION.match(line.strip()) or not _PASTED.match(line.strip())
+    ]
     is_pasted = len(lines) - len(typed) >= _OUTPUT and len(_HEADING.findall(request)) <= 1
     return "\n".join(typed) if is_pasted and any(map(_normal, typed)) else request
 

@@ -445,6 +445,14 @@ def test_lines_of_a_program_in_a_request_bring_no_lesson(memory: AgentMemory) ->
     assert without_output(request) == "This is not good.\npage check"
 
 
+def test_files_that_a_request_mentions_bring_their_lessons(memory: AgentMemory) -> None:
+    text = "Totals of export.py are rounded up to cents before tax."
+    keep(memory, text, "export totals", kind=LessonKind.DECISION, paths=("shop/lib/export.py",))
+    names = ("export", "tax", "cents", "totals")
+    request = "\n".join(["Why are these as they are?", *(f"@shop/lib/{one}.py" for one in names)])
+    assert text in (memory.live(repo=SHOP, task="").prompt(request) or "")
+
+
 def test_an_empty_code_span_in_a_rule_names_no_program(memory: AgentMemory) -> None:
     keep(memory, "The span ` ` of the page is never cut before the tests run.")
     assert memory.live(repo=SHOP, task="").before("python -m pytest -q") is None
