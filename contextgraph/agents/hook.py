@@ -383,7 +383,7 @@ class _Responder:
             start("contextgraph", "distil", "--queued", *named)
         if not settings.is_remote and self._files.has_new_lessons(self._event.cwd):
             start("contextgraph", "call", "learn_team", f"folder={self._event.cwd}", *named)
-        if not settings.is_remote and self._files.has_new_commit(self._event.cwd):
+        if not settings.is_remote and self._files.has_new_commit(self._event.cwd, self._repo):
             start("contextgraph", "call", "age_lessons", f"folder={self._event.cwd}", *named)
         if settings.is_remote and (repo := self._repo) and self._files.is_copy_due(repo):
             start("contextgraph.agents.local_copy", settings.address, settings.tenant, repo)

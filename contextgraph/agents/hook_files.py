@@ -87,14 +87,17 @@ class HookFiles:
         _write(mark)
         return True
 
-    def has_new_commit(self, folder: str) -> bool:
-        """Return True where another commit is checked out around *folder* than at the last call."""
+    def has_new_commit(self, folder: str, repo: str) -> bool:
+        """Return True where another commit is checked out around *folder* than at the last call.
+
+        Of all checkouts of *repo*, which have the same lessons.
+        """
         from contextgraph.readers.repository import GitFolder
 
         found = GitFolder.around(folder) if os.path.exists(self.store) else None
         if not (found and (head := found.head())):
             return False
-        mark = self._mark("commit", found.root)
+        mark = self._mark("commit", repo)
         with suppress(FileNotFoundError), open(mark, encoding="ascii") as file:
             if file.read() == head:
                 return False

@@ -225,6 +225,26 @@ def test_a_decision_about_a_deleted_file_is_silent_in_the_next_session(
     assert not answer(json.dumps(started(project, session_id="again")), str(store))
 
 
+def test_a_deleted_file_counts_for_the_checkout_in_which_a_session_began_last(
+    tmp_path: Path, project: Path
+) -> None:
+    git, store, beside = partial(_git, project), tmp_path / "decided.db", tmp_path / "beside"
+    said = "The tariffs in `top.py` are sorted by weight, heaviest first."
+    step = Step(0, "It is done. What next?", Action("", ""), "", user_message=said)
+    learn(store, [RawTrajectory("claude-code", "a", "acme/shop", "Sort things", (step,))])
+    for name in ("top.py", "other.py"):
+        (project / name).write_text(f"# {name}\n")
+    git("add", "."), git("commit", "-qm", "Begin")
+    git("worktree", "add", "-q", str(beside))
+    time.sleep(1.1)  # commits have whole seconds
+    git("rm", "-q", "top.py"), git("commit", "-qm", "Clear")
+    for number, (folder, is_gone) in enumerate([(project, 1), (beside, 0), (project, 1)]):
+        shown(started(folder, session_id=f"{number}"), store)
+        os.wait()  # for the process that the start of the session began
+        gone = contextgraph("lessons", "acme/shop", "--gone", "--store", store, "--json").records
+        assert [one["gone"] for one in gone] == [["top.py"]] * is_gone
+
+
 def _git(folder: Path, *words: str) -> None:
     named = ("-c", "user.name=A", "-c", "user.email=a@example.org")
     subprocess.run(["git", "-C", folder, *named, *words], check=True)
