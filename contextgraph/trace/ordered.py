@@ -156,7 +156,10 @@ def _is_ordered(said: Sequence[_Word], command: Command, *, restricts: bool) -> 
     if program not in _WITHOUT_VERBS:
         named += [word for word in command.words[:2] if word.replace("-", "").isalpha()]
     mentions = [one for one in said if _is_mention(one, program, named)]
-    if not restricts and any(not one.is_negated and _is_done(one, command) for one in mentions):
+    if not restricts and any(
+        _is_told(said, one, command) if one.is_negated else _is_done(one, command)
+        for one in mentions
+    ):
         return False
     return bool(mentions) or any(_is_operation(one, program, named, command) for one in said)
 
@@ -272,9 +275,8 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
     if not restricts(text):
         return False
     said = [*_words(text)]
-    told = [one.word.strip("`").split() for one in said if not one.is_negated]
     return any(
-        _is_forbidden(one, command) and not _is_told(told, one, command)
+        _is_forbidden(one, command) and not _is_told(said, one, command)
         for command in commands_in(line)
         if not _is_own(command.program.partition(" ")[0], repo)
         for one in said
@@ -282,13 +284,14 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
     )
 
 
-def _is_told(told: Sequence[Sequence[str]], one: _Word, command: Command) -> bool:
-    """Return whether *command* has a form that is *told* and more than that of *one*.
+def _is_told(said: Sequence[_Word], one: _Word, command: Command) -> bool:
+    """Return whether *command* has the form that is to be used in place of *one*.
 
     "Never run `pytest` directly, use `uv run pytest`."
     """
     words, ruled_out = {*command.text.split()}, {*one.word.strip("`").split()}
-    return any(ruled_out < {*form} <= words for form in told)
+    told = ({*other.word.strip("`").split()} for other in said if not other.is_negated)
+    return any(ruled_out < form <= words for form in told)
 
 
 def _is_forbidden(one: _Word, command: Command) -> bool:

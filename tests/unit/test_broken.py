@@ -167,6 +167,9 @@ def test_what_a_rule_asks_for_is_not_broken_by_doing_it(
 ) -> None:
     keep(memory, rule, paths=("docs/log.md",))
     assert not broken(memory, line)
+    # A rule of a file is said at an edit of it.
+    is_said = memory.live(repo=SHOP, task="").before(action(line)) is not None
+    assert not is_said or line.startswith("edit")
 
 
 @pytest.mark.parametrize(
