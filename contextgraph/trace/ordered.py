@@ -221,7 +221,8 @@ def _words(text: str) -> Iterator[_Word]:
         is_list = bool(last and last.word.startswith("`")) or before == "("
         is_command = bool(clause) and clause[0].startswith("`")
         goes_on = before in _GOES_ON and (is_list or not is_command)
-        words = [*_of_clause(clause, last.lead if last and goes_on else "")]
+        lead, negated = (last.lead, last.is_negated) if last and goes_on else ("", False)
+        words = [*_of_clause(clause, lead, negated=negated and _is_enumeration(clause))]
         yield from words
         last = words[-1] if words else last
 
@@ -237,9 +238,19 @@ def _clauses(text: str) -> Iterator[tuple[str, list[str]]]:
             clause.append(token)
 
 
-def _of_clause(clause: Sequence[str], lead: str) -> Iterator[_Word]:
-    """Yield the words of *clause*; what a list goes on with has the *lead* of what is before."""
-    negated, listed = False, lead
+def _is_enumeration(clause: Sequence[str]) -> bool:
+    """Return whether *clause* may go on with a list: "`b`", "`b` or `c`"."""
+    joined = [word for word in clause if word.casefold() not in _LISTING]
+    is_joined = len(clause) == 2 * len(joined) - 1 > 1
+    return is_joined or (len(joined) == 1 and joined[0].startswith("`"))
+
+
+def _of_clause(clause: Sequence[str], lead: str = "", *, negated: bool = False) -> Iterator[_Word]:
+    """Yield the words of *clause*.
+
+    What a list goes on with has the *lead* of what is before, and is *negated* as that is.
+    """
+    listed = lead
     for place, word in enumerate(clause):
         lower = word.casefold()
         following = clause[place + 1] if place + 1 < len(clause) else ""
@@ -360,7 +371,7 @@ def orders_use(text: str, name: str) -> bool:
     Not if it does so under a condition, or at some time.
     """
     for _, clause in _clauses(text):
-        said = [*_of_clause(clause, "")]
+        said = [*_of_clause(clause)]
         if any(one.word.casefold() in _BOUNDS for one in said):
             continue
         for place, one in enumerate(said):
@@ -390,7 +401,7 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
     paths = {path.strip("/") for path in known}
     for _, tokens in _clauses(text):
         clause = [one.strip("`") for one in tokens]
-        said = [*_of_clause(clause, "")]
+        said = [*_of_clause(clause)]
         words = [one.word.casefold() for one in said]
         done = {*map(stem, words)}
         for place, one in enumerate(said):

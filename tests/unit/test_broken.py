@@ -156,6 +156,7 @@ def test_a_command_is_ruled_out_where_a_negation_stands_before_it(
         ("Never push without running `make lint`.", "make lint"),
         ("Don't forget to run `ruff check`.", "ruff check"),
         ("Never skip `make lint`.", "make lint"),
+        ("Never use `npm`, `pnpm` is faster.", "pnpm install"),
         ("Do not use `npm` instead of `pnpm`.", "pnpm install"),
         ("Never run `pytest` directly, always `uv run pytest`.", "uv run pytest -q"),
         ("Never commit without an edit of `docs/log.md`.", "edit docs/log.md"),
@@ -181,6 +182,9 @@ def test_what_a_rule_asks_for_is_not_broken_by_doing_it(
         ("`gen/log.md` must not be edited.", "edit gen/log.md"),
         ("Don't use `npm` and don't use `yarn`.", "yarn install"),
         ("Do not use `npm` and avoid `yarn`.", "yarn install"),
+        ("Never use `npm`, `yarn` or `bun`.", "yarn install"),
+        ("Never use `git add -A`, `git add .` or `git commit -a`.", "git commit -a -m x"),
+        ("Use pnpm, never npm, yarn or bun.", "bun install"),
     ],
 )
 def test_what_a_rule_rules_out_beside_what_it_asks_for_is_broken(
