@@ -404,23 +404,22 @@ def left_alone(text: str, known: Sequence[str] = ()) -> Iterator[LeftAlone]:
         said = [*_of_clause(clause)]
         words = [one.word.casefold() for one in said]
         done = {*map(stem, words)}
+        is_changed, is_ended = not _CHANGING.isdisjoint(done), not _ENDING.isdisjoint(done)
+        is_untouched = not _UNTOUCHED.isdisjoint(words)
+        first = next((place for place, word in enumerate(words) if word in _NOT), -1)
+        # "x must not be edited", but not "edit x instead of y".
+        is_denied_later = not (_NOT - _REVERSING).isdisjoint(words)
         for place, one in enumerate(said):
             path = one.word.strip("/")
             if path not in paths and "/" not in one.word:
                 continue
-            if _NOT.isdisjoint(words):
-                is_left = is_kept = not _UNTOUCHED.isdisjoint(words)
+            if first < 0:
+                is_left = is_kept = is_untouched
             else:
-                is_negated = one.is_negated or _is_negated_later(words, place)
-                is_left = is_negated and not _CHANGING.isdisjoint(done)
-                is_kept = is_negated and not _ENDING.isdisjoint(done)
+                is_negated = one.is_negated or (place < first and is_denied_later)
+                is_left, is_kept = is_negated and is_changed, is_negated and is_ended
             if is_left or is_kept:
                 yield LeftAlone(path, not is_left)
-
-
-def _is_negated_later(words: Sequence[str], place: int) -> bool:
-    """Return whether only what follows the word at *place* is negated: "x must not be edited"."""
-    return _NOT.isdisjoint(words[:place]) and not (_NOT - _REVERSING).isdisjoint(words[place:])
 
 
 def _is_bound(text: str) -> bool:
