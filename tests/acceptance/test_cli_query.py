@@ -135,14 +135,14 @@ def test_people_see_the_rules_that_an_agent_is_told(tmp_path: Path) -> None:
             f"Task {name}",
             (Step(0, "", Action("bash", "make"), "ok", user_message=text),),
         )
-        for name, text in {"a": rule, "b": f"Please, {rule}"}.items()
+        for name, text in {"a": rule, "b": f"Please, {rule}", "c": rule}.items()
     ]
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", sessions), "--store", store)
     asked = ("query", "--store", store, "--repo", "acme/shop", "--task", "Add a discount")
 
     for details in ((), ("--details",)):
         shown = " ".join(contextgraph(*asked, *details).out.split())
-        assert f'"{rule}" (said in 2 sessions)' in shown
+        assert f'"{rule}" (said in 3 sessions)' in shown
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,8 @@ def test_a_repeated_rule_is_said_at_the_start_unless_agents_read_it_by_themselve
     rule = "Person decides: options are presented, not chosen."
     keep(memory, rule)
     assert memory.live(repo=SHOP, task="").start() == ""
-    keep(memory, rule, session="t")
+    for session in "tu":
+        keep(memory, rule, session=session)
     keep(memory, "The width of columns is 12.", kind=LessonKind.DECISION)
     text = memory.live(repo=SHOP, task="").start()
     assert rule in text
@@ -437,7 +438,7 @@ def test_a_decision_is_said_before_edits_of_two_sessions_and_a_rule_of_all(
 def test_a_repeated_decision_is_said_at_no_start_and_a_repeated_rule_at_all(
     memory: AgentMemory, kind: LessonKind, said: list[bool]
 ) -> None:
-    for session in "st":
+    for session in "stu":
         keep(memory, "Totals are rounded up.", kind=kind, session=session)
     starts = [memory.live(repo=SHOP, task="", session=name).start() for name in "abc"]
     assert [bool(start) for start in starts] == said

@@ -1354,11 +1354,13 @@ def test_a_rule_that_had_to_be_repeated_is_counted_by_session(memory: AgentMemor
 
 
 def test_a_run_begins_with_the_rules_that_people_had_to_repeat(memory: AgentMemory) -> None:
-    for instance, text in {"a": RULE, "b": AGAIN}.items():
+    starts = []
+    for instance, text in {"a": RULE, "b": AGAIN, "c": RULE}.items():
         memory.learn(session(text, instance=instance))
-    with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
-        start = run.start()
-    assert f'"{RULE}" (said in 2 sessions)' in start
+        with memory.live(repo=SHOP, instance_id="new", task="Something else entirely") as run:
+            starts.append(run.start())
+    assert not any(starts[:2])
+    assert f'"{RULE}" (said in 3 sessions)' in starts[2]
     with memory.live(repo="acme/other", instance_id="new", task="Something else") as run:
         assert RULE not in run.start()
 
@@ -1367,8 +1369,8 @@ def test_a_run_begins_with_the_rules_that_people_had_to_repeat(memory: AgentMemo
 def test_a_start_repeats_no_rule_that_the_folder_has_in_its_instructions(
     memory: AgentMemory, tmp_path: Path, wrapped_after: int | None
 ) -> None:
-    memory.learn(session(RULE, instance="a"))
-    memory.learn(session(AGAIN, instance="b"))
+    for instance, text in {"a": RULE, "b": AGAIN, "c": RULE}.items():
+        memory.learn(session(text, instance=instance))
     words = RULE.split() if wrapped_after is not None else ["Be", "brief."]
     lines = " ".join(words[:wrapped_after]), " ".join(words[wrapped_after or 0 :])
     (tmp_path / "CLAUDE.md").write_text("# Shop\n\n- {}\n  {}\n".format(*lines))
