@@ -241,11 +241,12 @@ class Waves:
                 self._read(answer.read_text("utf-8"), request)
         self._number += 1
         texts = [path.read_text("utf-8") for path, _ in asked]
-        given = sum(len(given_in(text)) for text in texts)
+        given = [{*given_in(text)} for text in texts]
+        known = [{lesson.id for lesson in request.given} for _, request in asked]
         print(
             f"wave {self._number}: {len(sessions)} sessions, {len(asked)} requests,"
-            f" {sum(map(count_tokens, texts)):,} tokens, {given} lessons given,"
-            f" {given - sum(len(request.given) for _, request in asked)} of them unknown now"
+            f" {sum(map(count_tokens, texts)):,} tokens, {sum(map(len, given))} lessons given,"
+            f" {sum(len(ids - now) for ids, now in zip(given, known, strict=True))} of them unknown"
         )
         if missing:
             raise UnansweredError(
