@@ -325,7 +325,7 @@ def recurring(
     answers: Mapping[str, Sequence[Row]],
     folder: Path | None = None,
 ) -> str:
-    """Return how many of the rules that recur in *runs* are known to, and how many of those do.
+    """Return how many rules that recur in *runs* are known to, and how many known ones are right.
 
     With *answers*, what readers wrote of each session is kept, and what the reader of the labels
     says that its turns say again; with a *folder* the answers to requests there, instead.

@@ -627,7 +627,7 @@ class Counts:
 
 
 def _model(rated: Sequence[tuple[str, Mapping[str, float], float, float]]) -> LogisticRegression:
-    """Fit how probable it is that a lesson helps to those that were *rated*."""
+    """Fit the probability that a lesson helps to the lessons that were *rated*."""
     rows = [
         ([*why.values()], right, 0.5)
         for _, why, helps, _ in rated

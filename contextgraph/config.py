@@ -177,7 +177,7 @@ class Settings(Struct, frozen=True):
         return self.store.startswith(("http://", "https://"))
 
     def secret_for(self, url: str, secret: str | None, given: str) -> str | None:
-        """Return *secret*, to be sent to *url*, which is *given* by a setting.
+        """Return *secret*, to be sent to *url*; *given* names the setting that has the URL.
 
         Raises `SettingsError` where that would send it in the clear to a host that the user did not
         name in *http_hosts*.

@@ -388,7 +388,7 @@ def unread(
 
 
 def without_files(notes: Iterable[Note], tree: WorkingTree) -> set[str]:
-    """Return the ids of those lessons of *notes* of which *tree* lost each file that they name."""
+    """Return the ids of the lessons of *notes* that name files, all of which *tree* lost."""
     from contextgraph.knowledge.broken import gone_files  # with how sessions are read
 
     naming = {
@@ -401,10 +401,10 @@ def without_files(notes: Iterable[Note], tree: WorkingTree) -> set[str]:
 
 
 def is_struck_out(text: str, facts: LessonFacts | Lesson, tree: WorkingTree) -> bool:
-    """Return whether the lesson *text* was written into a file of *tree* that has it no more.
+    """Return whether the lesson *text* was written into a file of *tree* that no longer has it.
 
-    A file that is not there says nothing: it may be in another checkout. Nor does a long one. What
-    a person accepted holds without it.
+    A file that is missing, perhaps only in this checkout, does not count, nor does a long one.
+    A lesson that a person reviewed holds without its line.
     """
     is_reviewed = facts.is_reviewed if isinstance(facts, Lesson) else facts.before is not None
     if facts.origin is not Origin.WRITTEN or is_reviewed:
@@ -433,7 +433,7 @@ def _instructions(tree: WorkingTree) -> Iterator[str]:
 
 
 def _lines_of(file: str) -> Iterator[str]:
-    """Yield each two neighbouring lines of *file*: a sentence may be wrapped."""
+    """Yield each line of *file* with the next one: a sentence may be wrapped."""
     with suppress(OSError), open(file, "rb") as opened:
         lines = opened.read(_INSTRUCTION_BYTES).decode(errors="replace").splitlines()
         yield from map(" ".join, zip_longest(lines, lines[1:], fillvalue=""))

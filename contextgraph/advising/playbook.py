@@ -510,7 +510,7 @@ def _facts(runs: Sequence[RunLosses]) -> dict[MachineLesson, MachineFact]:
     again: set[MachineLesson] = set()
     for run in runs:
         met = {_lost(loss) for loss in run.losses}
-        # What one run installed, another one misses: the machine does not keep it.
+        # A package that two runs miss: the machine does not keep what is installed.
         again |= {one for one in met & tasks.keys() if one.cause is Cause.PACKAGE}
         for loss in run.losses:
             lesson = _lost(loss)

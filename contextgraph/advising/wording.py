@@ -70,7 +70,7 @@ _SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS, _PACKAGES, _REASONS = 2, 3, 3, 3, 8, 
 _INSTALLS_ONE = regex(r"\S.* (?!-|\.)[\w.\[\]-]+")
 # In so many tasks an installation has to fail to be said never to work.
 _NEVER = 3
-# So many test commands are said not to run, each of which ran in at most a part of its tasks.
+# At most so many test commands are said not to run; each ran in at most one of so many tasks.
 _BROKEN, _SELDOM = 2, 10
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
@@ -269,7 +269,7 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
 
 
 def _broken(playbook: RepositoryPlaybook) -> Iterator[PlaybookPart]:
-    """Yield the test commands that almost never run; where none does, scripts of runs may."""
+    """Yield test commands that almost never ran; if none runs, also a script that does."""
     tried = max(_AGREEING + 1, playbook.tasks // 5)
     broken = [
         record

@@ -322,7 +322,7 @@ class _Responder:
         """Yield what a person has to know when a session starts."""
         if names := ignored_by_hooks(self._settings):
             yield f"hooks ignore {', '.join(names)}; set this in {user_settings_file()}"
-        if self._announces and (reason := self._files.untold()):
+        if self._announces and (reason := self._files.unannounced()):
             yield f"no lessons were written down: {reason}"
 
     def _answered(self) -> _Output:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # How old the copy of a remote memory may be, in seconds.
 _REFRESHED_AFTER = 3600
-# How long a person who read that a model wrote no lessons reads it no more, in seconds.
-_TOLD_AGAIN_AFTER = 86_400
+# Seconds until a person is shown again that a model wrote no lessons.
+_ANNOUNCED_AGAIN_AFTER = 86_400
 
 
 # An event of `contextgraph doctor`, answered with the address of the memory and nothing else.
@@ -44,7 +44,7 @@ class HookFiles:
         self.queue = os.path.join(self.folder, "queue.jsonl")
         self.failures = os.path.join(self.folder, "failures.log")
         self._silence = os.path.join(self.folder, "silent")
-        self._untold = os.path.join(self.folder, "distil")
+        self._unannounced = os.path.join(self.folder, "distil")
 
     @property
     def are_used(self) -> bool:
@@ -90,7 +90,7 @@ class HookFiles:
     def has_new_commit(self, folder: str, repo: str) -> bool:
         """Return True where another commit is checked out around *folder* than at the last call.
 
-        Of all checkouts of *repo*, which have the same lessons.
+        The last call for any checkout of *repo* counts, since all have the same lessons.
         """
         from contextgraph.readers.repository import GitFolder
 
@@ -117,24 +117,24 @@ class HookFiles:
         append(self.failures, _line({"at": _now(), "reason": mask_secrets(reason)[:500]}))
 
     def fail_to_distil(self, reason: str) -> None:
-        """Append why a model wrote no lessons; a person reads it when the next session starts."""
+        """Log why a model wrote no lessons; a person is shown it when the next session starts."""
         self.fail(f"distil: {reason}")
         with (
             suppress(FileExistsError),
-            open(self._untold, "x", encoding="utf-8", opener=private) as file,
+            open(self._unannounced, "x", encoding="utf-8", opener=private) as file,
         ):
             file.write(mask_secrets(reason)[:500])
 
-    def untold(self) -> str:
+    def unannounced(self) -> str:
         """Return why a model wrote no lessons, once and at most once a day; else empty."""
-        told = f"{self._untold}.told"
+        announced = f"{self._unannounced}.announced"
         try:
-            if written_at(told) > time.time() - _TOLD_AGAIN_AFTER:
-                os.unlink(self._untold)
+            if written_at(announced) > time.time() - _ANNOUNCED_AGAIN_AFTER:
+                os.unlink(self._unannounced)
                 return ""
-            os.replace(self._untold, told)
-            os.utime(told)
-            with open(told, encoding="utf-8") as file:
+            os.replace(self._unannounced, announced)
+            os.utime(announced)
+            with open(announced, encoding="utf-8") as file:
                 return file.read()
         except FileNotFoundError:
             return ""

@@ -250,7 +250,7 @@ def _latest(lines: Sequence[str], tokens: int) -> list[str]:
 
 
 def _without_said(context: MemoryContext, request: str) -> MemoryContext:
-    """Return *context* without the lessons whose words *request* has."""
+    """Return *context* without the lessons whose whole text *request* has."""
     said = folded(request)
     news = tuple(one for one in context.lessons if folded(one.note.content) not in said)
     return replace(context, lessons=news)

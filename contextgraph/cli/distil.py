@@ -172,7 +172,7 @@ def _requests(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the requests about the first parts, and about the *following* ones as they are now.
 
-    Those will show the lessons of the parts before.
+    Once the parts before are answered, those about later parts also show their lessons.
     """
     for session in sessions:
         for part in islice(distiller.parts(session), None if following else 1):
@@ -248,7 +248,7 @@ def _read_words(distiller: "Distiller", folder: Path) -> "Iterator[Worded]":
 def _read(
     distiller: "Distiller", folder: Path, sessions: "Iterable[Session]"
 ) -> "Iterator[Distilled]":
-    """Keep the answers in *folder* to the requests that lie there; of parts of a session the next.
+    """Keep the answers in *folder* to the requests there, of each session to that on its next part.
 
     The turns up to a part count as asked about, and its lessons are given with the next one.
     """

@@ -525,7 +525,7 @@ def read_files(settings: "Settings") -> "ReadFiles":
 def learned_in(common: Common, runs: Sequence[str], *, again: bool = False) -> "Container[str]":
     """Return the runs among *runs* that the memory has; none where it cannot say.
 
-    Also the names of sessions that were forgotten, but for *again*.
+    Also the names of sessions that were forgotten, unless *again*.
     """
     if not runs or common.settings().is_service:
         return ()

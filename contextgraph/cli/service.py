@@ -88,7 +88,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.service.service import Limits
 
     known = None if no_auth else token_file(settings, tokens)
-    if not settings.is_remote:  # a server that is away may come back; a file is as it is
+    if not settings.is_remote:  # a server may come back later
         with suppress(MemoryNotFoundError), common.open(read_only=True) as memory:
             memory.store.runs.learned("")
 

@@ -358,9 +358,9 @@ class _Run:
         return worked.runner in _quoted(text) or f"`{worked.runner} " in text
 
     def _tests(self, text: str) -> Iterator[tuple[bool, list[tuple[int, bool]]]]:
-        """Yield of each way to run tests that *text* counts whether it says that it runs.
+        """Yield, for each way to run tests that *text* counts, whether *text* says that it runs.
 
-        Beside it the steps that took this way, each with whether it ran.
+        With it the steps that took this way, each with whether it ran.
         """
         uses: dict[str, list[tuple[int, bool]]] = {}
         for step in self._read.steps:
@@ -370,7 +370,7 @@ class _Run:
                 uses.setdefault(use.runner, []).append((step.index, ran))
         for command, worked, tried in _COUNTED.findall(text):
             runner, runs = command.removesuffix(f" {TESTS}"), 2 * int(worked) >= int(tried)
-            # What does not run does not with any options.
+            # A program that does not run fails with any options.
             ways = [
                 way for way in uses if way == runner or (not runs and way.startswith(f"{runner} -"))
             ]
@@ -382,7 +382,7 @@ class _Run:
         return sum(any(ran for _, ran in taken) != runs for runs, taken in self._tests(text))
 
     def _spared(self, text: str) -> set[int]:
-        """Return the steps in vain that took a way to run tests of which *text* says that."""
+        """Return the failed steps that took a way to run tests which *text* says does not run."""
         ways = [taken for runs, taken in self._tests(text) if not runs]
         return {step for taken in ways for step, ran in taken if not ran}
 

@@ -152,7 +152,7 @@ def gone_files(
 ) -> dict[str, tuple[str, ...]]:
     """Return, by id, the files that *lessons* name and *tree* lost; a lesson is its text and About.
 
-    None where the text says that the file is not to be there, or moved.
+    Not those of which the text says that they are not to be there, or were moved.
     """
     named = {id_: paths_to_be_there(text, about) for id_, (text, about) in lessons.items()}
     found = files_in_tree(chain.from_iterable(named.values()), tree)
@@ -163,10 +163,10 @@ def gone_files(
 
 
 def files_in_tree(paths: Iterable[str], tree: WorkingTree) -> dict[str, list[str]]:
-    """Return by path the files of *tree* at it or in that folder, none where it lost these.
+    """Return, by path, the files of *tree* at or below it; an empty list where it lost them.
 
-    A path may be as seen from a folder below. One in no folder of the tree, which may be of another
-    machine or repository, is left out.
+    A path may be relative to a folder below the root. One in no folder of the tree, which may be of
+    another machine or repository, is left out.
     """
     named = {*paths}
     found = {path: [_place(path)] for path in named if tree.has(_place(path))}
@@ -182,7 +182,7 @@ def files_in_tree(paths: Iterable[str], tree: WorkingTree) -> dict[str, list[str
 
 
 def files_at(paths: Iterable[str], files: Iterable[str]) -> dict[str, list[str]]:
-    """Return, by those of *paths* that have some, the *files* that are it or in that folder."""
+    """Return, by path, the *files* at or below it; *paths* without any are left out."""
     named, found = defaultdict[str, set[str]](set), defaultdict[str, list[str]](list)
     for path in paths:
         named[_place(path).rpartition("/")[2]].add(path)
@@ -200,7 +200,7 @@ def _place(path: str) -> str:
 
 
 def paths_to_be_there(text: str, about: About) -> list[str]:
-    """Return the files and folders of a lesson, but for what its *text* says not to be there."""
+    """Return the paths of a lesson except those that its *text* says are not to be there."""
     kept = {one.path for one in left_alone(text, about.paths)}
     return [
         path for path in about.paths if path.strip("/") in kept or not speaks_of_absence(text, path)
@@ -232,8 +232,8 @@ def broken_by(turn: Sequence[StepTrace], lessons: Iterable[Lesson]) -> Iterator[
 def says_how_to_run(lesson: Lesson | LessonFacts, text: str, line: str) -> bool:
     """Return True where *lesson* with this *text* may be about how to run *line*.
 
-    Not what only mentions a program. What a person said has no other kind than its words show, and
-    what is counted is about calls. A fact is about the form of a call that it shows.
+    True for rules, sentences of people and what is counted. Another lesson has to be about one of
+    the programs of *line*, since many only mention one, and a fact about the form of this call.
     """
     if lesson.origin in (Origin.SAID, Origin.COUNTED) or lesson.kind is LessonKind.RULE:
         return True
@@ -284,7 +284,7 @@ def _name(work: Work, lesson: Lesson) -> Broken | None:
 
 
 def _is_meant_anywhere(lesson: Lesson) -> bool:
-    """Return False for a decision of no file: what it rules out is ruled out in its place."""
+    """Return False for a decision that names no file: it rules out something in one place."""
     is_placed = bool(lesson.about.paths) or lesson.origin is Origin.SAID
     return lesson.kind is LessonKind.RULE or is_placed
 

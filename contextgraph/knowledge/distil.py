@@ -179,7 +179,7 @@ class Request(Struct, frozen=True):
 def session_of(run: RawTrajectory, run_id: str, contributor: str = "") -> Session | None:
     """Return the turns of people in *run*, masked; None if nobody spoke.
 
-    The first request of a conversation counts alone where a person typed many words of it.
+    A session with only its first request counts where a person typed many words of it.
     """
     is_answered = any(step.user_message for step in run.steps)
     if is_subagent(run.agent) or not (is_answered or _says_much(run)):
@@ -507,7 +507,7 @@ class _Check:
     def _check_words(self, text: str, evidence: Sequence[_Cited], known: Collection[str]) -> None:
         """Raise where *text* names what is not *known*, or excludes what the turns do not.
 
-        That of an error that was cleared says that something did not work.
+        A cleared error counts as a negation: something did not work.
         """
         if foreign := self._foreign(text, known):
             missing = _missing(foreign, known)

@@ -236,7 +236,7 @@ def amends(text: str) -> bool:
 
 
 def takes_back(later: str, earlier: str) -> bool:
-    """Return whether *later* tells to use what *earlier* rules out, or the reverse.
+    """Return whether *later* orders the use of what *earlier* rules out, or the reverse.
 
     Both are about the same: they name a file in common, or none, and one has all words of the
     other. Those that make *later* an order, such as "please", do not count.
@@ -457,7 +457,8 @@ def _typed(before: str, said: str, pasted_whole: Callable[[str], bool]) -> str:
 def without_output(request: str) -> str:
     """Return *request* without the lines of a program that were pasted into it.
 
-    A plan is whole, and what is nothing else. A file that a person mentions, `@lib/a.py`, stays.
+    A plan stays whole, as does a request that has nothing else. So do mentions of files,
+    `@lib/a.py`.
     """
     lines = [line for line in request.split("\n") if line.strip()]
     typed = [

@@ -179,7 +179,7 @@ def _last_words(raw: RawTrajectory) -> tuple[str, str]:
 
 
 def is_decided(lesson: Lesson) -> bool:
-    """Return whether a *lesson* is in force, or is proposed and more likely one than not."""
+    """Return whether a *lesson* is in force, or is proposed and probable."""
     is_likely = lesson.status is LessonStatus.PROPOSED and lesson.probability >= _LIKELY
     return lesson.status is LessonStatus.ACTIVE or is_likely
 

@@ -148,7 +148,8 @@ _STANDING = 3
 # A sentence that waits for a review is said where it more likely helps than not: at prompts of a
 # team none of the three texts with less helped. What came of a talk stands beside its other lines.
 _HELPS_PROPOSED = 0.5
-# Before edits, what is no rule is said in two sessions; in all where the edit writes its symbol.
+# Before edits, other lessons than rules are said in two sessions; in all where the edit writes
+# their symbol.
 _DECIDED = 0.6
 # A checklist of what a request is to change: so often commits had all of it, see `checklists`.
 _FOLLOWED = 0.75
@@ -201,7 +202,7 @@ class Lessons:
     def add(self, run: RawTrajectory, run_id: str, contributor: str = "") -> None:
         """Keep the lessons that were said or written in *run*, which has the id *run_id*.
 
-        Where nobody spoke after the request, those that were written alone. *contributor* supplied
+        Where nobody spoke after the request, only those written into files. *contributor* supplied
         it. A sub-agent, to which only the agent of its session speaks,
         belongs to that session: lessons that were learned from it before this was known are
         deleted.
@@ -366,7 +367,7 @@ class Lessons:
         return tuple(note.id for note in fresh), tuple(before)
 
     def _said_after(self, again: Mapping[str, Note]) -> set[tuple[str, str]]:
-        """Return lessons with those of *again* that they took back before these were said again."""
+        """Return pairs of a lesson and one of *again* that it took back and that was said later."""
         return {
             (note.id, id_)
             for note in (self._store.linking([*again]) if again else ())
@@ -431,10 +432,10 @@ class Lessons:
     ) -> tuple[Recollection, ...]:
         """Return lessons of *repo* that a *request* need not be about, in a few lines.
 
-        First rules of several sessions, which people said or which were counted, the most frequent
-        first; not what agents read by themselves, nor what is said before a call. Then what the
-        owner or team said where the same request began a session; not at a slash command without
-        arguments.
+        First rules that people said in three sessions and what was counted in two, the most
+        frequent first; not what agents read by themselves, nor what is said before a call. Then
+        what the owner or team said where the same request began a session; not at a slash command
+        without arguments.
         """
         notes = {note.id: note for note in self._newest(repo) if _is_seen(note, as_of)}
         repeated = {id_: note for id_, note in notes.items() if _is_repeated(note)}
@@ -1275,7 +1276,7 @@ def _of_such_sessions(notes: Collection[Note], request: str) -> list[Note]:
         if note.lesson and note.is_live and not waits(note)
         if not is_read_at_start(note.lesson.evidence[0].speaker)
     ]
-    # How one works in such sessions holds also where what was worked at is done.
+    # A rule on how to work in such sessions holds also when that work is done.
     return sorted(
         said, key=lambda note: (_is_rule(note), _wanted(note), _last_said(note)), reverse=True
     )
@@ -1323,7 +1324,7 @@ def _names_that_age(note: Note) -> tuple[str, ...]:
 
 
 def _paths_that_age(note: Note) -> tuple[str, ...]:
-    """The files whose end makes *note* out of date; none where it says that one has to go."""
+    """The files whose loss makes *note* out of date; none where it says that one has to go."""
     about = note.lesson.about if note.lesson else About()
     return about.paths if len(paths_to_be_there(note.content, about)) == len(about.paths) else ()
 

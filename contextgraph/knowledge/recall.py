@@ -345,9 +345,9 @@ def superseded_in(
 ) -> dict[str, str]:
     """Return by id the successors of the notes *ids* that were superseded by *as_of*.
 
-    It is read from the links of what superseded it, so that it ends when that is deleted. What may
-    not be shown takes no place: agents would be shown neither. But for what was superseded itself,
-    or names what is gone since: it did take the place.
+    It is read from the links of what superseded it, so that it ends when that is deleted. A lesson
+    that may not be shown supersedes none: agents would be shown neither. Except one that was itself
+    superseded, or of which files or names are gone: it was shown in the place of the other.
     """
     wanted = {*ids}
     later = [

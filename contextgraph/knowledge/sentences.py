@@ -129,7 +129,7 @@ def is_sure(text: str, likely: float) -> bool:
 
 
 def is_settled(text: str) -> bool:
-    """Return whether *text* asks and doubts nothing."""
+    """Return whether *text* has neither a question nor a doubt."""
     return "?" not in text and not _DOUBT.search(text)
 
 

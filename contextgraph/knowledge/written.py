@@ -201,9 +201,9 @@ def gone_names(
 def gone_paths(
     repository: GitFolder, named: Iterable[tuple[Iterable[str], datetime]]
 ) -> dict[str, datetime]:
-    """Return paths at which *repository* has no file, with the time of the last commit that had.
+    """Return paths at which *repository* has no file, with the time of the last deletion.
 
-    *named* are paths with the time since when a commit has to have deleted the file.
+    *named* are paths, each with the time from which deletions count.
     """
     since = [(set(paths), at) for paths, at in named]
     paths = set[str]().union(*(some for some, _ in since))

@@ -257,7 +257,7 @@ def _done_in(history: ErrorHistory) -> _Done:
 def _remedies(recoveries: _Done, known: int = 0) -> Iterator[FrictionRemedy]:
     """The actions that tasks which cleared it agree on, the most frequent first.
 
-    It is *known* that so many tasks cleared it; there may be fewer *recoveries*.
+    So many tasks are *known* to have cleared it; *recoveries* may be of fewer.
     """
     tasks = Tasks()
     done: dict[RemedyKey, set[RemedyAction]] = {}

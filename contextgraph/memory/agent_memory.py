@@ -855,8 +855,8 @@ class AgentMemory:
     def note_exposures(self, *, waiting: bool = True) -> None:
         """Store the record of shown advice now, not with the next write.
 
-        With *waiting* a service that does not answer is asked as long as by other writes. Raises
-        `StoreError`; the next write then tries again.
+        With *waiting* a service that does not answer is waited for as long as at other writes.
+        Raises `StoreError`; the next write then tries again.
         """
         if shown := [*self._shown]:
             self.store.exposures.add(shown)

@@ -90,7 +90,7 @@ class LessonFacts(Struct, frozen=True, omit_defaults=True):
 
     *probability* is how likely it is one that a reader wants, as far as nobody reviewed it.
     *ruled_out* is what was rejected in its favour. *before* is the state before the last review.
-    *gone* are the files, or symbols and programs, that it names, of which its repository lost all.
+    *gone* are the files, or symbols and programs, that it names, if its repository lost all.
     """
 
     kind: LessonKind
@@ -123,8 +123,8 @@ class Lesson(Struct, frozen=True):
     *speaker* is who said it first, *time* when, *source* who vouches for it. *superseded_by* is the
     id of the lesson that took its place, *supersedes* are those whose place it took. *sessions*
     counts those in which it was said; copies of one message count once. *gone* is as in
-    `LessonFacts`. *request* is how the session began in which a person said it. *is_reviewed*: by
-    a person, who did not take that back.
+    `LessonFacts`. *request* is how the session began in which a person said it. *is_reviewed*: a
+    person reviewed it, and did not take that back.
     """
 
     id: str

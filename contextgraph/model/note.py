@@ -122,7 +122,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
 
     @property
     def heading(self) -> str:
-        """The title of a page or entity; that of a lesson has words to search by."""
+        """The title of a page or entity; empty for a lesson, whose title is for search only."""
         return "" if self.lesson else self.title
 
     @property

@@ -109,8 +109,8 @@ class Client(OfService):
         except StoreUnavailableError:
             if not waiting:
                 raise
-            # Asked with the deadline of a query, which an agent waits for: what follows is a run or
-            # a question that would be lost with it.
+            # The first attempt has the deadline of a query. A run or question that follows would be
+            # lost with it: wait as long as at writes, then try once more.
             self._service.send("GET", "/healthz", _WRITING)
             super().note_exposures()
 

@@ -104,7 +104,7 @@ NOTES_ADDRESS = "CONTEXTGRAPH_NOTES"
 
 
 def split_address(address: str, given: str) -> SplitResult:
-    """Return the parts of the *address* of a server, which is *given* by a setting.
+    """Return the parts of the *address* of a server; *given* names the setting that has it.
 
     Raises `SettingsError` where its host or its port cannot be one.
     """

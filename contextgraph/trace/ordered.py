@@ -23,16 +23,16 @@ _REVERSING = frozenset({"avoid", "stop", "forget", "without", "than", "instead"}
 _NOT = _REVERSING | frozenset(
     {"never", "not", "no", "don't", "dont", "shouldn't", "mustn't", "cannot", "can't"}
 )
-# "Runs" is what something else does, but "never runs" rules out.
+# "Runs" describes what something else does, but "never runs" rules out.
 _RUNNING = frozenset({*map(stem, _RUN | _WITH), "start"})
-# Who tells to use something says so after one of these, or at the beginning of a clause. "You use",
-# "we use" and "still using" are what is so.
+# An order to use something stands after one of these, or at the beginning of a clause. "You use",
+# "we use" and "still using" only describe.
 _USE = frozenset({"use", "prefer"})
 _ALLOWING = frozenset(
     {"", "always", "please", "just", "on", "to", "can", "may", "should", "must", "let's", "now"}
 )
 ORDERING = frozenset(map(stem, _USE | _ALLOWING | _NOT))
-"""The stems of words that tell to use something, or not to."""
+"""The stems of words that order the use of something, or forbid it."""
 _FOLLOWING = 3
 # A word after one of these, or at the beginning of a clause, is what is to be done.
 _TELLING = frozenset(
@@ -74,7 +74,7 @@ _WHOLE = frozenset({"whole", "entire", "complete"})
 _FEWEST_LETTERS = 4
 # "The command is `make lint`", "when `make lint` fails".
 _NAMING = frozenset({"is", "are", "when", "if"})
-# What begins after these goes on: a list, or what stands in brackets.
+# After these a list goes on, or text in brackets begins or ends.
 _GOES_ON = frozenset({",", "(", ")"})
 # Between a negation and the name that must not be used.
 _PUTTING = (
@@ -112,7 +112,7 @@ class _Word(NamedTuple):
 
 
 def bears_on_command(text: str, line: str, repo: str = "") -> bool:
-    """Return True where *text* says how, or that not, a command of the shell *line* is to be run.
+    """Return True where *text* says how to run, or not to run, a command of the shell *line*.
 
     Not where that complies, nor of the program that *repo* makes.
     """
@@ -129,7 +129,7 @@ def bears_on_command(text: str, line: str, repo: str = "") -> bool:
 
 
 def is_about_form(text: str, line: str) -> bool:
-    """Return True where a code span of *text* on a program of the shell *line* is typed there.
+    """Return True where the shell *line* has all words of a code span of *text* on its program.
 
     Also where there is no such span: `cat -A` says nothing about another way to run `cat`.
     """
@@ -157,7 +157,7 @@ def _is_ordered(said: Sequence[_Word], command: Command, *, restricts: bool) -> 
         named += [word for word in command.words[:2] if word.replace("-", "").isalpha()]
     mentions = [one for one in said if _is_mention(one, program, named)]
     if not restricts and any(
-        _is_told(said, one, command) if one.is_negated else _is_done(one, command)
+        _is_replacement(said, one, command) if one.is_negated else _is_done(one, command)
         for one in mentions
     ):
         return False
@@ -248,7 +248,7 @@ def _is_enumeration(clause: Sequence[str]) -> bool:
 def _of_clause(clause: Sequence[str], lead: str = "", *, negated: bool = False) -> Iterator[_Word]:
     """Yield the words of *clause*.
 
-    What a list goes on with has the *lead* of what is before, and is *negated* as that is.
+    The next item of a list has the *lead* of the item before, and is *negated* as that is.
     """
     listed = lead
     for place, word in enumerate(clause):
@@ -287,7 +287,7 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
         return False
     said = [*_words(text)]
     return any(
-        _is_forbidden(one, command) and not _is_told(said, one, command)
+        _is_forbidden(one, command) and not _is_replacement(said, one, command)
         for command in commands_in(line)
         if not _is_own(command.program.partition(" ")[0], repo)
         for one in said
@@ -295,14 +295,14 @@ def forbids(text: str, line: str, repo: str = "") -> bool:
     )
 
 
-def _is_told(said: Sequence[_Word], one: _Word, command: Command) -> bool:
+def _is_replacement(said: Sequence[_Word], one: _Word, command: Command) -> bool:
     """Return whether *command* has the form that is to be used in place of *one*.
 
     "Never run `pytest` directly, use `uv run pytest`."
     """
     words, ruled_out = {*command.text.split()}, {*one.word.strip("`").split()}
-    told = ({*other.word.strip("`").split()} for other in said if not other.is_negated)
-    return any(ruled_out < form <= words for form in told)
+    forms = ({*other.word.strip("`").split()} for other in said if not other.is_negated)
+    return any(ruled_out < form <= words for form in forms)
 
 
 def _is_forbidden(one: _Word, command: Command) -> bool:
@@ -366,7 +366,7 @@ def names_ruled_out(text: str, known: Sequence[str] = ()) -> Iterator[RuledOut]:
 
 
 def orders_use(text: str, name: str) -> bool:
-    """Return True if *text* tells, or allows, to use *name*: "from now on use `yaml`".
+    """Return True if *text* orders or allows the use of *name*: "from now on use `yaml`".
 
     Not if it does so under a condition, or at some time.
     """

@@ -223,7 +223,7 @@ class Session:
         return max(Share(0 if self.precedes(other) else shared), self._continued_in(other))
 
     def _continued_in(self, other: "Session") -> Share:
-        """Return what stands of it in *other*, with whose end it begins, or which went back."""
+        """Return its share in *other*, with whose end it begins, or in which a person went back."""
         at, share = self._within(other)
         is_later = other._rank[:2] > self._rank[:2] if at else not other.precedes(self)
         return Share(0) if is_later else share
@@ -231,7 +231,8 @@ class Session:
     def _within(self, other: "Session") -> tuple[int, Share]:
         """Return where in *other* it begins, as the keys say, and its share that stands there.
 
-        Requests that stand only here count as copied, too: in the other session a person left them.
+        Requests that stand only here count as copied, too: in the other session a person went back
+        before them.
         """
         keyed = ((place, one.key) for place, one in enumerate(self._messages) if one.key)
         first, key = next(keyed, (0, ""))

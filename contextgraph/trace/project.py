@@ -314,9 +314,9 @@ def _kind_of_file(path: str) -> str:
 
 
 def lost_between(before: StepTrace, step: StepTrace) -> Loss | None:
-    """Return what *step* lost, which ran the script that *before* did no more than write.
+    """Return what *step* lost if it ran the script that *before* only wrote.
 
-    A shell that takes the lines of a file takes a further command after them.
+    The command that wrote the script from its own lines could have run it, too.
     """
     if before.reading.kind is not ActionKind.CREATE or step.reading.kind is not ActionKind.RUN:
         return None

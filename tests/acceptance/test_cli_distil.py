@@ -438,7 +438,7 @@ def test_a_person_reads_once_a_day_that_no_lessons_were_written_down(
     fail()
     assert "quota" not in at_start()
     yesterday = time.time() - 90_000
-    os.utime(store.parent / "memory.hooks" / "distil.told", (yesterday, yesterday))
+    os.utime(store.parent / "memory.hooks" / "distil.announced", (yesterday, yesterday))
     fail()
     assert "quota is used up" in at_start()
 
